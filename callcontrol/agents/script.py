@@ -23,10 +23,7 @@ SPEECH: Final = "speech"
 NONE: Final = "none"
 FAILED: Final = "failed"
 OUTCOMES: Final = (DIGITS, SPEECH, NONE, FAILED)
-"""
-Names that ``on`` may have besides keys: any other keys, speech, no input, and the failure of all
-retries.
-"""
+"""Names that ``on`` may have besides keys: any other keys, speech, no input, and failure of all retries."""
 
 VARIABLE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*(?:\|([^{}]*))?\}\}", re.ASCII)
 """``{{name}}``, or ``{{name|text used without a value}}``."""

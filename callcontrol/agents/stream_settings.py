@@ -28,10 +28,7 @@ def check_protocol(protocol: str | None) -> None:
 
 
 def rotated(account: Account, secret: str, overlap_s: int, now: datetime) -> Account:
-    """
-    An account with a new stream secret; requests are signed with the previous one too for
-    ``overlap_s``.
-    """
+    """An account with a new stream secret; the previous one signs requests too for ``overlap_s``."""
     if not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise ValidationFailed.of("overlap_sec", f"must be from 0 to {MAX_OVERLAP_S}")
     former, _ = account.stream_secrets(now)

@@ -83,7 +83,7 @@ class ApplicationService:
         One application of the account.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
         """
         return await self._rows.look_up(lambda connection: own_application(connection, account_sid, app_sid))
@@ -93,7 +93,7 @@ class ApplicationService:
         Change the given fields; the change applies from the next call on.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
             ValidationFailed: Names every unknown field, and every field with a wrong value.
         """
@@ -122,7 +122,7 @@ class ApplicationService:
         Delete an application.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
             Conflict: It has active calls, or numbers or carriers are attached to it.
         """

@@ -56,8 +56,9 @@ def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
 
 def _dial(wiring: Binding) -> Sequence[Mapping[str, Any]]:
     """
-    The dial verb for a forwarding target. A placed call has no caller ID to pass through: both parties see
-    the same number.
+    The dial verb for a forwarding target.
+
+    A placed call has no caller ID to pass through: both parties see the same number.
     """
     forward_to = wiring.forward_to or ""
     is_sip = forward_to.lower().startswith("sip")

@@ -76,7 +76,7 @@ def page(
 
 
 def attached(connection: Connection, app_sid: str) -> dict[str, int]:
-    """Numbers and carriers attached to an application, counted; zero counts are omitted."""
+    """Count of the numbers and carriers attached to an application; zeros are omitted."""
     counts = {
         name: connection.scalar(
             sa.select(sa.func.count())

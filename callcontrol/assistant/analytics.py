@@ -126,10 +126,7 @@ def query_of(
 
 
 def analytics_object(query: AnalyticsQuery, counts: Iterable[DayCount], currency: str) -> dict[str, Any]:
-    """
-    The figures of a period and of each of its days in UTC, including days without calls, as a
-    JSON object.
-    """
+    """The figures of a period and of each of its days in UTC, even without calls, as a JSON object."""
     whole = _Sum()
     days: dict[int, _Sum] = {day: _Sum() for day in _days(query)}
     for count in counts:

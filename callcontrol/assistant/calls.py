@@ -1,8 +1,8 @@
 """
 Calls with voice agents in the API and the webhooks of the assistant.
 
-A call belongs to the assistant when an agent takes part in it, whoever placed it; the call API shows it like
-any other.
+A call belongs to the assistant when an agent takes part in it, regardless of who placed it; the call API
+shows it like any other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -45,7 +45,7 @@ class InstructionClient:
         self, event: WebhookEvent, secret: str, form: FormRequest | None = None
     ) -> tuple[str, bytes]:
         """
-        Ask once, by the form if there is one; returns the media type and the body of the answer.
+        Send one request, as a form if there is one; return the media type and the body of the answer.
 
         Raises:
             NotAnswered: There is no answer that can be read.
@@ -82,10 +82,7 @@ class CallAsker:
         self._asking: dict[int, asyncio.Task[None]] = {}
 
     def ask(self, effect: AskWebhook) -> None:
-        """
-        Send a request; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless ``stop``
-        is called.
-        """
+        """Send a request; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless stopped."""
         self._asking[effect.number] = self._spawn(self._ask(effect))
 
     def route(self, effect: RouteCaller) -> None:

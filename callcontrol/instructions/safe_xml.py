@@ -1,6 +1,7 @@
 """
-Safe parser of small XML documents from untrusted servers: no declarations, no entities of their own, and
-bounds for depth and number.
+Safe parser of small XML documents from untrusted servers.
+
+A document must not have declarations or entities of its own; depth and number of elements are bounded.
 """
 
 from collections.abc import Mapping

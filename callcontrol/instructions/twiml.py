@@ -1,6 +1,5 @@
 """
-TwiML, as far as there are verbs for it: translates a document into the objects that the reader of verbs
-takes.
+TwiML, as far as there are verbs for it: translates a document into objects of the verb reader.
 
 Unsupported elements and attributes are refused by name, as with verbs; attributes without an effect on the
 call are ignored (``_HARMLESS``). Wrong values are named by their place in the document:
@@ -130,10 +129,7 @@ class _Translation:
         return None if found.get("length") == 0 else {"verb": "pause", **found}
 
     def gather(self, path: str, element: Element) -> Verb | None:
-        """
-        Translate ``<Gather>``: keys, during prompts; without an action the same document is
-        requested again.
-        """
+        """Translate ``<Gather>``: keys, during prompts; the action defaults to the same document."""
         verb = {"verb": "gather", "action_url": self._url, **self.attributes(path, element, _GATHER)}
         prompts: list[Verb] = []
         for inner, child in _numbered(path, element):
@@ -147,7 +143,7 @@ class _Translation:
         return {**verb, "prompts": prompts}
 
     def record(self, path: str, element: Element) -> Verb | None:
-        """Translate ``<Record>``: a message; without an action the same document is requested again."""
+        """Translate ``<Record>``: a message; the action defaults to the same document."""
         self.childless(path, element)
         return {"verb": "record", "action_url": self._url, **self.attributes(path, element, _RECORD)}
 
@@ -337,8 +333,9 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "Stream": frozenset({"name", "statusCallback", "statusCallbackMethod"}),
 }
 """
-Attributes without an effect on the call: voice, additional callbacks, and settings of speech recognition
-where keys are gathered.
+Attributes without an effect on the call.
+
+They set the voice, additional callbacks, or speech recognition where keys are gathered.
 """
 
 _PROMPTS: Final[Mapping[str, Callable[[_Translation, str, Element], Verb | None]]] = {

@@ -13,7 +13,7 @@ from callcontrol.wallet.money import rupees
 __all__ = ["MaskedCallCounts", "MaskedCallFilter", "MaskingStats", "Window", "stats_object", "window_of"]
 
 DEFAULT_DAYS: Final = 30
-"""Default length of the period of statistics."""
+"""Default length of the period of statistics, in days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,7 +90,7 @@ class SessionCounts:
 
 def choose(pool: Sequence[str], taken: set[str], party_a: str, *, geo_match: bool) -> str | None:
     """
-    Choose the masked number for two parties; None when either has a mapping on every number of the pool.
+    Choose the masked number for two parties; None when every number has a mapping of either already.
 
     ``pool`` is in the order of preference. ``geo_match`` prefers the number that shares most leading digits
     with that of the first party: numbers of one region begin alike.

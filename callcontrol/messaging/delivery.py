@@ -52,8 +52,9 @@ IGNORED: Final[frozenset[Pair]] = frozenset(
     (state, kind) for state in State for kind in ReceiptKind if (state, kind) not in RULES
 )
 """
-Duplicates, late receipts, and impossible ones: a delivered message cannot fail, a failed message has ended,
-and received messages have no receipts.
+Pairs without an effect: duplicates, late receipts and impossible ones.
+
+A delivered message cannot fail, a failed message has ended, and received messages have no receipts.
 """
 
 

@@ -1,7 +1,7 @@
 """
 Webhook events of messaging.
 
-An event always has the same id, derived from its content, so that it is published once even if its
+An event always has the same id, derived from its name and subject, so that it is published once even if its
 transaction is repeated. The events of one message are delivered in the order of its states. Only
 ``message.received`` contains the text of a message.
 """

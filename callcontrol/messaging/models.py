@@ -8,8 +8,9 @@ from typing import Any, Literal
 MessageType = Literal["text", "template", "media", "buttons", "list"]
 MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "received"]
 """
-A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``. A
-message written to the account is ``received``.
+A message moves from left to right only and may skip states.
+
+``failed`` follows ``queued`` or ``sent``. A message written to the account is ``received``.
 """
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]

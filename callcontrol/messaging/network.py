@@ -66,7 +66,7 @@ class UnderWay:
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
     """
-    A message that somebody wrote to a channel's number.
+    A message written to a channel's number.
 
     ``reference`` is the network's name of it: messages with the same reference are stored once.
     """

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 QUEUE_LEEWAY_MICROS: Final = 400_000
 """
-Leeway of queued messages: enough to send them in a few turns a second, each of many messages, and less than
-that of direct messages, so that a campaign leaves room for those.
+Leeway of queued messages, in microseconds.
+
+It is enough to send them in a few turns a second, each of many messages, and less than that of direct
+messages, so that a campaign leaves room for those.
 """
 
 DIRECT_LEEWAY_MICROS: Final = 1_000_000

@@ -35,7 +35,7 @@ def new_template(
     A template to be submitted; the database assigns its identifier.
 
     Raises:
-        ValidationFailed: With every wrong field.
+        ValidationFailed: Names every wrong field.
     """
     errors = [*_wrong_name(name), *_wrong_language(language)]
     variables = 0

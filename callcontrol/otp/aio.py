@@ -207,7 +207,7 @@ class VoiceOtp:
         One password of the account, with its call in its newest state.
 
         Raises:
-            NotFound: There is no such password.
+            NotFound: The password does not exist.
             Forbidden: It is another account's.
         """
         state = await self._database.look_up(partial(_get, account_sid, otp_id))
@@ -236,7 +236,7 @@ class VoiceOtp:
         Verify a guess; each comparison counts as an attempt, right or wrong.
 
         Raises:
-            NotFound: There is no such password.
+            NotFound: The password does not exist.
             Forbidden: It is another account's.
         """
         now = utc_now()

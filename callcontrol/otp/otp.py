@@ -173,8 +173,9 @@ def split_template(template: str) -> tuple[str, str]:
 
 def time_limit_s(sounds: Sequence[Sound], times: int) -> float:
     """
-    Time limit of a call, in seconds, that repeats its announcement ``times``; further repeats on request are
-    limited too.
+    Time limit, in seconds, of a call that repeats its announcement ``times``.
+
+    ``times`` includes the repeats that the party may ask for with a key.
     """
     round_ms = sum(sound.duration_ms for sound in sounds if isinstance(sound, Clip | Pause))
     return times * (round_ms / 1000 + 1.0) + _ROUND_MARGIN_S

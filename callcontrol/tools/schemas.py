@@ -149,8 +149,10 @@ class _Refusal(Exception):
 
 class _Counter:
     """
-    Counts the possible work of a check: subschemas, those behind references at each reference, and the
-    entries of lists that a value is compared with.
+    Counts the possible work of a check.
+
+    It counts subschemas, those behind references at each reference, and the entries of lists that a value is
+    compared with.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:

@@ -81,7 +81,7 @@ class AgentService:
         One agent of the account.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
         """
         return await self._rows.look_up(lambda connection: _own(connection, account_sid, agent_id))
@@ -91,7 +91,7 @@ class AgentService:
         Change the given fields, from the next call on, and publish an event of the change.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
             ValidationFailed: Names every unknown field, and every field with a wrong value.
         """
@@ -120,7 +120,7 @@ class AgentService:
         Delete an agent; active calls with it go on.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
             Conflict: Numbers or applications send calls to it.
         """

@@ -31,7 +31,7 @@ class StreamSettingsService:
         The account, with its settings.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
         if account is None:
@@ -44,7 +44,7 @@ class StreamSettingsService:
 
         Raises:
             ValidationFailed: The protocol is not supported.
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         check_protocol(protocol)
         return await self._change(
@@ -53,11 +53,11 @@ class StreamSettingsService:
 
     async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
         """
-        Give the account a new stream secret; it cannot be shown again.
+        Rotate the account's stream secret; the new one cannot be shown again.
 
         Raises:
             ValidationFailed: The overlap is too long.
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         secret = "strsec_" + base64.b64encode(new_secret_bytes()).decode()
         account = await self._change(

@@ -203,10 +203,7 @@ class ConverseStep(RunningStep):
             yield from self._speak(_LAST_WORDS, stock_words(self._converse.language).unreachable)
 
     def _party_of(self, forwarding: Forwarding) -> Party:
-        """
-        The party to call; the caller ID is the account's number of the call, unless the script
-        has another.
-        """
+        """The party to call; its caller ID is the account's number of the call, unless the script has one."""
         return agent_party(
             self.call.record,
             fill(forwarding.to, self._variables),

@@ -73,10 +73,7 @@ def page(
 
 
 def attached(connection: Connection, account_sid: str, agent_id: str) -> dict[str, int]:
-    """
-    Numbers and applications of the account that send calls to an agent, counted; zero counts are
-    omitted.
-    """
+    """Count of the account's numbers and applications that send calls to an agent; zeros are omitted."""
     counts = {
         name: sum(
             unpack(binding).get("agent_id") == agent_id

@@ -61,11 +61,10 @@ class AssistantKeys:
 
     async def rotate(self, principal: Principal, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
         """
-        Create the successor of a key; the old key stays valid ``overlap_s`` longer. See
-        ``KeyService.rotate``.
+        Create the successor of a key; the old key stays valid for ``overlap_s``. See ``KeyService.rotate``.
 
         Raises:
-            NotFound: There is no such key.
+            NotFound: The key does not exist.
             Forbidden: It has more permissions than the principal's key.
             Conflict: It is revoked, or was rotated already.
         """
@@ -77,7 +76,7 @@ class AssistantKeys:
         Revoke a key at once; repeating it changes nothing.
 
         Raises:
-            NotFound: There is no such key.
+            NotFound: The key does not exist.
             Forbidden: It has more permissions than the principal's key.
         """
         await self._manageable(principal, key_id)

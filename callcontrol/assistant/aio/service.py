@@ -122,7 +122,7 @@ class AssistantService:
 
         Raises:
             ValidationFailed: Names every wrong value.
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: The number may not be called, or not from the sandbox; or the agent is another
                 account's.
             DomainError: Any error of ``CallControl.create_call``; no call was recorded.

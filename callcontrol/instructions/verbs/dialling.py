@@ -68,7 +68,7 @@ def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 def stream_steps(
     values: VerbValues, url: object, fields: Mapping[str, object], prefix: str, url_path: str
 ) -> list[Step]:
-    """The step that connects a voice agent, by ``fields`` as ``choose_stream`` takes them."""
+    """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
     try:
         choice = choose_stream(url, fields)
     except StreamSetupError as error:

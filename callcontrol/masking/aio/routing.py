@@ -31,7 +31,7 @@ class MaskedRouter:
     """
     Finds the target of a caller; implements ``callcontrol.calls.ports.MaskedRoutes``.
 
-    ``numbers`` tells which numbers are masked; ``secrets_of`` returns the signing secrets of an account, for
+    ``numbers`` knows the masked numbers; ``secrets_of`` returns the signing secrets of an account, for
     requests to servers of accounts whose masking webhook has no secret of its own.
     """
 

@@ -122,7 +122,7 @@ class MaskingService:
         End a masked call; the record returned may still show it as active.
 
         Raises:
-            NotFound: There is no such masked call on the account.
+            NotFound: The masked call does not exist on the account.
             CallEnded: It has ended already.
         """
         await self.get_call(account_sid, call_sid)

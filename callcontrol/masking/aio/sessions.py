@@ -32,8 +32,7 @@ class MaskingSessionService:
     """
     The masking sessions of accounts.
 
-    Nothing is kept in memory: every call reads the last written state of its session, whichever process wrote
-    it.
+    Nothing is kept in memory: every call reads the last written state of its session, written by any process.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -48,7 +47,8 @@ class MaskingSessionService:
         Raises:
             InvalidNumbers: A party is a masked number of the account.
             NumberNotOwned: The masked number is not enrolled for masking on the account.
-            Conflict: A party has an active session on that number already, or on every number.
+            Conflict: A party has an active session on the requested number; or each enrolled number has one
+                with either party, or no number is enrolled.
         """
         session_id, now = new_id(), utc_now()
 
@@ -79,7 +79,7 @@ class MaskingSessionService:
         One session of the account.
 
         Raises:
-            NotFound: There is no such session on the account.
+            NotFound: The session does not exist on the account.
         """
         found = await self._database.look_up(partial(_get, account_sid, session_id))
         if found is None:
@@ -114,7 +114,7 @@ class MaskingSessionService:
         Change an active session; the change applies to calls that begin from now on.
 
         Raises:
-            NotFound: There is no such session on the account.
+            NotFound: The session does not exist on the account.
             Conflict: The session is over.
         """
         now = utc_now()
@@ -137,7 +137,7 @@ class MaskingSessionService:
         End a session; active calls go on. A session that is over already stays as it is.
 
         Raises:
-            NotFound: There is no such session on the account.
+            NotFound: The session does not exist on the account.
         """
         now = utc_now()
 

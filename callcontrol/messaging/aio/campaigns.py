@@ -151,10 +151,10 @@ class CampaignService:
         Accept a campaign: once this returns it is sent, even if this process ends.
 
         Raises:
-            ValidationFailed: With every wrong field; ``phoneNumbers`` when nobody is left to send to.
+            ValidationFailed: Names every wrong field; ``phoneNumbers`` when nobody is left to send to.
             NotFound: There is no approved template of that name.
             ChannelNotConfigured: The account's channel is not connected.
-            Conflict: The account has as many campaigns under way as it may have.
+            Conflict: The account has the maximum number of campaigns under way.
         """
         now = utc_now()
         errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
@@ -181,7 +181,7 @@ class CampaignService:
         The campaign and its counts, which are read at one time and add up to its total.
 
         Raises:
-            NotFound: There is no such campaign on the account.
+            NotFound: The campaign does not exist on the account.
         """
         return await self._view(account_sid, campaign_id)
 
@@ -205,7 +205,7 @@ class CampaignService:
         Stop a campaign. Messages being handed to the network at this time still leave.
 
         Raises:
-            NotFound: There is no such campaign on the account.
+            NotFound: The campaign does not exist on the account.
             Conflict: It is over already.
         """
         now = utc_now()

@@ -81,7 +81,7 @@ class ContactService:
         One contact.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         found = await self._database.look_up(
             partial(rows.get, account_sid=account_sid, contact_id=contact_id)
@@ -93,7 +93,7 @@ class ContactService:
         The contact of a number in E.164.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         found = await self._database.look_up(
             partial(rows.by_number, account_sid=account_sid, number=phone_number)
@@ -105,7 +105,7 @@ class ContactService:
         Change a contact.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         now = utc_now()
 
@@ -126,7 +126,7 @@ class ContactService:
         Delete a contact, which removes it from every list.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         await self._writer.commit(
             lambda connection: None if rows.delete(connection, account_sid, contact_id) else _NO_CONTACT()
@@ -145,7 +145,7 @@ class ContactListService:
         Make an empty list.
 
         Raises:
-            Conflict: The account has as many lists as it may have.
+            Conflict: The account has the maximum number of lists.
         """
         now, made_by = utc_now(), new_id()
         wanted = ContactList(0, account_sid, name, description, now, now)
@@ -169,7 +169,7 @@ class ContactListService:
         One list.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         found = await self._database.read(
             partial(contact_lists.get, account_sid=account_sid, list_id=list_id)
@@ -181,7 +181,7 @@ class ContactListService:
         The contacts of a list, in the order in which they became contacts.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
 
         def read(connection: Connection) -> Page[Contact] | None:
@@ -198,7 +198,7 @@ class ContactListService:
         Change the name or the description of a list.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         now = utc_now()
 
@@ -214,7 +214,7 @@ class ContactListService:
         Delete a list; its contacts stay.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         await self._change(
             account_sid, list_id, lambda connection, _: contact_lists.delete(connection, account_sid, list_id)
@@ -227,7 +227,7 @@ class ContactListService:
         Add contacts to a list; return the list afterwards, and how many were not in it before.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
             ValidationFailed: Names every id that is no contact of the account; then none is added.
         """
 
@@ -247,7 +247,7 @@ class ContactListService:
         Remove contacts from a list; return the list afterwards, and how many were in it before.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
 
         def change(connection: Connection, before: ContactList) -> tuple[ContactList, int]:

@@ -56,7 +56,6 @@ class DispatcherSettings:
 
     Attributes:
         node: The name under which this process claims; no two processes on one database share it.
-        node: The name under which this process claims; no two processes on one database share it.
         max_active: Messages under way to the network at once, without those sent directly.
         per_account: The same limit for one account.
         per_turn: Messages claimed in one transaction: some milliseconds.

@@ -112,7 +112,7 @@ class MessageService:
         One message of the account, in either direction.
 
         Raises:
-            NotFound: The account has no such message.
+            NotFound: The message does not exist on the account.
         """
         await self._writer.catch_up()
         found = await self._database.look_up(partial(chat_messages.get, message_id=message_id))
@@ -137,7 +137,7 @@ class MessageService:
 
     async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
         """
-        Store a message as if somebody had written it to the account's channel.
+        Store a message as if it had been written to the account's channel.
 
         Raises:
             ValidationFailed: ``from`` is no phone number.

@@ -67,8 +67,7 @@ class TemplateReviews:
 
     async def submit_new(self, template: Template, channel: Channel) -> Template:
         """
-        Submit a template whose customer waits for the answer; if the network is unavailable it is submitted
-        later.
+        Submit a template whose customer waits; if the network is unavailable it is submitted later.
 
         Raises:
             ProviderRejected: The network does not accept it; it is deleted here.

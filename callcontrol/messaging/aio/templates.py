@@ -73,7 +73,7 @@ class TemplateService:
         While the network is unavailable the template stays, and is submitted as soon as possible.
 
         Raises:
-            ValidationFailed: With every wrong field.
+            ValidationFailed: Names every wrong field.
             ChannelNotConfigured: The account's channel is not connected.
             Conflict: The account has one of this name and language, or as many as it may have.
             ProviderRejected: The network does not accept it; it is deleted here.
@@ -125,7 +125,7 @@ class TemplateService:
         One template of the account.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
         """
         found = await self._database.look_up(partial(_own, account_sid, template_id))
         if isinstance(found, DomainError):
@@ -137,7 +137,7 @@ class TemplateService:
         One template of the account, as the network has it now.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
             ServiceUnavailable: The network does not answer.
         """
         template = await self.get(account_sid, template_id)
@@ -152,7 +152,7 @@ class TemplateService:
         Delete a template, here and at the network.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
             Conflict: A campaign that has not ended uses it.
         """
         now = self._clock()

@@ -2,7 +2,7 @@
 Campaigns; their states change only by the rules of ``callcontrol.messaging.campaigns``.
 
 Code that changes messages of a campaign calls ``moved`` in the same transaction: so a campaign completes
-once, whichever process had the last of its messages, and however that ended.
+once, even if the process that had the last of its messages was killed.
 """
 
 from collections.abc import Iterable, Sequence

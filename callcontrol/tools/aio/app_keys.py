@@ -62,7 +62,7 @@ class AppKeys:
         Revoke a key at once; repeating it changes nothing.
 
         Raises:
-            NotFound: The account has no such app key.
+            NotFound: The app key does not exist on the account.
         """
         if not any(
             key.key_id == key_id for key in await self._keys.list(account_sid) if key.service == "tools"

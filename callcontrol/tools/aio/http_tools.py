@@ -26,10 +26,7 @@ _MAX_PROBLEM_CHARS: Final = 300
 
 
 class HttpToolClient:
-    """
-    Sends requests to servers of accounts; checks the address at each connection, and follows no
-    redirects.
-    """
+    """Sends requests to servers of accounts; checks the address of each connection, follows no redirects."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations

@@ -60,7 +60,7 @@ class ToolRegistry:
         One tool of the account.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
         """
         found, off = await self._database.look_up(partial(_one, account_sid, name))
         if found is not None:
@@ -74,8 +74,8 @@ class ToolRegistry:
         Define a tool; its secret cannot be shown again.
 
         Raises:
-            ValidationFailed: Names every wrong, missing or unknown field; also raised if the URL leads where this
-                server does not go.
+            ValidationFailed: Names every wrong, missing or unknown field; also raised if the
+                URL leads where this server does not go.
             Conflict: The account has a tool of this name, or the maximum number of tools.
         """
         made = await self._judged(
@@ -104,7 +104,7 @@ class ToolRegistry:
         Change the given fields; the change applies to the next use.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
             Conflict: The tool is built in.
             ValidationFailed: Names every wrong or unknown field.
         """
@@ -129,7 +129,7 @@ class ToolRegistry:
         Enable or disable a tool, built-in or not; repeating it changes nothing.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
         """
 
         def write(connection: Connection) -> DomainError | None:
@@ -148,7 +148,7 @@ class ToolRegistry:
         Delete a tool that the account has defined.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
             Conflict: The tool is built in.
         """
         former = self._own(await self.get(account_sid, name))

@@ -1,9 +1,9 @@
 """
-Voice agents of accounts: who they are, and who speaks for each.
+Voice agents of accounts: their settings, and the server or script that speaks for each.
 
-An agent with a ``stream_url`` is a name for a stream and for what its server needs to know. For any other one
-the built-in agent speaks, by the agent's script or by the stock one. Numbers and calls name an agent by its
-``agent_id``; what it is changed to holds from the next call on.
+An agent with a ``stream_url`` names a stream and the parameters for its server. For any other agent the
+built-in agent speaks, by the agent's script or by the stock one. Numbers and calls name an agent by its
+``agent_id``; a change of the agent applies from the next call on.
 """
 
 import json
@@ -43,8 +43,8 @@ class VoiceAgent:
     """
     An agent; ``stream`` is the binding of calls to its server, None when it has none.
 
-    ``script`` is what the built-in agent says and asks then, as ``script_reader`` reads it. ``workspace_id``
-    is the customer's own grouping; where it is set, bindings have to name the same one.
+    ``script`` is the script of the built-in agent, in the form that ``script_parser`` reads. ``workspace_id``
+    is the customer's own grouping; if it is set, bindings have to name the same one.
     """
 
     agent_id: str
@@ -62,34 +62,34 @@ class VoiceAgent:
 
 
 class Agents(Protocol):
-    """The directory, as far as it knows agents."""
+    """The part of the directory that agents use."""
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """An agent by its identifier, of whichever account."""
+        """An agent by its identifier, of any account."""
 
 
 def new_agent(agent_id: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> VoiceAgent:
     """
-    An agent from the fields that are given: its own, and those of its stream.
+    An agent with the given fields: its own, and those of its stream.
 
     Raises:
-        ValidationFailed: With every wrong, missing or unknown field.
+        ValidationFailed: Names every wrong, missing or unknown field.
     """
     return _with(VoiceAgent(agent_id, account_sid, "", now, now), values)
 
 
 def changed_agent(agent: VoiceAgent, values: Mapping[str, Any], now: datetime) -> VoiceAgent:
     """
-    An agent with the fields that are given changed; a field that is None is taken out.
+    An agent with the given fields changed; None removes a field.
 
     Raises:
-        ValidationFailed: With every wrong or unknown field.
+        ValidationFailed: Names every wrong or unknown field.
     """
     return replace(_with(agent, values), updated_at=now)
 
 
 def agent_errors(account_sid: str, binding: Binding, agents: Agents) -> list[FieldError]:
-    """Why calls cannot be sent to the agent that a binding names."""
+    """Errors in a binding to an agent."""
     agent = agents.agent(binding.agent_id or "")
     if agent is None or agent.account_sid != account_sid:
         return [FieldError("agent_id", "names no agent of the account")]
@@ -100,13 +100,13 @@ def agent_errors(account_sid: str, binding: Binding, agents: Agents) -> list[Fie
 
 def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> Stream | Converse:
     """
-    What a call with an agent does: stream to its server, or have the built-in agent talk.
+    The step of a call with an agent: a stream to its server, or a conversation with the built-in agent.
 
-    ``context`` is what is known of the call; it goes to the server as custom parameters, before the agent's
-    own, and fills the variables of what the built-in agent says.
+    ``context`` is data about the call; it goes to the server as custom parameters, which override the agent's
+    own, and fills the variables of the built-in agent's script.
 
     Raises:
-        StreamSetupError: The agent's stream is not possible any more.
+        StreamSetupError: The agent's stream settings are not valid any more.
     """
     if agent.stream is not None:
         return Stream(choice_of(_stream_of(agent, context or {})))
@@ -122,9 +122,9 @@ def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> S
 
 def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:
     """
-    A request that names an agent as one for what the agent does.
+    Replace the agent of a request with the agent's stream or step.
 
-    Its custom parameters are the context of the call.
+    The request's custom parameters become the context of the call.
     """
     given = request.stream_fields.get("custom_parameters")
     context = dict(given) if isinstance(given, Mapping) else {}
@@ -137,7 +137,7 @@ def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:
 
 
 def _stream_of(agent: VoiceAgent, context: Mapping[str, str]) -> Binding:
-    """The stream of an agent's call; what is known of the call goes before what the agent always gets."""
+    """The stream of an agent's call; the context of the call overrides the agent's own parameters."""
     assert agent.stream is not None
     own = agent.stream.custom_parameters or {}
     return replace(agent.stream, custom_parameters={"agent_id": agent.agent_id, **own, **context})
@@ -177,7 +177,7 @@ def _script_errors(script: object) -> list[FieldError]:
 
 
 def _built_in_errors(agent: VoiceAgent) -> list[FieldError]:
-    """What of an agent the built-in one cannot do; an agent with a server of its own may be anything."""
+    """Settings that the built-in agent does not support; an agent with a server of its own may have any."""
     if agent.stream is not None:
         if agent.script is None:
             return []

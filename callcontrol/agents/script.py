@@ -1,9 +1,9 @@
 """
-Scripts of the built-in voice agent, as data: what it says, what it listens for, and where that leads.
+Scripts of the built-in voice agent, as data: sentences, expected input, and branches.
 
 A script is a set of named nodes. Each may say something, and then does one thing: it listens, transfers the
-call, goes on to another node, or hangs up. ``callcontrol.agents.script_parser`` makes scripts of what
-customers write; ``callcontrol.agents.steps.converse`` runs them.
+call, continues with another node, or hangs up. ``callcontrol.agents.script_parser`` parses scripts of
+customers; ``callcontrol.agents.steps.converse`` runs them.
 """
 
 import re
@@ -23,10 +23,10 @@ SPEECH: Final = "speech"
 NONE: Final = "none"
 FAILED: Final = "failed"
 OUTCOMES: Final = (DIGITS, SPEECH, NONE, FAILED)
-"""What ``on`` may name besides keys: any other keys, speech, nothing at all, and what never came right."""
+"""Names that ``on`` may have besides keys: any other keys, speech, no input, and failure of all retries."""
 
 VARIABLE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*(?:\|([^{}]*))?\}\}", re.ASCII)
-"""``{{name}}``, or ``{{name|what to say without it}}``."""
+"""``{{name}}``, or ``{{name|text used without a value}}``."""
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?।])\s+")
 
@@ -34,11 +34,11 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?।])\s+")
 @dataclass(frozen=True, slots=True)
 class Listening:
     """
-    What a node listens for after it has spoken, or while it does when that may be broken off.
+    Input that a node accepts after it has spoken, or during it if that may be interrupted.
 
     Keys are complete with ``num_digits`` of them, with ``finish_on_key``, or when no other follows for
-    ``timeout_s``. What leads nowhere is asked again ``retries`` times, with ``retry_say`` or the node's own
-    words. ``variable`` is what the keys are known as from then on.
+    ``timeout_s``. Input without a branch is asked for again ``retries`` times, with ``retry_say`` or the
+    node's own words. ``variable`` names the variable that holds the keys from then on.
     """
 
     num_digits: int = 1
@@ -52,7 +52,7 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class Forwarding:
-    """Whom a node transfers the call to, as the script has it; both may hold variables."""
+    """Target of a node's transfer of the call, as in the script; both fields may contain variables."""
 
     to: str
     caller_id: str | None = None
@@ -62,10 +62,10 @@ class Forwarding:
 @dataclass(frozen=True, slots=True)
 class Node:
     """
-    One node: what it says, and the one thing that it does then.
+    One node: a text to say, and one action after it.
 
-    ``on`` says where what was heard leads, or a transfer that failed. Without ``listening``, ``forwarding``
-    and ``then`` it hangs up.
+    ``on`` maps input, or a failed transfer, to the next node. Without ``listening``, ``forwarding`` and
+    ``then`` it hangs up.
     """
 
     say: str = ""
@@ -76,7 +76,7 @@ class Node:
 
     @property
     def hears_speech(self) -> bool:
-        """Whether it matters that the party talks."""
+        """True if speech of the party has a branch."""
         return SPEECH in self.on
 
     def leads_to(self) -> Iterator[str]:
@@ -96,12 +96,12 @@ class Script:
 
     @property
     def hears_speech(self) -> bool:
-        """Whether any node cares for speech."""
+        """True if any node has a branch for speech."""
         return any(node.hears_speech for node in self.nodes.values())
 
 
 def fill(text: str, variables: Mapping[str, str]) -> str:
-    """A text with its variables put in; one that has no value and no other text is left out."""
+    """Replace the variables of a text; one without a value or a default is removed."""
 
     def value(match: re.Match[str]) -> str:
         given = variables.get(match.group(1))
@@ -111,7 +111,7 @@ def fill(text: str, variables: Mapping[str, str]) -> str:
 
 
 def usable(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables as they can be spoken: in one line, without control characters, and not endless."""
+    """Variables in a form that can be spoken: one line, no control characters, limited length."""
     return {
         name: "".join(c if c.isprintable() else " " for c in value)[:MAX_VALUE_CHARS]
         for name, value in variables.items()
@@ -119,7 +119,7 @@ def usable(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def sentences(text: str) -> list[str]:
-    """A text in pieces that are spoken one after another; what holds no word is left out."""
+    """Split a text into pieces that are spoken one after another; pieces without a word are dropped."""
     pieces: list[str] = []
     for sentence in _SENTENCE_END.split(text):
         while len(sentence) > MAX_TEXT_CHARS:
@@ -133,7 +133,7 @@ def sentences(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StockWords:
-    """What the agent says in a language when nobody has told it what."""
+    """Default sentences of the agent in a language."""
 
     greeting: str
     again: str
@@ -196,11 +196,11 @@ STOCK_WORDS: Final[Mapping[str, StockWords]] = MappingProxyType(
         ),
     }
 )
-"""By language; the others that can be spoken have the English words."""
+"""By language; other languages that can be spoken use the English words."""
 
 
 def stock_words(language: str) -> StockWords:
-    """What the agent says of itself in a language such as ``hi-IN``."""
+    """The default sentences in a language such as ``hi-IN``."""
     return STOCK_WORDS.get(language.lower().partition("-")[0], _EN)
 
 
@@ -208,7 +208,7 @@ def stock_script(language: str) -> Script:
     """
     The script of an agent without one: it listens, thanks for what it hears, and ends politely.
 
-    It begins with nothing to say, for it comes after the greeting, of the agent's own or of the stock words.
+    Its first node says nothing, as it follows the greeting of the agent or of the stock words.
     """
     words = stock_words(language)
     heard = {SPEECH: "noted", DIGITS: "noted", FAILED: "goodbye"}

@@ -1,8 +1,8 @@
 """
-Reads what customers write as the script of an agent, and says of every wrong value where it stands.
+Parser of the script of an agent, which reports every wrong value with its path.
 
-A script that is taken can be run to its end: all nodes that it names are there and are reached, and no way
-through it goes round without listening to somebody.
+An accepted script can be run to its end: all nodes that it names exist and are reached, and no cycle is
+without a node that listens.
 """
 
 import re
@@ -45,10 +45,10 @@ _DOES: Final = ("gather", "transfer", "next", "hangup")
 
 def read_script(given: object, path: str = "script") -> Script:
     """
-    The script that a JSON value means.
+    Parse a JSON value as a script.
 
     Raises:
-        ValidationFailed: With every wrong value, by its path (``script.nodes.menu.on.1``).
+        ValidationFailed: Names every wrong value by its path (``script.nodes.menu.on.1``).
     """
     reader = _Reader()
     script = reader.script(path, given)
@@ -58,7 +58,7 @@ def read_script(given: object, path: str = "script") -> Script:
 
 
 def text_errors(path: str, text: str) -> list[FieldError]:
-    """What is wrong with the variables of a text."""
+    """Errors in the variables of a text."""
     rest = VARIABLE.sub("", text)
     if "{{" in rest or "}}" in rest:
         message = "has braces that are no variable; write {{name}} or {{name|words for when it is not known}}"
@@ -67,7 +67,7 @@ def text_errors(path: str, text: str) -> list[FieldError]:
 
 
 class _Reader:
-    """Reads one script and keeps what is wrong with it."""
+    """Parses one script and collects its errors."""
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
@@ -190,7 +190,7 @@ class _Reader:
         return Forwarding(to, caller_id, timeout_s)
 
     def _address(self, path: str, given: object, *, sip: bool) -> str:
-        """A number or address; one with variables is judged when they are known."""
+        """A number or address; one with variables is checked when their values are known."""
         if not isinstance(given, str) or not given:
             self._wrong(path, "must be a telephone number" + (" or a sip: address" if sip else ""))
             return ""
@@ -257,7 +257,7 @@ class _Reader:
 
 
 def _reached(nodes: Mapping[str, Node], begin: Iterable[str], passes: Callable[[Node], bool]) -> set[str]:
-    """The nodes that can be come to, if one goes on from those only that may be passed through."""
+    """The nodes that can be reached by continuing only from nodes for which ``passes`` is true."""
     reached: set[str] = set()
     ahead = [name for name in begin if name in nodes]
     while ahead:

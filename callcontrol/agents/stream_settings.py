@@ -1,4 +1,4 @@
-"""How calls of an account speak to voice agents: in which dialect by default, signed with which secret."""
+"""Settings of an account for its streams to voice agents: the default protocol and the signing secret."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ from media.streams import DIALECTS
 __all__ = ["DEFAULT_OVERLAP_S", "MAX_OVERLAP_S", "check_protocol", "rotated"]
 
 DEFAULT_OVERLAP_S: Final = 86_400
-"""How long requests are signed with the former secret as well, unless the rotation says otherwise."""
+"""Default time, in seconds, in which requests are signed with the previous secret as well."""
 
 MAX_OVERLAP_S: Final = 30 * 86_400
 
 
 def check_protocol(protocol: str | None) -> None:
     """
-    Refuse what is not spoken here.
+    Refuse an unsupported protocol.
 
     Raises:
         ValidationFailed: It names the field ``default_stream_protocol``.
@@ -28,7 +28,7 @@ def check_protocol(protocol: str | None) -> None:
 
 
 def rotated(account: Account, secret: str, overlap_s: int, now: datetime) -> Account:
-    """An account with a new stream secret; requests carry the signature by the former one too for a while."""
+    """An account with a new stream secret; the previous one signs requests too for ``overlap_s``."""
     if not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise ValidationFailed.of("overlap_sec", f"must be from 0 to {MAX_OVERLAP_S}")
     former, _ = account.stream_secrets(now)

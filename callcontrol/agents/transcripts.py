@@ -1,4 +1,4 @@
-"""Transcripts of calls with voice agents: how much of one is kept, and how its segments are numbered."""
+"""Transcripts of calls with voice agents: limits, and numbering of segments."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from callcontrol.models import CallRecord, TranscriptSegment
 __all__ = ["MAX_SEGMENTS", "MAX_TEXT", "bounded", "count_segment", "segments_of"]
 
 MAX_SEGMENTS: Final = 10_000
-"""What is said after that many segments of a call is not kept."""
+"""Segments that are kept of a call; later ones are dropped."""
 
 MAX_TEXT: Final = 4000
 """Characters of a segment that are kept."""
@@ -22,17 +22,16 @@ _CHARACTERS: Final = "segment_characters"
 
 
 def segments_of(record: CallRecord) -> int:
-    """How many segments the transcript of a call has."""
+    """Number of segments in the transcript of a call."""
     details: Mapping[str, Any] = record.details or {}
     return int(details.get(_COUNT, 0))
 
 
 def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
     """
-    The number of a call's next segment, None when the transcript is too full for it.
+    The number of a call's next segment, None when the transcript is full.
 
-    The record counts them, so that whoever has it, in this process or a later one, knows whether
-    anything was said.
+    The record counts them, so that any process that has the record knows if the transcript is empty.
     """
     details: Mapping[str, Any] = record.details or {}
     number = segments_of(record)
@@ -44,7 +43,7 @@ def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
 
 
 def bounded(segment: TranscriptSegment) -> TranscriptSegment:
-    """A segment as it is kept: its text cut where it is too long, its times those of a call."""
+    """A segment within the limits: its text cut to length, its times not negative and in order."""
     start_ms = max(0, segment.start_ms)
     end_ms = None if segment.end_ms is None else max(start_ms, segment.end_ms)
     return replace(segment, text=segment.text[:MAX_TEXT], start_ms=start_ms, end_ms=end_ms)

@@ -1,4 +1,4 @@
-"""Applications of accounts; what makes sense of one is said by ``callcontrol.applications.application``."""
+"""Applications of accounts; ``callcontrol.applications.application`` validates them."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -25,17 +25,17 @@ _MAX_APPLICATIONS: Final = 1000
 
 
 class ApplicationDirectory(ReachDirectory, Protocol):
-    """The in-memory directory, as far as applications need it."""
+    """The part of the in-memory directory that applications use."""
 
     async def refresh(self) -> None:
-        """Take in what changed, now."""
+        """Load changes now."""
 
 
 class ApplicationService:
     """
     Applications.
 
-    One that exists under another account is refused with ``Forbidden``, one that does not with ``NotFound``.
+    An application of another account is refused with ``Forbidden``, an unknown one with ``NotFound``.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class ApplicationService:
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
         """
-        Create an application from the fields that are given.
+        Create an application with the given fields.
 
         Raises:
-            ValidationFailed: With every wrong, missing or unknown field.
-            Conflict: The account has as many applications as it may have.
+            ValidationFailed: Names every wrong, missing or unknown field.
+            Conflict: The account has the maximum number of applications.
         """
         application = new_application(new_id(), account_sid, values, utc_now())
         await self._check_reach(application)
@@ -83,21 +83,21 @@ class ApplicationService:
         One application of the account.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
         """
         return await self._rows.look_up(lambda connection: own_application(connection, account_sid, app_sid))
 
     async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
         """
-        Change the fields that are given; the next call goes by them.
+        Change the given fields; the change applies from the next call on.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
-            ValidationFailed: With every unknown field, and every one that would be wrong.
+            ValidationFailed: Names every unknown field, and every field with a wrong value.
         """
-        # What can be reached is asked outside the transaction, which must not wait for anything.
+        # Reachability is checked outside the transaction, which must not wait for I/O.
         now = utc_now()
         await self._check_reach(changed_application(await self.get(account_sid, app_sid), values, now))
 
@@ -122,9 +122,9 @@ class ApplicationService:
         Delete an application.
 
         Raises:
-            NotFound: There is no such application.
+            NotFound: The application does not exist.
             Forbidden: It is another account's.
-            Conflict: Calls are up on it, or numbers or carriers attached to it.
+            Conflict: It has active calls, or numbers or carriers are attached to it.
         """
         now = utc_now()
         await self._rows.settle()
@@ -164,7 +164,7 @@ class ApplicationService:
 def own_application(
     connection: Connection, account_sid: str, app_sid: str, *, lock: bool = False
 ) -> Application | DomainError:
-    """An application of the account, or why it is none."""
+    """An application of the account, or the reason that it is not available."""
     found = applications.get(connection, app_sid, lock=lock)
     if found is None:
         return NotFound("There is no such application.")

@@ -1,9 +1,9 @@
 """
-Applications: what to do with calls, under a name, for as many numbers and calls as wish.
+Applications: named instructions for calls, shared by any number of numbers and calls.
 
-An application is a binding that belongs to no number. Calls in to a number go by the number's own binding;
-without one by the number's application, and without that by the application of the number's carrier. Calls
-out name one by ``app_sid``.
+An application is a binding that belongs to no number. Inbound calls to a number use the number's own binding;
+without one the number's application, and without that the application of the number's carrier. Outbound calls
+name one by ``app_sid``.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ MAX_NAME_CHARACTERS: Final = 128
 
 _OWN_FIELDS: Final = frozenset({"name", "record_all_calls"})
 _BINDING_FIELDS: Final = frozenset(item.name for item in fields(Binding)) - {"record"}
-# What says as much of one target as of another, and so outlives a change of the target.
+# Fields that do not depend on the target, and so outlive a change of it.
 _KEPT_FIELDS: Final = ("status_webhook_url", "status_webhook_events")
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What to do with calls; ``record_all_calls`` records them whatever else is asked for."""
+    """Instructions for calls; ``record_all_calls`` records them regardless of other settings."""
 
     app_sid: str
     account_sid: str
@@ -37,20 +37,20 @@ class Application:
 
     @property
     def wiring(self) -> Binding:
-        """The binding that calls go by."""
+        """The binding that applies to calls."""
         return replace(self.binding, record=True) if self.record_all_calls else self.binding
 
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """Where calls to a number go; ``app_sid`` is the application that says so, if one does."""
+    """The binding for calls to a number; ``app_sid`` is the application that it comes from, if any."""
 
     binding: Binding | None
     app_sid: str | None = None
 
 
 class Wires(Protocol):
-    """The directory, as far as it says where calls go."""
+    """The part of the directory that finds the binding of a call."""
 
     def application(self, app_sid: str) -> Application | None:
         """An application by its identifier."""
@@ -60,7 +60,7 @@ class Wires(Protocol):
 
 
 def inbound_of(number: PhoneNumber, wires: Wires) -> Inbound:
-    """Where calls to a number go: by its own binding, its application, or that of its carrier."""
+    """The binding for calls to a number: its own, that of its application, or that of its carrier's."""
     if number.binding is not None:
         return Inbound(number.binding)
     carrier = wires.carrier(number.carrier_sid) if number.carrier_sid is not None else None
@@ -73,10 +73,10 @@ def inbound_of(number: PhoneNumber, wires: Wires) -> Inbound:
 
 def new_application(app_sid: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> Application:
     """
-    An application from the fields that are given: its own and those of a ``Binding``.
+    An application with the given fields: its own and those of a ``Binding``.
 
     Raises:
-        ValidationFailed: With every wrong, missing or unknown field.
+        ValidationFailed: Names every wrong, missing or unknown field.
     """
     missing = [FieldError(name, "is needed") for name in ("name", "target") if not values.get(name)]
     if missing:
@@ -97,12 +97,12 @@ def new_application(app_sid: str, account_sid: str, values: Mapping[str, Any], n
 
 def changed_application(application: Application, values: Mapping[str, Any], now: datetime) -> Application:
     """
-    An application with the fields that are given changed; a field that is None is taken out.
+    An application with the given fields changed; None removes a field.
 
-    A new target leaves the fields of the former one behind.
+    A new target drops the fields of the previous one.
 
     Raises:
-        ValidationFailed: With every wrong or unknown field.
+        ValidationFailed: Names every wrong or unknown field.
     """
     binding = application.binding
     target = values.get("target", binding.target)
@@ -133,7 +133,7 @@ def _checked(application: Application, values: Mapping[str, Any]) -> Application
         errors += refusal.errors
     if errors:
         raise ValidationFailed(errors)
-    # Recording is the application's to say, so that it is said in one place.
+    # Recording is a setting of the application, so the binding must not have its own.
     return replace(application, binding=replace(binding, record=None))
 
 

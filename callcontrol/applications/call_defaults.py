@@ -1,4 +1,4 @@
-"""Calls that are placed by an application: what their requests leave to it."""
+"""Defaults of an application for calls placed with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ _STREAMS = ("media_stream", "voice_agent")
 
 def applied(request: CreateCall, application: Application) -> CreateCall:
     """
-    A request with what it does not say itself filled in from its application.
+    Fill in the missing fields of a request from its application.
 
-    What the request says wins, field by field of a stream too; a call is recorded when either says so.
+    The request takes precedence, also in each field of a stream; a call is recorded when either asks for it.
 
     Raises:
         ValidationFailed: The request is for an agent's stream, and the application has none.
@@ -55,7 +55,11 @@ def _task(request: CreateCall, wiring: Binding) -> Mapping[str, Any]:
 
 
 def _dial(wiring: Binding) -> Sequence[Mapping[str, Any]]:
-    """A placed call has no caller to pass through: both parties see the same number."""
+    """
+    The dial verb for a forwarding target.
+
+    A placed call has no caller ID to pass through: both parties see the same number.
+    """
     forward_to = wiring.forward_to or ""
     is_sip = forward_to.lower().startswith("sip")
     target = {"type": "sip", "sip_uri": forward_to} if is_sip else {"type": "phone", "number": forward_to}

@@ -30,7 +30,7 @@ def insert(connection: Connection, application: Application, revision: int) -> N
 
 
 def update(connection: Connection, application: Application, revision: int) -> None:
-    """Write what an application has become."""
+    """Write the changed fields of an application."""
     connection.execute(
         sa.update(applications)
         .where(applications.c.app_sid == application.app_sid)
@@ -49,10 +49,10 @@ def delete(connection: Connection, app_sid: str, now: datetime, revision: int) -
 
 def get(connection: Connection, app_sid: str, *, lock: bool = False) -> Application | None:
     """
-    One application, of whichever account.
+    One application, of any account.
 
-    With ``lock`` it can be neither deleted nor given to another number until the transaction ends, so that
-    what is attached to it and whether it exists never contradict each other.
+    With ``lock`` it can be neither deleted nor attached to another number until the transaction ends, so that
+    its attachments and its existence never contradict each other.
     """
     wanted = sa.select(applications).where(applications.c.app_sid == app_sid, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
@@ -62,7 +62,7 @@ def get(connection: Connection, app_sid: str, *, lock: bool = False) -> Applicat
 def page(
     connection: Connection, account_sid: str, *, offset: int, limit: int
 ) -> tuple[list[Application], int]:
-    """A stretch of the account's applications, oldest first, and how many there are."""
+    """A page of the account's applications, oldest first, and their total number."""
     mine = [applications.c.account_sid == account_sid, _LIVE]
     total = connection.scalar(sa.select(sa.func.count()).select_from(applications).where(*mine)) or 0
     rows = connection.execute(
@@ -76,7 +76,7 @@ def page(
 
 
 def attached(connection: Connection, app_sid: str) -> dict[str, int]:
-    """How many numbers and carriers name an application; what none of them does is left out."""
+    """Count of the numbers and carriers attached to an application; zeros are omitted."""
     counts = {
         name: connection.scalar(
             sa.select(sa.func.count())
@@ -90,7 +90,7 @@ def attached(connection: Connection, app_sid: str) -> dict[str, int]:
 
 
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[Application, bool]]:
-    """Applications changed after a revision, each with whether it still exists."""
+    """Applications changed after a revision, each with True if it still exists."""
     for row in connection.execute(sa.select(applications).where(applications.c.revision > seen)):
         yield _application(connection, row), row.deleted_at is None
 

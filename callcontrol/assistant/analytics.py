@@ -1,4 +1,4 @@
-"""What calls with voice agents come to: lists are narrowed and days added up without a database."""
+"""Filters and analytics of calls with voice agents, without a database."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,17 @@ __all__ = [
 ]
 
 DEFAULT_DAYS: Final = 30
-"""How far analytics reach back where nothing says so."""
+"""Default number of days of analytics."""
 
 MAX_DAYS: Final = 366
-"""What one question may span."""
+"""Longest period of one request, in days."""
 
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantCallFilter:
-    """Which calls are wanted; ``start`` is inclusive, ``end`` exclusive. ``sandbox`` None is both kinds."""
+    """Filter of calls; ``start`` is inclusive, ``end`` exclusive. ``sandbox`` None means both kinds."""
 
     status: AssistantStatus | None = None
     direction: str | None = None
@@ -43,7 +43,7 @@ class AssistantCallFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyticsQuery:
-    """The calls that are counted: those created from ``start`` on and before ``end``."""
+    """Filter of the counted calls: those created from ``start`` on and before ``end``."""
 
     start: datetime
     end: datetime
@@ -53,7 +53,7 @@ class AnalyticsQuery:
 
 @dataclass(frozen=True, slots=True)
 class DayCount:
-    """The calls of one day (days since the epoch, in UTC) that had one outcome; None is still up."""
+    """The calls of one day (days since the epoch, in UTC) with one outcome; None means still active."""
 
     day: int
     outcome: str | None
@@ -75,10 +75,10 @@ class _Sum:
 
     def shown(self) -> dict[str, Any]:
         """
-        The figures of it.
+        The figures as a JSON object.
 
         ``success_rate`` is the share of ``completed`` among the calls that have ended, and the average is
-        that of calls that were answered.
+        over the calls that were answered.
         """
         outcomes = self.outcomes
         total = outcomes.total()
@@ -108,10 +108,10 @@ def query_of(
     sandbox: bool = False,
 ) -> AnalyticsQuery:
     """
-    The time that is meant by two moments, either of which may be left out: 30 days, the last of them today's.
+    The period between two times, each optional: by default 30 days, the last of them today.
 
     Raises:
-        ValidationFailed: It would end before it begins, or is longer than a year.
+        ValidationFailed: It would end before it begins, or is longer than ``MAX_DAYS``.
     """
     try:
         until = end or _midnight(now) + timedelta(days=1)
@@ -126,7 +126,7 @@ def query_of(
 
 
 def analytics_object(query: AnalyticsQuery, counts: Iterable[DayCount], currency: str) -> dict[str, Any]:
-    """The figures of a time and of each of its days in UTC, days without calls included, as a JSON object."""
+    """The figures of a period and of each of its days in UTC, even without calls, as a JSON object."""
     whole = _Sum()
     days: dict[int, _Sum] = {day: _Sum() for day in _days(query)}
     for count in counts:

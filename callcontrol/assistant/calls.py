@@ -1,8 +1,8 @@
 """
-Calls with voice agents as the assistant's interface shows them and its webhooks tell of them.
+Calls with voice agents in the API and the webhooks of the assistant.
 
-A call is one of the assistant's when an agent takes part in it, whoever placed it; the call interface shows
-it as any other.
+A call belongs to the assistant when an agent takes part in it, regardless of who placed it; the call API
+shows it like any other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 PRODUCT: Final = "assistant"
-"""What ``CallRecord.product`` says of these calls."""
+"""``CallRecord.product`` of these calls."""
 
 AssistantStatus = Literal[
     "queued", "ringing", "in-progress", "completed", "failed", "no-answer", "busy", "voicemail"
@@ -43,7 +43,7 @@ ENDED: Final = frozenset({"completed", "failed", "no-answer", "busy", "voicemail
 """The final statuses."""
 
 _EVENTS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")
-"""What the ids of the events of ends are made in: a call has always the same ones, however often it ends."""
+"""Namespace of the ids of end events: those of one call are always the same, however often it ends."""
 
 _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
     CallStatus.QUEUED: "queued",
@@ -54,7 +54,7 @@ _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
     CallStatus.BUSY: "busy",
     CallStatus.NO_ANSWER: "no-answer",
     CallStatus.FAILED: "failed",
-    # Whoever gave up first, nobody answered.
+    # Whichever side gave up first, the call was not answered.
     CallStatus.CANCELED: "no-answer",
 }
 
@@ -65,7 +65,7 @@ _TOLD: Final[Mapping[str, str]] = {
     "stream.failed": "error.occurred",
     "webhook.failed": "error.occurred",
 }
-"""What the assistant's webhooks call the events of a call that is up; they are told of no others."""
+"""The assistant's names for events of an active call; other events are not published."""
 
 
 def assistant_details(
@@ -76,10 +76,10 @@ def assistant_details(
     sandbox_carrier: str | None = None,
 ) -> dict[str, Any]:
     """
-    What the record of such a call keeps beyond a plain one.
+    The ``details`` of an assistant call's record.
 
     ``sandbox`` is the carrier that a sandbox call is confined to; see ``callcontrol.assistant.sandbox``.
-    ``error`` is added when something went wrong, and the transcript counts its segments in it.
+    ``error`` is added after a failure, and the transcript counts its segments there.
     """
     return {
         "agent_id": agent_id,
@@ -90,19 +90,19 @@ def assistant_details(
 
 
 def status_of(status: CallStatus, answered_by: str | None) -> AssistantStatus:
-    """The status of a call; one that a machine answered ends as ``voicemail``."""
+    """The status of a call; a completed call that a machine answered is ``voicemail``."""
     if status is CallStatus.COMPLETED and answered_by == "machine":
         return "voicemail"
     return _STATUSES[status]
 
 
 def phone_number_of(record: CallRecord) -> str:
-    """Whom the agent talks with."""
+    """The number of the party that the agent talks with."""
     return record.to if record.direction == "outbound" else record.from_
 
 
 def transcript_url(record: CallRecord, base_url: str) -> str | None:
-    """Where the transcript of a call is, None of one that was not answered."""
+    """URL of the transcript of a call, None if the call was not answered."""
     return None if record.answered_at is None else f"{base_url}/api/v1/calls/{record.call_sid}/transcript"
 
 
@@ -147,9 +147,9 @@ def assistant_event(
     record: CallRecord, name: str, told: Mapping[str, Any], *, event_id: str, at: datetime
 ) -> Broadcast | None:
     """
-    The event of a call that is up, for whoever subscribed to it; None for one that is not told.
+    The event of an active call for subscribers; None for an event that is not published.
 
-    ``told`` is what the status webhook is told beside the call. An error is noted in the record.
+    ``told`` is the data of the status webhook beyond the call's fields. An error is stored in the record.
     """
     event = _TOLD.get(name)
     if record.product != PRODUCT or event is None:
@@ -166,9 +166,9 @@ def assistant_event(
 
 def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadcast]:
     """
-    What is told of the end of a call, in its order; nothing of one that is no assistant's.
+    The events of the end of a call, in order; empty for a call of another product.
 
-    A failure of which nothing was told before comes first, a transcript with something in it last.
+    A failure that was not reported before comes first, the event of a non-empty transcript last.
     """
     if record.product != PRODUCT or not record.status.ended:
         return []
@@ -196,7 +196,7 @@ def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadca
 
 
 def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, at: datetime) -> Broadcast:
-    """The event of an agent that was changed; ``changes`` name the fields. It is of no call."""
+    """The event of a change of an agent; ``changes`` name the fields. It belongs to no call."""
     event = "agent.updated"
     data = {
         "call_id": None,
@@ -257,7 +257,7 @@ def _seconds(record: CallRecord, at: datetime) -> int:
 
 
 def _error_of(record: CallRecord, name: str, told: Mapping[str, Any]) -> dict[str, str]:
-    """What went wrong, in words that hold nothing of what was said or of a secret."""
+    """The error of an event, without transcript text or secrets."""
     if name == "call.transfer_failed":
         transfer: Mapping[str, Any] = told.get("transfer") or {}
         cause = transfer.get("hangup_cause") or transfer.get("cause") or "no answer"

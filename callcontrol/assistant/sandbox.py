@@ -1,7 +1,7 @@
 """
-Sandbox calls of the voice assistant: to test numbers, without a charge, and never to anybody else.
+Sandbox calls of the voice assistant: only to test numbers, and without a charge.
 
-They are carried by the sandbox carrier of this server, whose numbers the test numbers are.
+The sandbox carrier of this server carries them; the test numbers are its numbers.
 """
 
 from collections.abc import Mapping
@@ -17,29 +17,29 @@ from callcontrol.wallet.meter import Rates
 __all__ = ["TEST_PREFIX", "confined", "is_sandbox", "is_test_number", "rates_of"]
 
 TEST_PREFIX: Final = "+919800000"
-"""What test numbers begin with; three digits follow."""
+"""Prefix of test numbers; three digits follow."""
 
 _TEST_DIGITS: Final = len(TEST_PREFIX) + 3
 
 
 def is_test_number(number: str) -> bool:
-    """Whether a number in E.164 is a test number, wherever the sandbox carrier runs."""
+    """True if a number in E.164 is a test number, regardless of where the sandbox carrier runs."""
     return number.startswith(TEST_PREFIX) and len(number) == _TEST_DIGITS
 
 
 def is_sandbox(record: CallRecord) -> bool:
-    """Whether a call is a sandbox call."""
+    """True if a call is a sandbox call."""
     return _carrier_of(record) is not None
 
 
 def rates_of(record: CallRecord, rates: Rates) -> Rates:
-    """What a call is charged: nothing in the sandbox."""
+    """The rates of a call: zero in the sandbox."""
     return replace(rates, outbound_paise=0, inbound_paise=0) if is_sandbox(record) else rates
 
 
 def confined(record: CallRecord, party: Party) -> Party:
     """
-    A further party of a call as it may be dialled: in the sandbox, a test number at the sandbox carrier.
+    The party to dial as a further party of a call: in the sandbox, a test number at the sandbox carrier.
 
     Raises:
         Forbidden: It is a sandbox call, and the party has no test number.

@@ -1,4 +1,4 @@
-"""Calls with voice agents as lists and analytics read them: a narrow row, kept in step with the record."""
+"""Calls with voice agents for lists and analytics: a narrow row for each, updated with its record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new call, of which ``call`` is the record's; calls of other products have none."""
+    """Write the row of a new assistant call from its record's row ``call``; ignore other products."""
     if call["product"] != PRODUCT:
         return
     details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
@@ -52,24 +52,24 @@ def insert(connection: Connection, call: Row) -> None:
 
 
 def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Bring rows up to date, of which ``calls`` are the records'; calls of other products have none."""
+    """Update rows from the records' rows ``calls``; ignore other products."""
     rows = [_state_of(call) for call in calls if call["product"] == PRODUCT]
     _STEP.many(connection, [row for row in rows if row["outcome"] is None])
     _END.many(connection, [row for row in rows if row["outcome"] is not None])
 
 
 def delete(connection: Connection, call_sid: str) -> None:
-    """Take back an insert that nobody waits for any more."""
+    """Delete a row whose insert was abandoned."""
     _DELETE.run(connection, {"call_sid": call_sid})
 
 
 def conditions(account_sid: str, query: AssistantCallFilter) -> Sequence[Condition]:
-    """What a call of the list meets, but for its time."""
+    """The conditions of a list of calls, without its period."""
     table = assistant_calls.c
     found = Narrowing(table.account_sid == account_sid)
     live = query.status is not None and query.status not in ENDED
     if live:
-        # Calls that are up are few and have an index of their own.
+        # Active calls are few and have an index of their own.
         found.by_own_index(table.outcome.is_(None), table.status == query.status)
     found.by(table.phone_number, query.phone_number)
     found.by(table.agent_id, query.agent_id)
@@ -82,9 +82,9 @@ def conditions(account_sid: str, query: AssistantCallFilter) -> Sequence[Conditi
 
 
 def day_counts(connection: Connection, account_sid: str, query: AnalyticsQuery) -> list[DayCount]:
-    """How the calls of a time went, for each day in UTC and each outcome; an index answers all of it."""
+    """Counts of the calls of a period, for each day in UTC and each outcome, from one covering index."""
     table = assistant_calls.c
-    # Both are whole numbers and not negative, so both databases round the quotient down.
+    # Both are whole numbers and not negative, so the remainder is the same on both databases.
     day = (table.created_at - table.created_at % _DAY_MICROS).label("day")
     wanted = (
         sa.select(

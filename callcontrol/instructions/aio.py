@@ -1,4 +1,4 @@
-"""Asking the customer's server what to do with a call, over HTTP: twice at most, within seconds."""
+"""HTTP requests to the customer's server for instructions: at most two, within seconds."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -31,9 +31,9 @@ __all__ = ["CallAsker", "InstructionClient", "NotAnswered"]
 
 class InstructionClient:
     """
-    Asks customers' servers what calls are to do.
+    Requests instructions for calls from customers' servers.
 
-    ``rules`` are what the verbs of an answer are checked against, asked for at every answer.
+    ``rules`` returns the rules for the verbs of an answer; it is called at every answer.
     """
 
     def __init__(self, destinations: Destinations, rules: Callable[[], VerbRules]) -> None:
@@ -46,10 +46,10 @@ class InstructionClient:
         self, event: WebhookEvent, secret: str, form: FormRequest | None = None
     ) -> tuple[str, bytes]:
         """
-        Ask once, by the form if there is one; returns the media type and the body of the answer.
+        Send one request, as a form if there is one; return the media type and the body of the answer.
 
         Raises:
-            NotAnswered: There is none that could be read.
+            NotAnswered: There is no answer that can be read.
         """
         return await self._client.ask(event, (secret,), form)
 
@@ -59,7 +59,7 @@ class InstructionClient:
 
 
 class CallAsker:
-    """The questions of one call: that of its plan, and beside it one that the API wants asked."""
+    """The requests of one call: that of its plan, and beside it one made by the API."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class CallAsker:
         routes: MaskedRoutes | None = None,
     ) -> None:
         self.caller: Caller | None = None
-        """Who called us, for verbs that pass its number through."""
+        """The caller of an inbound call, for verbs that pass its number through."""
         self._client = client
         self._record = record
         self._account = account
@@ -83,21 +83,21 @@ class CallAsker:
         self._asking: dict[int, asyncio.Task[None]] = {}
 
     def ask(self, effect: AskWebhook) -> None:
-        """Ask; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless ``stop`` does."""
+        """Send a request; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless stopped."""
         self._asking[effect.number] = self._spawn(self._ask(effect))
 
     def route(self, effect: RouteCaller) -> None:
-        """Find out whom the caller of a masked number reaches; ``CallerRouted`` follows, as for ``ask``."""
+        """Find the target of the caller of a masked number; ``CallerRouted`` follows, as for ``ask``."""
         self._asking[effect.number] = self._spawn(self._route(effect))
 
     def stop(self, number: int) -> None:
-        """Give up a question, if it is being asked."""
+        """Cancel a request, if it is under way."""
         task = self._asking.pop(number, None)
         if task is not None:
             task.cancel()
 
     def stop_all(self) -> None:
-        """Give up whatever is being asked."""
+        """Cancel all requests under way."""
         for number in list(self._asking):
             self.stop(number)
 
@@ -149,7 +149,7 @@ class CallAsker:
         )
 
     def _form(self, effect: AskWebhook) -> FormRequest | None:
-        """The question as servers of TwiML expect it, None for one in JSON."""
+        """The request as servers of TwiML expect it, None for a request in JSON."""
         if effect.format != "form":
             return None
         fields = form_fields(self._record, effect.facts)
@@ -157,7 +157,7 @@ class CallAsker:
         return form_request(effect.url, effect.method, fields, secret)
 
     def _read(self, effect: AskWebhook, media_type: str, body: bytes, attempt: int) -> Event:
-        """What an answer means. One that cannot be followed is not asked for again: it would come again."""
+        """The event of an answer. An invalid answer is not requested again, as it would be the same."""
         asking = Asking(effect.format, effect.fallback)
         try:
             steps = read_instructions(

@@ -1,8 +1,8 @@
 """
-Instructions of the customer's server, without I/O: what it is asked, and what its answer means.
+Instructions of the customer's server, without I/O: the request, and the parsing of the answer.
 
 An answer is a list of verbs, one verb, or a single action as voice platforms write it. Other languages for
-the same verbs are other readers in one table, by the media type of the answer.
+the same verbs have their own readers in one table, by the media type of the answer.
 """
 
 import json
@@ -20,7 +20,7 @@ from callcontrol.models import CallRecord
 from callcontrol.trunks.caller_identity import Caller
 
 ATTEMPTS: Final = 2
-"""How often a question is asked; a caller hears ringing, or nothing, meanwhile."""
+"""Attempts of a request; the caller hears ringing, or nothing, meanwhile."""
 
 RETRY_AFTER_S: Final = 0.5
 TIMEOUT_S: Final = 5.0
@@ -39,7 +39,7 @@ def question(
     at: datetime,
     facts: Sequence[tuple[str, str | int | None]] = (),
 ) -> bytes:
-    """The JSON body that asks what to do with a call: ``event`` says why, ``facts`` what came of it."""
+    """The JSON body of a request for instructions: ``event`` is its reason, ``facts`` the results so far."""
     body = {
         "event": event,
         "event_id": event_id,
@@ -75,14 +75,14 @@ def read_instructions(
     asking: Asking | None = None,
 ) -> list[Step]:
     """
-    The steps that an answer means; an empty answer means none.
+    Parse an answer into steps; an empty answer has none.
 
-    A party that is dialled sees the account's number of this call unless a verb says otherwise; ``caller``
-    is who called us, and addresses without a host count from ``url``. Questions that the answer brings about
-    are asked as ``asking`` says.
+    A dialled party sees the account's number of this call unless a verb says otherwise; ``caller`` is the
+    caller of an inbound call, and addresses without a host are relative to ``url``. ``asking`` has the
+    settings of requests that the answer leads to.
 
     Raises:
-        ValidationFailed: It cannot be read, or asks for what cannot be; all that is wrong is named.
+        ValidationFailed: Names every error: the answer cannot be read, or has an invalid instruction.
         Forbidden: A number may not be dialled.
     """
     if not body.strip():
@@ -133,7 +133,7 @@ def _too_deep(value: object, left: int) -> bool:
 
 
 def _unstorable(value: object) -> bool:
-    """Whether some text in it could be stored and sent on by nobody: it would break the call later."""
+    """True if a text in it contains NUL or a lone surrogate, which would break the call later."""
     if isinstance(value, str):
         return not value.isascii() and _SURROGATE.search(value) is not None or "\0" in value
     if isinstance(value, Mapping):
@@ -142,7 +142,7 @@ def _unstorable(value: object) -> bool:
 
 
 Verbs = tuple[object, Mapping[str, str]]
-"""What an answer says, as verbs, and how its own language calls the places of their list."""
+"""The verbs of an answer, and the names of their places in its own language."""
 
 
 def _json_verbs(body: bytes, _: str) -> Verbs:
@@ -153,6 +153,6 @@ _READERS: Final[Mapping[str, Callable[[bytes, str], Verbs]]] = {
     "application/json": _json_verbs,
     "application/xml": read_twiml,
     "text/xml": read_twiml,
-    # Many a server of TwiML sends it as what its framework sends everything as.
+    # Many servers of TwiML send it with the default media type of their framework.
     "text/html": read_twiml,
 }

@@ -1,6 +1,7 @@
 """
-Small XML documents of strangers, read without anything that could hurt: no declarations, no entities of their
-own, and bounds for depth and number.
+Safe parser of small XML documents from untrusted servers.
+
+A document must not have declarations or entities of its own; depth and number of elements are bounded.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,12 @@ _MAX_ATTRIBUTES: Final = 40
 
 
 class XmlError(ValueError):
-    """A document that is not well formed, or is more than it may be."""
+    """A document that is not well formed, or exceeds a limit."""
 
 
 @dataclass(slots=True)
 class Element:
-    """An element: its name and attributes, the text right in it, and the elements in it."""
+    """An element: its name and attributes, its direct text, and its child elements."""
 
     name: str
     attributes: Mapping[str, str]
@@ -30,10 +31,10 @@ class Element:
 
 def read_xml(document: bytes) -> Element:
     """
-    The root of a document; comments and processing instructions are passed over.
+    The root element of a document; comments and processing instructions are ignored.
 
     Raises:
-        XmlError: It cannot be read.
+        XmlError: The document cannot be read.
     """
     reader = _Reader()
     parser = expat.ParserCreate()
@@ -41,7 +42,7 @@ def read_xml(document: bytes) -> Element:
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.characters
-    # Without declarations there are no entities but the five of XML: nothing grows, nothing is fetched.
+    # Without declarations only the five entities of XML exist: nothing expands, nothing is fetched.
     parser.StartDoctypeDeclHandler = reader.declared
     try:
         parser.Parse(document, True)
@@ -51,7 +52,7 @@ def read_xml(document: bytes) -> Element:
         place = f"line {error.lineno}, column {error.offset + 1}"
         raise XmlError(f"is no XML: {expat.ErrorString(error.code)} in {place}") from None
     except (ValueError, LookupError):
-        # An encoding that is not known, or that the document does not keep to.
+        # The encoding is unknown, or the document violates it.
         raise XmlError("is no XML: its encoding cannot be read; write it in UTF-8") from None
     if reader.root is None:
         raise XmlError("is no XML: it has no element")

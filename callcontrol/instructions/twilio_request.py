@@ -1,8 +1,8 @@
 """
-Questions to servers that were written for TwiML: a form, with the fields and the signature they expect.
+Requests to servers written for TwiML: a form, with the fields and the signature they expect.
 
-The fields have the names of Twilio's requests, so that a server reads ours as it reads those. The signature
-is theirs too: HMAC-SHA1 over the URL, followed by the names and values of a POST in the order of the names.
+The fields have the names of Twilio's requests, so that such a server needs no change. The signature is
+Twilio's too: HMAC-SHA1 over the URL, followed by the names and values of a POST in the order of the names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _STATUSES: Final = {CallStatus.INITIATED: "ringing"}
 
 @dataclass(frozen=True, slots=True)
 class FormRequest:
-    """A question as it goes out; the signature is a secret's work and is shown nowhere."""
+    """A request ready to be sent; the signature is made with a secret and is not shown in ``repr``."""
 
     url: str
     body: bytes
@@ -33,7 +33,7 @@ class FormRequest:
 
 
 def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[str, str]:
-    """What is told of a call: its own fields, then what has come of the last verb."""
+    """The fields of a call: its own, then the results of the last verb."""
     direction = "inbound" if record.direction == "inbound" else "outbound-api"
     fields = {
         "CallSid": record.call_sid,
@@ -60,11 +60,11 @@ def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[s
 
 def form_request(url: str, method: WebhookMethod, fields: Mapping[str, str], key: str | None) -> FormRequest:
     """
-    The request that carries the fields, signed with the key if there is one.
+    The request with the fields, signed with the key if there is one.
 
-    It bears one signature alone: servers of TwiML compare the whole header with the one that they expect.
+    It has one signature only: servers of TwiML compare the whole header with the value that they expect.
     """
-    url = quote(url, safe=_ASCII)  # It goes out as it is signed, so it has to be one that can.
+    url = quote(url, safe=_ASCII)  # The signature covers the URL as it is sent.
     if method == "GET":
         parts = urlsplit(url)
         query = "&".join(part for part in (parts.query, urlencode(fields)) if part)
@@ -75,7 +75,7 @@ def form_request(url: str, method: WebhookMethod, fields: Mapping[str, str], key
 
 
 def form_signature(key: str, url: str, fields: Mapping[str, str]) -> str:
-    """What ``X-Twilio-Signature`` is to be, for the URL as it is asked and the fields of a POST."""
+    """The value of ``X-Twilio-Signature`` for the URL as it is sent and the fields of a POST."""
     content = url + "".join(f"{name}{fields[name]}" for name in sorted(fields))
     return sign_as_twilio(key, content)
 
@@ -99,4 +99,4 @@ _FACTS: Final[Mapping[str, tuple[str, Callable[[Fact], str]]]] = {
     "failed_url": ("ErrorUrl", str),
     "error_message": ("ErrorMessage", str),
 }
-"""By the name of a fact: what the form calls it, and how it writes it."""
+"""By the name of a fact: the name of the form field, and the function that formats its value."""

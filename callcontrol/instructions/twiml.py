@@ -1,8 +1,8 @@
 """
-TwiML, as much of it as there are verbs: a document is brought to the objects that the reader of verbs takes.
+TwiML, as far as there are verbs for it: translates a document into objects of the verb reader.
 
-What a document says that cannot be done is refused by name, as with verbs; attributes that change nothing of
-the call are passed over (``_HARMLESS``). Wrong values are named by their place in the document:
+Unsupported elements and attributes are refused by name, as with verbs; attributes without an effect on the
+call are ignored (``_HARMLESS``). Wrong values are named by their place in the document:
 ``Response.Gather[2].numDigits``.
 """
 
@@ -20,7 +20,7 @@ Attribute = Callable[[str], object]
 _MAX_RING_S: Final = 120
 _MIN_RING_S: Final = 5
 _ENDLESS_LOOPS: Final = 100
-"""What ``loop="0"``, for ever, comes to."""
+"""Number of loops for ``loop="0"``, which means for ever."""
 
 _ROOT: Final = "Response"
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?", re.ASCII)
@@ -32,7 +32,7 @@ def read_twiml(document: bytes, url: str) -> tuple[object, Mapping[str, str]]:
     The verbs of a document that came from ``url``, and its places by those of the list of verbs.
 
     Raises:
-        ValidationFailed: It cannot be read, or has what cannot be done; all of that is named.
+        ValidationFailed: Names every error: the document cannot be read, or has unsupported instructions.
     """
     try:
         root = read_xml(document)
@@ -48,7 +48,7 @@ def read_twiml(document: bytes, url: str) -> tuple[object, Mapping[str, str]]:
 
 
 def named_in(error: FieldError, places: Mapping[str, str]) -> FieldError:
-    """What is wrong with a verb, named by the place in the document that the verb comes from."""
+    """The error of a verb, named by the place in the document that the verb comes from."""
     found = _PLACE.fullmatch(error.field)
     if found is None or found[1] not in places:
         return error
@@ -57,7 +57,7 @@ def named_in(error: FieldError, places: Mapping[str, str]) -> FieldError:
 
 
 class _Translation:
-    """Brings one document to verbs."""
+    """Translates one document into verbs."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -66,7 +66,7 @@ class _Translation:
         self.errors: list[FieldError] = []
 
     def document(self, root: Element) -> None:
-        """All verbs of a document, in order."""
+        """Translate all verbs of a document, in order."""
         for path, element in _numbered(_ROOT, root):
             translate = _ELEMENTS.get(element.name)
             if translate is None:
@@ -75,17 +75,17 @@ class _Translation:
                 self.add(path, translate(self, path, element))
 
     def add(self, path: str, verb: Verb | None) -> None:
-        """One more verb, and the place it comes from."""
+        """Add a verb, and the place it comes from."""
         if verb is not None:
             self.places.setdefault(f"verbs[{len(self.verbs)}]", path)
             self.verbs.append(verb)
 
     def wrong(self, path: str, message: str) -> None:
-        """Note what cannot be done."""
+        """Record an error."""
         self.errors.append(FieldError(path[:200], message))
 
     def attributes(self, path: str, element: Element, known: Mapping[str, tuple[str, Attribute]]) -> Verb:
-        """The attributes of an element by the names that verbs have for them."""
+        """The attributes of an element by the field names of verbs."""
         found: Verb = {}
         for name, text in element.attributes.items():
             if name in known:
@@ -102,19 +102,19 @@ class _Translation:
         return found
 
     def childless(self, path: str, element: Element) -> None:
-        """Refuse elements where there is none: what they ask for would not happen."""
+        """Refuse child elements where none may be: they would have no effect."""
         for inner, _ in _numbered(path, element):
             self.wrong(inner, f"is not available in <{element.name}>")
 
     # --- elements -------------------------------------------------------------------------------------------
 
     def say(self, path: str, element: Element) -> Verb | None:
-        """A text to be spoken."""
+        """Translate ``<Say>``: a text to be spoken."""
         self.childless(path, element)
         return {"verb": "say", "text": element.text, **self.attributes(path, element, _SAY)}
 
     def play(self, path: str, element: Element) -> Verb | None:
-        """A sound, or digits."""
+        """Translate ``<Play>``: a sound, or digits."""
         self.childless(path, element)
         found = self.attributes(path, element, _PLAY)
         if "digits" in found:
@@ -122,14 +122,14 @@ class _Translation:
         return {"verb": "play", "url": element.text.strip(), **found}
 
     def pause(self, path: str, element: Element) -> Verb | None:
-        """A silence."""
+        """Translate ``<Pause>``: a silence."""
         self.childless(path, element)
         found = self.attributes(path, element, _PAUSE)
-        # A pause of nothing is nothing.
+        # A pause of length zero has no effect.
         return None if found.get("length") == 0 else {"verb": "pause", **found}
 
     def gather(self, path: str, element: Element) -> Verb | None:
-        """Keys, while something is played; without an action the same document is asked for again."""
+        """Translate ``<Gather>``: keys, during prompts; the action defaults to the same document."""
         verb = {"verb": "gather", "action_url": self._url, **self.attributes(path, element, _GATHER)}
         prompts: list[Verb] = []
         for inner, child in _numbered(path, element):
@@ -143,12 +143,12 @@ class _Translation:
         return {**verb, "prompts": prompts}
 
     def record(self, path: str, element: Element) -> Verb | None:
-        """A message; without an action the same document is asked for again."""
+        """Translate ``<Record>``: a message; the action defaults to the same document."""
         self.childless(path, element)
         return {"verb": "record", "action_url": self._url, **self.attributes(path, element, _RECORD)}
 
     def dial(self, path: str, element: Element) -> Verb | None:
-        """Somebody to call: a number as text, or one element that says whom."""
+        """Translate ``<Dial>``: a number as text, or one element with the target."""
         found = self.attributes(path, element, _DIAL)
         found.setdefault("timeout", 30)
         place = f"verbs[{len(self.verbs)}].target[0]"
@@ -168,27 +168,27 @@ class _Translation:
         return translate(self, inner, child, found)
 
     def dialled_number(self, path: str, element: Element, dial: Verb) -> Verb:
-        """A number to call."""
+        """Translate ``<Number>``: a number to call."""
         self.attributes(path, element, {})
         return {"verb": "dial", **dial, "target": [{"type": "phone", "number": element.text.strip()}]}
 
     def dialled_sip(self, path: str, element: Element, dial: Verb) -> Verb:
-        """A SIP address to call; what follows its question mark are headers."""
+        """Translate ``<Sip>``: a SIP address to call; the part after its question mark is headers."""
         self.attributes(path, element, {})
         address, _, query = element.text.strip().partition("?")
-        # How many there may be is for the reader of verbs to say.
+        # The reader of verbs limits their number.
         headers = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
         told = {"headers": headers} if headers else {}
         return {"verb": "dial", **dial, **told, "target": [{"type": "sip", "sip_uri": address}]}
 
     def dialled_conference(self, path: str, element: Element, dial: Verb) -> Verb:
-        """A conference to join, which rings nobody."""
+        """Translate ``<Conference>``: a conference to join, which dials no party."""
         room = {"type": "conference", "name": element.text.strip(), **self.attributes(path, element, _ROOM)}
         kept = {name: value for name, value in dial.items() if name.startswith("action")}
         return {"verb": "dial", **kept, "target": [room]}
 
     def connect(self, path: str, element: Element) -> Verb | None:
-        """A voice agent over a WebSocket."""
+        """Translate ``<Connect>``: a voice agent over a WebSocket."""
         found = self.attributes(path, element, _CONNECT)
         if [child.name for child in element.children] != ["Stream"]:
             self.wrong(path, "must have one <Stream>")
@@ -207,25 +207,25 @@ class _Translation:
         return {**verb, "custom_parameters": parameters} if parameters else verb
 
     def redirect(self, path: str, element: Element) -> Verb | None:
-        """Somewhere else to ask; nowhere is the same document again."""
+        """Translate ``<Redirect>``: another URL to request; an empty one means the same document again."""
         self.childless(path, element)
         url = element.text.strip() or self._url
         return {"verb": "redirect", "url": url, **self.attributes(path, element, _REDIRECT)}
 
     def reject(self, path: str, element: Element) -> Verb | None:
-        """A refusal."""
+        """Translate ``<Reject>``: a refusal of the call."""
         self.childless(path, element)
         return {"verb": "reject", "status": 603, **self.attributes(path, element, _REJECT)}
 
     def hangup(self, path: str, element: Element) -> Verb | None:
-        """The end."""
+        """Translate ``<Hangup>``: the end of the call."""
         self.childless(path, element)
         self.attributes(path, element, {})
         return {"verb": "hangup"}
 
 
 def _numbered(path: str, element: Element) -> list[tuple[str, Element]]:
-    """The elements in one, each with its place: ``Response.Say[1]`` is the first of them."""
+    """The child elements of an element, each with its place: ``Response.Say[1]`` is the first child."""
     return [(f"{path}.{child.name[:50]}[{index}]", child) for index, child in enumerate(element.children, 1)]
 
 
@@ -247,7 +247,7 @@ def _loops(text: str) -> object:
 
 
 def _ring_s(text: str) -> object:
-    """The ring time of Twilio goes further either way than ours."""
+    """Twilio's ring time has a wider range than ours at both ends."""
     seconds = _number(text)
     assert isinstance(seconds, int | float)
     return min(max(seconds, _MIN_RING_S), _MAX_RING_S)
@@ -264,7 +264,7 @@ def _one_of(meanings: Mapping[str, object]) -> Attribute:
 
 _YES_NO: Final = _one_of({"true": True, "false": False})
 _NEVER: Final = _one_of({"false": None})
-"""Something that is not done here: only a no is true."""
+"""An unsupported option: only ``false`` is accepted."""
 _METHOD: Final = _one_of({"POST": "POST", "GET": "GET", "post": "POST", "get": "GET"})
 _ACTION: Final = {"action": ("action_url", _text), "method": ("action_method", _METHOD)}
 
@@ -333,8 +333,9 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "Stream": frozenset({"name", "statusCallback", "statusCallbackMethod"}),
 }
 """
-Attributes that change nothing of what happens to a call: how something sounds, who else is told, and what
-speech recognition is to expect where keys are gathered.
+Attributes without an effect on the call.
+
+They set the voice, additional callbacks, or speech recognition where keys are gathered.
 """
 
 _PROMPTS: Final[Mapping[str, Callable[[_Translation, str, Element], Verb | None]]] = {
@@ -377,4 +378,4 @@ _ATTRIBUTE_OF: Final[Mapping[str, str]] = {
         "custom_parameters": "Parameter",
     },
 }
-"""How the document calls a field of a verb; what is its text is called by its element alone."""
+"""The document's name of a verb's field; empty for the text of an element."""

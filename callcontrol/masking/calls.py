@@ -1,4 +1,4 @@
-"""Masked calls as records, answers and webhooks have them: two parties who see a number that is neither's."""
+"""Masked calls in records, answers and webhooks: two parties who see a number that is neither's."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -8,7 +8,7 @@ from callcontrol.models import CallRecord
 from callcontrol.wallet.money import rupees
 
 PRODUCT: Final = "masking"
-"""What ``CallRecord.product`` says of these calls."""
+"""``CallRecord.product`` of these calls."""
 
 MaskedStatus = Literal[
     "initiated",
@@ -25,10 +25,10 @@ ENDED: Final = frozenset({"completed", "failed", "no-answer"})
 """The final statuses of a masked call."""
 
 RINGING_EVENT: Final = "masked.b_ringing"
-"""What the call machine calls it when the second party rings."""
+"""Name of the call machine's event when the second party rings."""
 
 BRIDGED_EVENT: Final = "masked.bridged"
-"""What the call machine calls it when the two parties are joined."""
+"""Name of the call machine's event when the two parties are joined."""
 
 _COUNTRY: Final = "+91"
 
@@ -43,10 +43,10 @@ def masked_details(
     max_duration_s: int | None = None,
 ) -> dict[str, Any]:
     """
-    What the record of a masked call keeps beyond a plain call; numbers are in E.164.
+    The ``details`` of a masked call's record; numbers are in E.164.
 
     ``caller_number`` is the party that is dialled or calls first, ``target_number`` the other; ``bridged_at``
-    is when the second party answered, as it is shown. ``legs`` are of the parties ``a`` and ``b``.
+    is the time the second party answered, as text. ``legs`` are of the parties ``a`` and ``b``.
     """
     return {
         "direction": direction,
@@ -66,12 +66,12 @@ def masked_details(
 
 
 def local_number(number: str | None) -> str | None:
-    """A number as customers of masking write it: Indian ones without the country code."""
+    """A number in the form used by customers of masking: without the country code if it is Indian."""
     return number.removeprefix(_COUNTRY) if number is not None else None
 
 
 def started_object(record: CallRecord) -> dict[str, Any]:
-    """What whoever had a masked call placed is answered, whatever has become of the call since."""
+    """The answer to a request for a masked call, independent of the call's progress since."""
     details: Mapping[str, Any] = record.details or {}
     return {
         "call_sid": record.call_sid,
@@ -118,9 +118,9 @@ _OF_ANY_CALL: Final = {
 
 def masked_event(record: CallRecord, event: str) -> str | None:
     """
-    What an event of such a call is called: there is one for each status, and for nothing else.
+    The name of a masked call's event: one for each status, None for other events.
 
-    A party that called is neither rung nor waited for, so its ringing and its answer are no statuses.
+    A party that called us has no ringing or answer status of its own.
     """
     if event == "call.completed":
         status = (record.details or {}).get("status")

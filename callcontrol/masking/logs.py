@@ -1,4 +1,4 @@
-"""What of masked calls is asked for and counted, over lists and windows of time."""
+"""Filters and statistics of masked calls."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,18 +13,18 @@ from callcontrol.wallet.money import rupees
 __all__ = ["MaskedCallCounts", "MaskedCallFilter", "MaskingStats", "Window", "stats_object", "window_of"]
 
 DEFAULT_DAYS: Final = 30
-"""How far statistics reach back where nothing says so."""
+"""Default length of the period of statistics, in days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedCallFilter:
     """
-    Which masked calls are wanted; ``start`` and ``end`` are both included.
+    Filter of masked calls; ``start`` and ``end`` are both included.
 
     Attributes:
-        status: A final one or that of a call that is up.
+        status: A final status or that of an active call.
         direction: ``click_to_call`` or ``inbound``.
-        party: A number in E.164 that one of the two parties has.
+        party: A number in E.164 of one of the two parties.
     """
 
     status: MaskedStatus | None = None
@@ -37,7 +37,7 @@ class MaskedCallFilter:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time, both ends included."""
+    """A period, both ends included."""
 
     start: datetime
     end: datetime
@@ -46,9 +46,9 @@ class Window:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedCallCounts:
     """
-    What the calls of a window come to.
+    Counts and totals of the calls of a window.
 
-    ``answered`` are those whose parties were connected, those that are up included; ``failed`` and
+    ``answered`` counts calls whose parties were connected, including active ones; ``failed`` and
     ``no_answer`` ended with the status of that name, and ``in_progress`` have not ended.
     """
 
@@ -66,7 +66,7 @@ class MaskingStats:
     """
     The use of masking within a window, and the window.
 
-    Sessions are those that were created in it.
+    Sessions are those created in it.
     """
 
     window: Window
@@ -76,7 +76,7 @@ class MaskingStats:
 
 def window_of(start: datetime | None, end: datetime | None, now: datetime) -> Window:
     """
-    The window of two moments of which either may be left out: it ends now, and begins 30 days before its end.
+    The window between two times, each optional: it ends now, and begins 30 days before its end.
 
     Raises:
         ValidationFailed: It would end before it begins.

@@ -1,9 +1,9 @@
 """
-How far a masked call is: its status as a table of states, and what its record tells of its two parties.
+Progress of a masked call: its status as a table of states, and the legs of its record.
 
-The status is of both parties together, so it is not that of the call: a call whose first party answered and
+The status covers both parties, so it differs from that of the call: a call whose first party answered and
 whose second did not is ``no-answer``. It is kept in ``details`` of the record, which is replaced and never
-changed in place: what was handed on of it stays as it was.
+changed in place, so that copies handed out stay unchanged.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _LEG_ENDED: Final = frozenset({"completed", "busy", "no-answer", "failed", "canc
 
 
 class MaskedStage(IntEnum):
-    """The life of a masked call, in order; ``ENDED`` stands for all final statuses."""
+    """Stages of a masked call, in order; ``ENDED`` stands for all final statuses."""
 
     INITIATED = 0
     A_RINGING = 1
@@ -34,7 +34,7 @@ class MaskedStage(IntEnum):
 
 
 class MaskedInput(IntEnum):
-    """What moves the status of a masked call."""
+    """Inputs of the state machine of a masked call."""
 
     A_RINGS = auto()
     A_ANSWERS = auto()
@@ -44,7 +44,7 @@ class MaskedInput(IntEnum):
 
 
 class MaskedProgress:
-    """The progress of one masked call, written into its record; times handed in are monotonic seconds."""
+    """The progress of one masked call, written into its record; times are monotonic seconds."""
 
     def __init__(self, record: CallRecord, rates: Rates) -> None:
         self._record = record
@@ -54,34 +54,34 @@ class MaskedProgress:
         self._leg("a", status="initiated")
 
     def first_rings(self) -> None:
-        """The first party rings, or hears that the other does."""
+        """Record that the first party rings, or hears the ringing of the other."""
         self._leg("a", status="ringing")
         if self._called_first:
             self._take(MaskedInput.A_RINGS)
 
     def first_answers(self, at: datetime) -> None:
-        """The first party answered, or was answered."""
+        """Record that the first party answered, or that its call was answered."""
         self._leg("a", status="in-progress", answered_at=timestamp(at))
         if self._called_first:
             self._take(MaskedInput.A_ANSWERS)
 
     def second_dialled(self) -> None:
-        """The second party is looked for."""
+        """Record that the second party is being dialled."""
         self._leg("b", status="initiated")
 
     def second_rings(self) -> bool:
-        """The second party rings; whether that is news."""
+        """Record that the second party rings; return True if that is new."""
         if self._take(MaskedInput.B_RINGS):
             self._leg("b", status="ringing")
             return True
         return False
 
     def second_lost(self, ending: Ending) -> None:
-        """The second party cannot be reached."""
+        """Record that the second party cannot be reached."""
         self._leg("b", status=_unanswered(ending), hangup_cause=ending.cause.name)
 
     def bridged(self, at: datetime, now_s: float) -> None:
-        """The second party answered: the two hear each other."""
+        """Record that the second party answered: the two are connected."""
         if self._take(MaskedInput.BRIDGE):
             self._bridged_s = now_s
             moment = timestamp(at)
@@ -89,20 +89,20 @@ class MaskedProgress:
             self._note(bridged_at=moment)
 
     def ended(self, ending: Ending, now_s: float) -> None:
-        """The call is over."""
+        """Record the end of the call."""
         if not self._take(MaskedInput.END):
             return
         talked_s = now_s - self._bridged_s if self._bridged_s is not None else None
         self._record.details = ended_details(self._record.details or {}, ending, talked_s, self._pulse_s)
 
     def take_answer_back(self) -> None:
-        """The first party had given up before it was joined with the second one."""
+        """Revert the second party's answer: the first party had hung up before it was joined."""
         self._bridged_s = None
         self._note(bridged_at=None)
 
     @property
     def _called_first(self) -> bool:
-        """Whether we called the first party; one that called us is neither rung nor waited for."""
+        """True if we called the first party; a party that called us has no ringing or answer status."""
         return self._record.direction == "outbound"
 
     def _take(self, what: MaskedInput) -> bool:
@@ -124,15 +124,15 @@ class MaskedProgress:
 
 
 def progress_of(record: CallRecord, rates: Rates) -> MaskedProgress | None:
-    """The progress of a call that begins, when it is a masked one."""
+    """The progress of a new call; None if it is not a masked one."""
     return MaskedProgress(record, rates) if record.product == PRODUCT else None
 
 
 def cut_off(record: CallRecord, cause: HangupCause, pulse_s: float) -> bool:
     """
-    Note the end of a masked call of which nobody knows when it ended; whether its parties had been joined.
+    Record the end of a masked call with an unknown end time; return True if its parties had been joined.
 
-    It counts as ended with the last thing that was written, so that the two have talked for no time at all.
+    It counts as ended at the last written event, so that the two have talked for zero seconds.
     """
     details = record.details or {}
     bridged_at = details.get("bridged_at")
@@ -163,9 +163,9 @@ def final_status(ending: Ending, *, bridged: bool) -> MaskedStatus:
     """
     The final status of a masked call.
 
-    Who was busy, declined or did not answer is one status, and the cause says which; a party that leaves, or
-    a call that the account ends, before the two are joined counts as that too. What a carrier or this server
-    is the reason of is a failure.
+    Busy, declined and unanswered calls share one status, and the cause tells them apart; a party that hangs
+    up, or a call that the account ends, before the two are joined counts as that too. Failures caused by a
+    carrier or this server are ``failed``.
     """
     if bridged:
         return "completed"
@@ -176,11 +176,11 @@ def final_status(ending: Ending, *, bridged: bool) -> MaskedStatus:
 
 
 def _leg_end(leg: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
-    """What becomes of a leg when its call ends."""
+    """The changes of a leg when its call ends."""
     if leg["status"] in _LEG_ENDED or leg["status"] == "queued":
         return {}
     if leg["status"] == "in-progress":
-        # The reason that the other party was not reached is no reason of this one's.
+        # The reason that the other party was not reached does not apply to this one.
         talked = ending.status is CallStatus.COMPLETED or leg["party"] == "b"
         return {"status": "completed", "hangup_cause": (ending.cause if talked else NORMAL_CLEARING).name}
     if leg["party"] == "b":

@@ -1,4 +1,4 @@
-"""Masked calls as customers ask for them: who may be joined with whom, and the plan that does it."""
+"""Requests for masked calls: validation of the parties, and the call's plan."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from callcontrol.trunks.number_format import parsed_number
 
 MIN_DURATION_S: Final = 10
 MAX_DURATION_S: Final = 7200
-"""What a limit of the time that two parties talk may be set to."""
+"""Range of the limit of the time that two parties talk."""
 
 MOBILE_DIGITS: Final = 10
 _COUNTRY: Final = "+91"
@@ -45,7 +45,7 @@ def mobile_of(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _is_mobile(number: str) -> bool:
-    # A request is looked at several times: as it is read, and as it is acted on.
+    # A request is checked several times: when it is read, and when it is carried out.
     parsed = parsed_number(number, None)
     if parsed is None or not phonenumbers.is_valid_number(parsed):
         return False
@@ -53,7 +53,7 @@ def _is_mobile(number: str) -> bool:
 
 
 def number_errors(party_a: object, party_b: object) -> list[FieldError]:
-    """What is wrong with two parties, all of it; what is no text is for the schema to refuse."""
+    """All errors in two parties; values that are not text are left to the schema."""
     errors = [
         FieldError(field, _NOT_A_MOBILE)
         for field, given in (("party_a", party_a), ("party_b", party_b))
@@ -66,9 +66,9 @@ def number_errors(party_a: object, party_b: object) -> list[FieldError]:
 
 def masked_errors(party_a: str, party_b: str, masked: Collection[str]) -> list[FieldError]:
     """
-    What is wrong with two parties in E.164, given the masked numbers of their account.
+    Errors in two parties in E.164, given the masked numbers of their account.
 
-    A masked number that is called by one would call somebody again, and a loop of those never ends.
+    A masked number called by another would call again, in an endless loop.
     """
     return [
         FieldError(field, _IS_MASKED)

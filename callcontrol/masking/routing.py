@@ -1,8 +1,8 @@
 """
-Whom the caller of a masked number reaches, without I/O: what is found, and what a customer's server says.
+Routing of calls to masked numbers, without I/O: targets of callers, and answers of the routing webhook.
 
-A session of the caller's comes first. Without one the account's routing webhook is asked, if it has any;
-whoever it does not know either is an unknown caller.
+A session of the caller comes first. Without one the account's routing webhook is asked, if there is one; a
+caller that neither knows is an unknown caller.
 """
 
 import json
@@ -20,7 +20,7 @@ from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 from callcontrol.routing.targets import PhoneTarget, is_answered_by_somebody, parse_target
 
 TIMEOUT_S: Final = 3.0
-"""How long a routing webhook has, from the first look at its name to the last byte of its answer."""
+"""Time limit of a routing webhook, from the lookup of its name to the last byte of its answer."""
 
 MAX_ANSWER_BYTES: Final = 16 * 1024
 
@@ -31,7 +31,7 @@ _MAX_SHOWN_CHARS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class CallerRoute:
-    """Whom a caller reaches, as a number in E.164, and how; the session is the one that says so."""
+    """Target of a caller, in E.164, with settings of the call; and the session that routes it, if any."""
 
     target_number: str
     record: bool
@@ -46,17 +46,17 @@ class CallerRoute:
 
 
 RouteVerdict = Literal["unknown", "rejected"]
-"""Nobody says whom the caller reaches, or the customer's server says that it reaches nobody."""
+"""No session or webhook names a target, or the customer's server rejects the caller."""
 
 RouteFinding = CallerRoute | RouteVerdict
 
 
 class NoRouting(Exception):
-    """What a routing webhook answered cannot be followed; the message says why."""
+    """The answer of a routing webhook is invalid; the message names the reason."""
 
 
 def session_route(session: MaskingSession, caller: str, *, record_calls: bool) -> CallerRoute:
-    """Where a session leads one of its parties."""
+    """The route of a session for one of its parties."""
     return CallerRoute(
         session.other_of(caller),
         record_calls if session.record is None else session.record,
@@ -66,7 +66,7 @@ def session_route(session: MaskingSession, caller: str, *, record_calls: bool) -
 
 
 def routing_question(call_sid: str, caller: str | None, masked_number: str, at: datetime) -> bytes:
-    """The JSON body that asks where a call goes; a caller who shows no number is null."""
+    """The JSON body of the request to a routing webhook; a caller without a number is null."""
     body = {
         "call_sid": call_sid,
         "caller_number": caller,
@@ -86,12 +86,12 @@ def read_routing(
     is_masked: Callable[[str], bool] = lambda _: False,
 ) -> RouteFinding:
     """
-    What the answer of a routing webhook means; fields that are not known are passed over.
+    Parse the answer of a routing webhook; unknown fields are ignored.
 
-    ``is_masked`` says of a number whether it is a masked one, which nobody is put through to.
+    ``is_masked`` returns True for a masked number, which must not be a target.
 
     Raises:
-        NoRouting: It is no answer, or names nobody who can be called.
+        NoRouting: The answer is invalid, or names no target that can be called.
     """
     try:
         answer: Any = json.loads(body)

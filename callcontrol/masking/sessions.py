@@ -14,7 +14,7 @@ SessionStatus = Literal["active", "expired", "closed"]
 DEFAULT_EXPIRY_S: Final = 86_400
 MIN_EXPIRY_S: Final = 60
 MAX_EXPIRY_S: Final = 31_536_000
-"""A year: a mapping that nobody ends keeps its number from others."""
+"""A year: a mapping that is never ended blocks its number for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class MaskingSession:
     """
     Two parties and their masked number, all in E.164.
 
-    ``call_time_limit_s`` is that of each call and counts from its answer, None for no limit; ``record`` is
-    None for what the account has set. ``ended`` and ``ended_at`` are those of a session that was closed, or
-    that was found to have expired.
+    ``call_time_limit_s`` applies to each call and counts from its answer, None for no limit; ``record`` is
+    None for the account's setting. ``ended`` and ``ended_at`` belong to a session that was closed, or that
+    was found to have expired.
     """
 
     session_id: str
@@ -42,24 +42,24 @@ class MaskingSession:
     ended_at: datetime | None = None
 
     def status_at(self, now: datetime) -> SessionStatus:
-        """What it is at a moment; its time alone says that it has expired, whoever has noticed."""
+        """The status at a time; a session past its expiry is expired even if this is not recorded yet."""
         if self.ended is not None:
             return self.ended
         return "active" if now < self.expires_at else "expired"
 
     def other_of(self, party: str) -> str:
-        """Whom a party of the session reaches."""
+        """The party that is reached by a party of the session."""
         return self.party_b if party == self.party_a else self.party_a
 
     @property
     def mappings(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Who calls and who is called then, both ways."""
+        """Pairs of caller and callee, both ways."""
         return (self.party_a, self.party_b), (self.party_b, self.party_a)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRequest:
-    """A session that is asked for; numbers are in E.164, and without a masked number one is chosen."""
+    """A request for a session; numbers are in E.164, and without a masked number one is chosen."""
 
     party_a: str
     party_b: str
@@ -72,7 +72,7 @@ class SessionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """What the sessions of a list have in common; numbers are in E.164."""
+    """Filter of a list of sessions; numbers are in E.164."""
 
     status: SessionStatus | None = None
     party: str | None = None
@@ -81,7 +81,7 @@ class SessionFilter:
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """How many sessions were made in a while, how many of them are active now, and their mappings."""
+    """Number of sessions created in a period, number of them that are active now, and of their mappings."""
 
     total: int
     active: int
@@ -90,10 +90,10 @@ class SessionCounts:
 
 def choose(pool: Sequence[str], taken: set[str], party_a: str, *, geo_match: bool) -> str | None:
     """
-    The masked number for two parties, None when each of the pool has a mapping of either already.
+    Choose the masked number for two parties; None when every number has a mapping of either already.
 
-    ``pool`` is in the order of preference. With ``geo_match`` the number that has most of its first digits in
-    common with that of the first party comes before others: numbers of one region begin alike.
+    ``pool`` is in the order of preference. ``geo_match`` prefers the number that shares most leading digits
+    with that of the first party: numbers of one region begin alike.
     """
     free = [number for number in pool if number not in taken]
     if geo_match and free:

@@ -1,4 +1,4 @@
-"""What an account has set for its masked calls: where webhooks go, who routes them, whether to record."""
+"""Settings of an account for its masked calls: webhook, routing and recording."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,11 +10,11 @@ from callcontrol.webhooks.subscriptions import SubscribedService
 __all__ = ["SERVICE", "UNCHANGED", "MaskingSettings", "SettingsChange", "Unchanged"]
 
 SERVICE: Final[SubscribedService] = "masking"
-"""Whose events the subscription of the masking webhook takes."""
+"""Service whose events the masking webhook subscribes to."""
 
 
 class Unchanged(Enum):
-    """What a change says of a setting that it leaves as it is."""
+    """Marks a setting that a change leaves as it is."""
 
     UNCHANGED = "unchanged"
 
@@ -25,16 +25,16 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
     """
-    The settings of one account; an account that has set nothing has the defaults.
+    The settings of one account; the defaults if it has set nothing.
 
     Attributes:
-        subscription_id: The subscription that the masking webhook is, None without one.
-        webhook_url: Where events of masked calls go, None when they go nowhere.
-        webhook_secret: What they are signed with, None for the secret of the account.
+        subscription_id: The subscription of the masking webhook, None without one.
+        webhook_url: Receives events of masked calls, None for no receiver.
+        webhook_secret: Signs the events, None for the secret of the account.
         webhook_active: False while the webhook is paused, by the account or because its server wants no more.
-        routing_url: Who is asked where an inbound call goes that no session knows.
-        record_calls: Whether calls are recorded that do not say so themselves.
-        updated_at: When any of it was last changed, None for never.
+        routing_url: Asked for the target of an inbound call that matches no session.
+        record_calls: Default for calls that do not choose: True if they are recorded.
+        updated_at: Time of the last change, None for never.
     """
 
     account_sid: str
@@ -48,13 +48,13 @@ class MaskingSettings:
 
     @property
     def events_to(self) -> str | None:
-        """Where events of a call that begins now go; None when there is no webhook, or it is paused."""
+        """URL for events of a call that begins now; None when there is no webhook, or it is paused."""
         return self.webhook_url if self.webhook_active else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:
-    """What is to become of the settings; None takes a setting away."""
+    """A change of the settings; None removes a setting."""
 
     webhook_url: str | None | Unchanged = UNCHANGED
     webhook_secret: str | None | Unchanged = field(default=UNCHANGED, repr=False)

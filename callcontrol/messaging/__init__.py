@@ -1,1 +1,1 @@
-"""Messaging: messages, templates, campaigns, contacts, and what a messaging network is asked."""
+"""Messaging: messages, templates, campaigns, contacts, and the interface to a messaging network."""

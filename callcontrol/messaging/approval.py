@@ -1,8 +1,8 @@
 """
-Who judges templates: a messaging network, asked to approve them before messages may be made of them.
+Interface to the approval of templates by a messaging network, required before messages may use them.
 
-The server keeps every template of its own, and asks by its ``reference``; a real network and the stand-in
-are implementations of ``TemplateReview``.
+The server stores every template, and identifies it by its ``reference``. A real network and the simulated one
+implement ``TemplateReview``.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["ReviewFailure", "Submission", "SubmissionRefused", "TemplateReview",
 
 
 class Verdict(Enum):
-    """What the network says of a template that it has."""
+    """A network's verdict on a template that it has."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -26,7 +26,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A template as the network gets it; the same ``reference`` is the same submission, however often."""
+    """A template as submitted to the network; submissions with the same ``reference`` are one submission."""
 
     reference: str
     account_sid: str
@@ -41,18 +41,18 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class VerdictGiven:
-    """What the network says now; ``reason`` is why, of one that is rejected or paused."""
+    """The network's current verdict; ``reason`` explains a rejection or a pause."""
 
     verdict: Verdict
     reason: str | None = None
 
 
 class ReviewFailure(Exception):
-    """The network cannot be asked now; what was asked may be asked again."""
+    """The network cannot be asked now; the request may be repeated."""
 
 
 class SubmissionRefused(Exception):
-    """The network does not take the submission, and will not: ``reason`` is for the customer to read."""
+    """The network does not accept the submission, and will not: ``reason`` is for the customer to read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -60,23 +60,23 @@ class SubmissionRefused(Exception):
 
 
 class TemplateReview(Protocol):
-    """What is asked of a messaging network about templates."""
+    """Requests to a messaging network about templates."""
 
     async def submit(self, submission: Submission) -> str:
         """
-        Hand a template in; the network's name of it.
+        Submit a template; return the network's name of it.
 
-        A reference that the network has already gets the name that it got the first time, so that a
-        submission whose answer was lost is repeated without harm.
+        The network answers a known reference with the name it gave the first time, so that a submission with
+        a lost answer can be repeated without harm.
 
         Raises:
-            SubmissionRefused: It does not take this template.
+            SubmissionRefused: It does not accept this template.
             ReviewFailure: It cannot be asked now.
         """
 
     async def verdict(self, network_ref: str) -> VerdictGiven:
         """
-        What it says of a template now.
+        The network's current verdict on a template.
 
         Raises:
             ReviewFailure: It cannot be asked now.
@@ -84,7 +84,7 @@ class TemplateReview(Protocol):
 
     async def withdraw(self, reference: str, network_ref: str | None) -> None:
         """
-        Forget a template, if it has it; ``network_ref`` is None when it is not known whether it does.
+        Forget a template, if it has it; ``network_ref`` is None when that is unknown.
 
         Raises:
             ReviewFailure: It cannot be asked now.

@@ -4,15 +4,15 @@ Campaigns: one approved template to many recipients, as states and counts.
 =========  ===========  =========  ====================================================================
 state      event        next       meaning
 =========  ===========  =========  ====================================================================
-scheduled  started      running    its time has come: recipients become messages from now on
-running    settled      completed  nothing of it waits any more, and some messages were not in vain
-running    all failed   failed     nothing of it waits any more, and every message has failed
+scheduled  started      running    it is due: recipients become messages from now on
+running    settled      completed  no message waits any more, and some messages have not failed
+running    all failed   failed     no message waits any more, and every message has failed
 scheduled  cancel       cancelled  nothing was sent
-running    cancel       cancelled  what had not left is not sent
+running    cancel       cancelled  messages that had not left are not sent
 =========  ===========  =========  ====================================================================
 
-Recipients become messages in stretches, a few seconds of the channel's pace ahead. Until then they count as
-queued, so that the counts of a campaign are its total at every moment.
+Recipients become messages in batches, a few seconds of the channel's pace ahead. Until then they count as
+queued, so that the counts of a campaign always add up to its total.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,10 +52,10 @@ MAX_OPEN: Final = 100
 """Campaigns of an account that may be scheduled or running at once."""
 
 MAX_AHEAD: Final = timedelta(days=90)
-"""How far ahead a campaign may be scheduled."""
+"""Longest time ahead for which a campaign may be scheduled."""
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
-"""How long after its last message has left a campaign waits for those that are not delivered yet."""
+"""Longest time that a campaign waits for deliveries after its last message has left."""
 
 CANCELLED_REASON: Final = "The campaign was cancelled before the message was sent."
 
@@ -66,7 +66,7 @@ _TOLD_OF: Final = 20
 
 
 class CampaignState(IntEnum):
-    """How far a campaign is; stored by its name in lower case."""
+    """State of a campaign; stored by its name in lower case."""
 
     SCHEDULED = 0
     RUNNING = 1
@@ -76,12 +76,12 @@ class CampaignState(IntEnum):
 
     @property
     def status(self) -> CampaignStatus:
-        """Its name as the interface has it."""
+        """The name of the state in the API."""
         return _STATUSES[self]
 
     @property
     def is_open(self) -> bool:
-        """Whether messages may still leave."""
+        """True while messages may still leave."""
         return self <= CampaignState.RUNNING
 
 
@@ -96,7 +96,7 @@ _STATUSES: Final[Mapping[CampaignState, CampaignStatus]] = {
 
 
 class CampaignEvent(Enum):
-    """What happens to a campaign."""
+    """An event of a campaign."""
 
     STARTED = "started"
     SETTLED = "settled"
@@ -113,7 +113,7 @@ RULES: Final[Mapping[tuple[CampaignState, CampaignEvent], tuple[CampaignState]]]
     (_S.SCHEDULED, _E.CANCEL): (_S.CANCELLED,),
     (_S.RUNNING, _E.CANCEL): (_S.CANCELLED,),
 }
-# What is over stays as it is, whatever receipts still come; none settles before it has started.
+# A state that is over ignores late receipts; no campaign settles before it has started.
 IGNORED: Final = frozenset((state, event) for state in _S for event in _E if (state, event) not in RULES)
 
 
@@ -122,9 +122,10 @@ class Campaign:
     """
     One template for many recipients.
 
-    ``reference`` is ours, made before the campaign has a number. ``starts_at`` is when its first message may
-    leave; ``scheduled_for`` is the same when it was asked for. ``made`` says how many of the ``total``
-    recipients have become messages. ``handed_at`` is when the last of these had left.
+    ``reference`` is the server's name, made before the campaign has a number. ``starts_at`` is the earliest
+    time its first message may leave; ``scheduled_for`` is the same if the request named a time. ``made`` is
+    how many of the ``total`` recipients have become messages. ``handed_at`` is when the last of these had
+    left.
     """
 
     reference: str
@@ -148,7 +149,7 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class CampaignCounts:
-    """How many messages of a campaign are in each state; together they are all of its recipients."""
+    """Number of messages of a campaign in each state; together they are all of its recipients."""
 
     queued: int = 0
     sent: int = 0
@@ -159,32 +160,32 @@ class CampaignCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of messages in all states."""
         return self.queued + self.sent + self.delivered + self.read + self.failed + self.cancelled
 
 
 def settled(counts: CampaignCounts) -> CampaignEvent:
-    """What becomes of a campaign of which nothing waits any more."""
+    """The event of a campaign that has no waiting messages left."""
     return _E.ALL_FAILED if counts.failed == counts.total else _E.SETTLED
 
 
 def stretch_size(queued: int, messages_per_second: int) -> int:
     """
-    How many recipients are made messages now, while so many of their campaign's messages are still queued.
+    Number of recipients to turn into messages now, given the campaign's messages that are still queued.
 
-    No more than what the channel takes in a few seconds waits as messages: who opts out, or which template is
-    paused, is looked at when a recipient becomes one.
+    Only as many messages wait as the channel sends in a few seconds: opt-outs and paused templates are
+    checked when a recipient becomes a message.
     """
     ahead = max(_LEAST_AHEAD, messages_per_second * _AHEAD_S)
-    # A whole stretch or none: a transaction for every few that have left would cost more than they do.
+    # A whole batch or none: one transaction for every few messages would cost more than sending them.
     return _STRETCH if queued + _STRETCH <= ahead else 0
 
 
 def progress_percent(counts: CampaignCounts) -> float:
-    """How much of a campaign is done: what has left, or will not leave."""
+    """Percentage of a campaign's messages that have left, or will not leave."""
     if counts.total == 0:
         return 100.0
-    # Rounded down, so that 100 is said of what is done only.
+    # Rounded down, so that 100 means that all are done.
     return (counts.total - counts.queued) * 1000 // counts.total / 10
 
 
@@ -192,9 +193,9 @@ def estimated_end(
     campaign: Campaign, counts: CampaignCounts, messages_per_second: int, now: datetime
 ) -> datetime | None:
     """
-    When the last message will have left, as far as the pace tells; None when none is left to go.
+    Estimate when the last message will have left; None when none is left to send.
 
-    The pace is the channel's, or that of the campaign so far where this is less: its channel is shared.
+    The pace is the channel's, or the campaign's own so far if that is slower: campaigns share the channel.
     """
     if not campaign.state.is_open or counts.queued == 0:
         return None
@@ -209,7 +210,7 @@ def estimated_end(
 def schedule_errors(
     scheduled_for: datetime | None, *, immediately: bool | None, now: datetime
 ) -> list[FieldError]:
-    """What is wrong with when a campaign is to start; ``immediately`` is None when that was not said."""
+    """Errors in the start time of a campaign; ``immediately`` is None when the request does not state it."""
     if scheduled_for is None:
         if immediately is False:
             return [FieldError("scheduledFor", "is required when sendImmediately is false")]
@@ -225,9 +226,9 @@ def schedule_errors(
 
 def body_parameters(variables: Mapping[str, str], count: int) -> tuple[str, ...] | Sequence[FieldError]:
     """
-    The values of a template's ``count`` variables in their order; or what is wrong with those given.
+    The values of a template's ``count`` variables in their order; or the errors in the given values.
 
-    They are named as the template writes them: ``{{1}}`` is ``"1"``.
+    Variables are named as the template writes them: ``{{1}}`` is ``"1"``.
     """
     names = [str(number) for number in range(1, count + 1)]
     takes = f"the template has the variables 1 to {count}" if count else "the template has no variables"

@@ -1,4 +1,4 @@
-"""What a channel is that nothing was ever set of, and what may be set."""
+"""Defaults of a channel, and limits of its settings."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ __all__ = [
 ]
 
 SANDBOX_NUMBER: Final = "+918001100000"
-"""What messages come from whose account has set no number of its own, or does not have it any more."""
+"""Sender of an account without a number of its own, or whose number it does not own any more."""
 
 DEFAULT_DISPLAY_NAME: Final = "Sandbox"
 DEFAULT_MESSAGES_PER_SECOND: Final = 80

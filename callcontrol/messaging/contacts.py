@@ -1,4 +1,4 @@
-"""What makes sense of a contact, and how contacts are found by what is typed."""
+"""Validation of contacts, and the text by which a search finds them."""
 
 import re
 import unicodedata
@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 MAX_LISTS: Final = 1000
-"""How many contact lists an account may have."""
+"""Contact lists that an account may have."""
 MAX_CUSTOM_FIELDS: Final = 50
 MAX_CUSTOM_NAME_CHARS: Final = 64
 MAX_CUSTOM_TEXT_CHARS: Final = 500
 MAX_CUSTOM_WHOLE: Final = 2**53
-"""The largest whole number that every reader of JSON reads as what it is."""
+"""The largest whole number that every reader of JSON reads exactly."""
 
-# Beyond ASCII whatever is no space: the letters of many scripts are followed by marks of their own.
+# Beyond ASCII any character but spaces: the letters of many scripts are followed by marks of their own.
 _LETTER: Final = r"[^\s\x00-/:-@\[-`{-\xa0]"
 _LABEL: Final = rf"{_LETTER}(?:(?:-|{_LETTER}){{0,61}}{_LETTER})?"
 _ATOM: Final = r"[^\s\x00-\x20()<>\[\]:;@\\,.\"\x7f-\xa0]+"
@@ -49,7 +49,7 @@ _SEPARATORS: Final = str.maketrans("", "", " .()-")
 
 @dataclass(frozen=True, slots=True)
 class ContactList:
-    """A list that contacts are put into, with how many there are in it."""
+    """A list of contacts, with their number."""
 
     list_id: int
     account_sid: str
@@ -62,10 +62,10 @@ class ContactList:
 
 def is_email(text: str) -> bool:
     """
-    Whether text is an e-mail address: what RFC 5321 calls a dot-string, at a domain with a dot.
+    True if text is an e-mail address: a dot-string of RFC 5321, at a domain with a dot.
 
     Letters of all scripts may stand where letters may (RFC 6531); quoted local parts and addresses of hosts
-    are not taken.
+    are refused.
     """
     octets = text.encode()
     if len(octets) > MAX_EMAIL_CHARS or octets.find(b"@") > _MAX_LOCAL_BYTES:
@@ -74,7 +74,7 @@ def is_email(text: str) -> bool:
 
 
 def wrong_custom_fields(given: Any) -> list[FieldError]:
-    """What no account may keep of its own with a contact, field by field; ``given`` may be anything."""
+    """Errors in the custom fields of a contact, field by field; ``given`` may be any value."""
     return [FieldError(f"customFields{field}", message) for field, message in _wrong_fields(given)]
 
 
@@ -99,16 +99,16 @@ def _wrong_fields(given: Any) -> Iterator[tuple[str, str]]:
 
 
 def folded(text: str) -> str:
-    """Text without the differences that a search overlooks: case, and how letters are composed."""
+    """Text without the differences that a search ignores: case, and how letters are composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def search_text(contact: Contact) -> str:
     """
-    What a search looks at: number, e-mail and names, each in a line of its own.
+    The text that a search looks at: number, e-mail and names, each on a line of its own.
 
-    It has to fit into an index of PostgreSQL, and so lacks the end of names that are some hundred signs of
-    twelve bytes each.
+    It is cut to fit into an index of PostgreSQL: this affects names of some hundred characters of twelve
+    bytes each.
     """
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
     whole = folded("\n".join((contact.phone_number, contact.email or "", name)))
@@ -117,10 +117,10 @@ def search_text(contact: Contact) -> str:
 
 def wanted(search: str) -> str:
     """
-    What has to stand in the search text of a contact that is looked for.
+    The text that must occur in the search text of a contact to find it.
 
-    Spaces around it are nothing to look for; those and other separators within a number are left out, as in
-    the numbers of contacts.
+    Spaces around it are ignored. Spaces and other separators within a number are removed, as in the numbers
+    of contacts.
     """
     text = " ".join(search.split())
     return text.translate(_SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)

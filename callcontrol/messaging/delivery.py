@@ -1,8 +1,8 @@
 """
-How a message moves: a table of what each receipt does to it.
+States of a message, and a table of the effect of each receipt.
 
-Receipts come from outside, so they come late, twice and out of order. A message goes forward only: what is
-behind it is ignored, and a state that was skipped has been passed (what was read had been delivered).
+Receipts come from outside: late, twice and out of order. A message moves forward only: earlier states are
+ignored, and a skipped state counts as passed (a message that was read had been delivered).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ __all__ = ["IGNORED", "RULES", "ReceiptKind", "State", "passed"]
 
 
 class State(IntEnum):
-    """Where a message is; the names are those of ``MessageStatus``."""
+    """State of a message; the names are those of ``MessageStatus``."""
 
     QUEUED = 0
     SENT = 1
@@ -26,7 +26,7 @@ class State(IntEnum):
 
 
 class ReceiptKind(Enum):
-    """What a receipt says."""
+    """Status that a receipt reports."""
 
     SENT = "sent"
     DELIVERED = "delivered"
@@ -52,13 +52,14 @@ IGNORED: Final[frozenset[Pair]] = frozenset(
     (state, kind) for state in State for kind in ReceiptKind if (state, kind) not in RULES
 )
 """
-Doubles, what comes late, and what cannot be: one that arrived has not failed, one that failed has ended, and
-nothing is told of those that were received.
+Pairs without an effect: duplicates, late receipts and impossible ones.
+
+A delivered message cannot fail, a failed message has ended, and received messages have no receipts.
 """
 
 
 def passed(status: MessageStatus, receipt: str) -> tuple[MessageStatus, ...]:
-    """The statuses that a receipt takes a message through, in order; none when it changes nothing."""
+    """The statuses that a receipt moves a message through, in order; empty when it changes nothing."""
     return _PASSED[status, receipt]
 
 

@@ -1,9 +1,9 @@
 """
-What is told of messaging to whoever has subscribed to it.
+Webhook events of messaging.
 
-An event has always the same id, made of what it tells of, so that it is told once, however often the
-transaction that publishes it is run. The events of one message are delivered in the order of its states. What
-a message says is in none of them but ``message.received``.
+An event always has the same id, derived from its name and subject, so that it is published once even if its
+transaction is repeated. The events of one message are delivered in the order of its states. Only
+``message.received`` contains the text of a message.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ __all__ = ["campaign_completed", "message_received", "message_told", "template_d
 
 _SERVICE: Final[SubscribedService] = "messaging"
 _EVENTS: Final = UUID("c1f6a0f2-7d0b-4d39-8a11-6a5f0c8d2e97")
-"""What the ids of these events are made in."""
+"""Namespace of the ids of these events."""
 
 _OF_TEMPLATES: Final = {"APPROVED": "template.approved", "REJECTED": "template.rejected"}
 
 
 def message_told(message: ChatMessage, at: datetime) -> Broadcast | None:
-    """The event of the state that an outbound message has come to; None of one that is only queued."""
+    """The event of the current state of an outbound message; None while it is queued."""
     if message.status == "queued":
         return None
     error = None
@@ -49,7 +49,7 @@ def message_told(message: ChatMessage, at: datetime) -> Broadcast | None:
 
 
 def message_received(message: ChatMessage, at: datetime) -> Broadcast:
-    """The event of a message that came in, with what it says."""
+    """The event of an inbound message, with its content."""
     data = {
         "messageId": message.message_id,
         "from": message.from_,
@@ -62,7 +62,7 @@ def message_received(message: ChatMessage, at: datetime) -> Broadcast:
 
 
 def template_decided(template: Template, at: datetime) -> Broadcast | None:
-    """The event of what the network has decided on a template; None while it has not, and of a pause."""
+    """The event of the network's decision on a template; None for pending and paused templates."""
     event = _OF_TEMPLATES.get(template.status)
     if event is None:
         return None
@@ -74,7 +74,7 @@ def template_decided(template: Template, at: datetime) -> Broadcast | None:
         "status": template.status,
         "rejectionReason": template.rejection_reason,
     }
-    # Which templates have an id is up to the account; numbers of two databases may be the same.
+    # A template id is unique per account only: two databases may use the same numbers.
     name = f"{template.account_sid}/template/{template.template_id}/{template.status}"
     return _broadcast(template.account_sid, event, data, name, at)
 
@@ -93,8 +93,8 @@ def campaign_completed(
     """
     The event of a campaign that is over.
 
-    ``counts`` says how many of its messages are in each state; together they are all there are. Those that
-    arrived may still be read.
+    ``counts`` is the number of its messages in each state; together they are all of them. Delivered messages
+    may still be read.
     """
     data = {
         "campaignId": campaign_id,
@@ -111,7 +111,7 @@ def campaign_completed(
 
 
 def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: datetime) -> Broadcast:
-    # Events of one call keep their order, and so do those of one message under its id.
+    # Events are ordered by call; those of one message are ordered under its id.
     name = f"{message.message_id}/{event}"
     return _broadcast(message.account_sid, event, data, name, at, order=message.message_id)
 

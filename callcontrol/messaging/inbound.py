@@ -1,4 +1,4 @@
-"""Words by which people ask for no more messages, or for messages again."""
+"""Words that opt a contact out of messages, or in again."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ _MAX_CHARS: Final = 20
 
 def preference(text: str | None) -> bool | None:
     """
-    Whether who wrote this wants messages; None when the text says nothing of it.
+    True if the sender opts in, False if the sender opts out, None when the text says neither.
 
-    Only a message that is nothing but such a word counts: "please stop calling me names" is no such wish.
+    Only a message that consists of one of the words counts: "please stop calling me names" does not opt out.
     """
     if text is None or len(text) > _MAX_CHARS:
         return None

@@ -1,4 +1,4 @@
-"""The languages that a template may be in, as messaging networks name them."""
+"""Languages of templates, as messaging networks name them."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """
-What a message of each type needs, and the limits of messaging networks.
+Validation of messages by type, and the limits of messaging networks.
 
-Everything that can be said of a message by itself is said here, all of it at once; whether its recipient
-wants it, whether its template is approved and whether the account may send is asked where that is known.
+Everything that can be checked in the message alone is checked here, with all errors at once. Opt-outs,
+approval of templates and the account's permission to send are checked elsewhere.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -63,9 +63,9 @@ Errors = Iterator[FieldError]
 @dataclass(frozen=True, slots=True)
 class SendMessage:
     """
-    A message as somebody wants it sent; exactly the part that its type requires may be given.
+    A request to send a message; exactly the part that its type requires may be given.
 
-    The parts are spelled as the interface has them: ``template.bodyParameters``, ``interactive.buttons``.
+    The parts are spelled as in the API: ``template.bodyParameters``, ``interactive.buttons``.
     """
 
     to: str
@@ -78,14 +78,14 @@ class SendMessage:
 
 def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str, dict[str, Any]]:
     """
-    The recipient's number and the content of a message, as they are kept.
+    Validate a message; return the recipient's number and the content, as they are stored.
 
     Args:
-        request: What is to be sent.
+        request: The message to send.
         check_url: Raises a ``DomainError`` for a URL that may not be fetched.
 
     Raises:
-        ValidationFailed: It names everything that is wrong.
+        ValidationFailed: Names every error.
     """
     errors: list[FieldError] = []
     number = recipient_number(request.to)
@@ -109,7 +109,7 @@ def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str
 
 
 def template_refusal(content: Mapping[str, Any], template: Template | None) -> ValidationFailed | None:
-    """Why a message cannot be made of a template, ``template`` being the approved one of its name."""
+    """The reason that a message cannot use ``template``, the approved template of its name or None."""
     wanted = content["template"]
     if template is None:
         reason = (
@@ -146,7 +146,7 @@ def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors
         try:
             check_url(url)
         except DomainError as refusal:
-            # The guard calls what it judges "url".
+            # The check names the field "url".
             yield FieldError("media.url", refusal.message.removeprefix("url: "))
     if media.get("caption") is not None:
         if kind == "audio":
@@ -175,7 +175,7 @@ def _list(interactive: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
 
 
 def _interactive(interactive: Mapping[str, Any], most: int, longest_title: int) -> Errors:
-    """What buttons and rows of lists have in common."""
+    """Validate the common parts of buttons and lists."""
     if interactive.get("body") is None:
         yield FieldError("interactive.body", "is required")
     else:

@@ -1,4 +1,4 @@
-"""What is kept of messaging; identifiers of templates, campaigns and contacts are whole numbers."""
+"""Stored values of messaging; ids of templates, campaigns and contacts are whole numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,9 @@ from typing import Any, Literal
 MessageType = Literal["text", "template", "media", "buttons", "list"]
 MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "received"]
 """
-A message moves from left to right only and may skip states; ``failed`` follows ``queued`` or ``sent``. One
-that somebody wrote to the account is ``received``.
+A message moves from left to right only and may skip states.
+
+``failed`` follows ``queued`` or ``sent``. A message written to the account is ``received``.
 """
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
@@ -21,9 +22,9 @@ class ChatMessage:
     """
     A message to one recipient, or (``inbound``) from one.
 
-    ``content`` holds what its type requires, spelled as the API has it: ``text``, ``template``, ``media`` or
-    ``interactive``. ``to`` and ``from_`` are E.164; of an outbound one ``from_`` is the channel's number.
-    ``due_at`` is when it may leave at the earliest, ``network_ref`` the network's name of it.
+    ``content`` holds what its type requires, spelled as in the API: ``text``, ``template``, ``media`` or
+    ``interactive``. ``to`` and ``from_`` are E.164; ``from_`` of an outbound message is the channel's number.
+    ``due_at`` is the earliest time it may leave, ``network_ref`` the network's name of it.
     """
 
     message_id: str
@@ -51,8 +52,8 @@ class Template:
     """
     A text with variables ``{{1}}`` to ``{{n}}`` that the network has to approve before it may be sent.
 
-    ``reference`` is our name of it at the network, and ``network_ref`` the network's own, None until the
-    network has taken it. ``updated_at`` is when the status was last changed.
+    ``reference`` is the server's name of it at the network, and ``network_ref`` the network's own, None until
+    the network has accepted it. ``updated_at`` is when the status last changed.
     """
 
     template_id: int
@@ -72,7 +73,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Somebody an account writes to, by phone number; one who has opted out is sent nothing."""
+    """A person an account writes to, by phone number; a contact who has opted out is sent nothing."""
 
     contact_id: int
     account_sid: str
@@ -89,7 +90,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Where an account's messages come from: its number on the network, and how fast it may send."""
+    """Sender of an account's messages: its number on the network, and its sending rate."""
 
     account_sid: str
     number: str

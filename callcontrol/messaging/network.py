@@ -1,11 +1,10 @@
 """
-What a messaging network is asked, and what it tells of by itself.
+Interface of a messaging network: requests to it, and events from it.
 
-A network lies outside the edge. It may fail, take long, or have taken a message when its answer got lost, so
-every message goes under a reference of ours (``message_id``) and a network takes each reference once: given
-it again, it answers as it did the first time. What it tells comes back by `NetworkEvents`, whose methods
-return once what they were told is durable; until then the network has to keep it and tell it again. Told
-twice, late or out of order it does no harm.
+A network may fail, be slow, or accept a message and lose the answer. So every message has a reference of the
+server's (``message_id``), and a network accepts each reference once: it answers a repeated one as it did the
+first time. Its events come by `NetworkEvents`, whose methods return once the event is durable; until then the
+network has to keep the event and repeat it. Events that come twice, late or out of order do no harm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ ReceiptStatus = Literal["sent", "delivered", "read", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message as a network is given it; ``content`` is that of ``ChatMessage``, with its text."""
+    """A message as handed to a network; ``content`` is that of ``ChatMessage``, with its text."""
 
     message_id: str
     sender: str
@@ -43,7 +42,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a message, and when; ``error_code`` and ``error_message`` say why one failed."""
+    """A status of a message, with its time; ``error_code`` and ``error_message`` explain a failure."""
 
     message_id: str
     status: ReceiptStatus
@@ -55,7 +54,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """A message that the network took in an earlier run of this process, and what is known of it."""
+    """A message that the network accepted in an earlier run of this process, with its last known status."""
 
     message_id: str
     to: str
@@ -67,9 +66,9 @@ class UnderWay:
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
     """
-    A message that somebody wrote to a channel's number.
+    A message written to a channel's number.
 
-    ``reference`` is the network's name of it: one that is told of again under the same is kept once.
+    ``reference`` is the network's name of it: messages with the same reference are stored once.
     """
 
     reference: str
@@ -81,7 +80,7 @@ class InboundMessage:
 
 
 class NetworkRefused(Exception):
-    """The network has judged the message and will never take it; ``code`` is one of ours or the network's."""
+    """The network will never accept the message; ``code`` is one of ours or the network's."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -90,51 +89,51 @@ class NetworkRefused(Exception):
 
 
 class NetworkUnavailable(Exception):
-    """The network did not answer, or has too much to do; whether it took the message is not known."""
+    """The network did not answer, or is overloaded; it is not known if it accepted the message."""
 
 
 class NetworkEvents(Protocol):
-    """Who hears from a network; what is told is durable when a method returns."""
+    """Listener to a network; an event is durable when its method returns."""
 
     async def receipts(self, receipts: Sequence[Receipt]) -> None:
         """
-        What became of messages, some hundred at once at most.
+        Handle status changes of messages, at most some hundred at once.
 
         Raises:
-            ServiceUnavailable: Nothing of it is kept; tell it again later.
+            ServiceUnavailable: None of them is stored; repeat them later.
         """
 
     async def inbound(self, account_sid: str, message: InboundMessage) -> ChatMessage:
         """
-        Somebody wrote to the channel of an account; the message as it is kept.
+        Handle a message written to the channel of an account; return the message as stored.
 
         Raises:
-            ServiceUnavailable: It is not kept; tell it again later.
+            ServiceUnavailable: It is not stored; repeat it later.
         """
 
 
 class MessagingNetwork(Protocol):
-    """A messaging network; none of its methods waits for ever."""
+    """A messaging network; every method returns in bounded time."""
 
     async def start(self, events: NetworkEvents) -> None:
-        """Begin to tell what happens."""
+        """Start reporting events."""
 
     async def send(self, message: Outgoing) -> str:
         """
-        Hand a message over; returns the network's reference of it.
+        Hand a message over; return the network's reference of it.
 
         Raises:
-            NetworkRefused: The message is not taken, and will not be however often it is sent.
+            NetworkRefused: The message is not accepted, and will not be however often it is sent.
             NetworkUnavailable: Send it again later, under the same reference.
         """
 
     async def recheck(self, messages: Sequence[UnderWay]) -> None:
         """
-        Tell again what became of messages since; what is not known of them comes by `NetworkEvents`.
+        Report again the status changes of messages since then; news comes by `NetworkEvents`.
 
         Raises:
             NetworkUnavailable: Ask again later.
         """
 
     async def close(self) -> None:
-        """Stop; what was not told is told when it is asked for at the next start."""
+        """Stop; status changes not reported yet are reported on request after the next start."""

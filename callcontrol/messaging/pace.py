@@ -1,8 +1,8 @@
 """
-How fast a channel sends: evenly, with a little leeway.
+Pace of a channel: even, with a little leeway.
 
-What is kept of a channel is one moment: when its last message would have left, had all been evenly spaced.
-It may lie ahead of the clock by the leeway; what would take it further has to wait.
+One time is stored of a channel: when its last message would have left, had all been evenly spaced. It may be
+ahead of the clock by the leeway; messages that would take it further have to wait.
 """
 
 from typing import Final
@@ -13,19 +13,21 @@ from dataclasses import dataclass
 
 QUEUE_LEEWAY_MICROS: Final = 400_000
 """
-Of what waits in the queue: enough for it to leave in a few turns a second, each of many messages, and less
-than what is sent by itself has, so that a campaign leaves room for that.
+Leeway of queued messages, in microseconds.
+
+It is enough to send them in a few turns a second, each of many messages, and less than that of direct
+messages, so that a campaign leaves room for those.
 """
 
 DIRECT_LEEWAY_MICROS: Final = 1_000_000
-"""Of a message that is sent by itself: it goes before what waits, up to a second's worth of messages."""
+"""Leeway of a message that is sent directly: it precedes queued ones, up to a second's worth of messages."""
 
 _SECOND: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How many messages may leave now, what moment is kept then, and when more may leave."""
+    """Number of messages that may leave now, the time to store then, and the time when more may leave."""
 
     count: int
     reached_at: int
@@ -34,7 +36,7 @@ class Admission:
 
 def admit(reached_at: int, now: int, per_second: int, wanted: int, leeway: int) -> Admission:
     """
-    Let up to ``wanted`` messages through; moments and leeway are in microseconds.
+    Admit up to ``wanted`` messages; times and leeway are in microseconds.
 
     At least one may leave whenever the leeway is not used up.
     """

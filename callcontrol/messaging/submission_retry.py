@@ -1,11 +1,11 @@
-"""When a message is handed to the network again that was not taken."""
+"""Delays before a message is handed to the network again."""
 
 from typing import Final
 
 __all__ = ["MAX_ATTEMPTS", "UNAVAILABLE", "retry_delay_s"]
 
 UNAVAILABLE: Final = "NETWORK_UNAVAILABLE"
-"""The ``error_code`` of messages that the network could not be given."""
+"""The ``error_code`` of messages that could not be handed to the network."""
 
 MAX_ATTEMPTS: Final = 15
 """With the delays below that is half an hour."""
@@ -16,7 +16,7 @@ _SPREAD: Final = 0.2
 
 
 def retry_delay_s(attempts: int, *, jitter: float) -> float | None:
-    """How long after so many attempts the next one is made; None for no more. ``jitter`` is from 0 to 1."""
+    """Seconds from the last of ``attempts`` to the next one; None for no more. ``jitter`` is from 0 to 1."""
     if attempts >= MAX_ATTEMPTS:
         return None
     delay_s = min(_FIRST_S * 2 ** (attempts - 1), _LAST_S)

@@ -1,17 +1,17 @@
 """
-How a template stands with the network, and when the network is asked again.
+States of a template at the network, and the interval of polling.
 
 ============  ===========  ============  ==============================================================
 state         the network  next state    meaning
 ============  ===========  ============  ==============================================================
-PENDING       approved     APPROVED      messages may be made of it from now on
+PENDING       approved     APPROVED      messages may use it from now on
 PENDING       rejected     REJECTED
-PENDING       paused       PAUSED        approved and paused between two questions
+PENDING       paused       PAUSED        approved and paused between two queries
 APPROVED      paused       PAUSED        too many recipients have complained: it cannot be used for a while
-APPROVED      rejected     REJECTED      the network has changed its mind
+APPROVED      rejected     REJECTED      the network has withdrawn its approval
 PAUSED        approved     APPROVED      it may be used again
 PAUSED        rejected     REJECTED
-REJECTED      approved     APPROVED      an appeal with the network was heard
+REJECTED      approved     APPROVED      an appeal to the network was successful
 ============  ===========  ============  ==============================================================
 """
 
@@ -34,7 +34,7 @@ _LONGEST_WAIT: Final[Mapping[TemplateStatus, timedelta]] = {
 
 
 class TemplateState(IntEnum):
-    """How a template stands; stored by its name."""
+    """State of a template; stored by its name."""
 
     PENDING = 0
     APPROVED = 1
@@ -54,8 +54,8 @@ RULES: Final[Mapping[tuple[TemplateState, Verdict], tuple[TemplateState]]] = {
     (_S.PAUSED, _V.REJECTED): (_S.REJECTED,),
     (_S.REJECTED, _V.APPROVED): (_S.APPROVED,),
 }
-# What was known already, and answers that were overtaken by newer ones: a verdict is never taken back to
-# pending, and nobody can use what is rejected, paused or not.
+# Known states, and answers older than the current state: no verdict returns a template to pending, and a
+# rejected template cannot be used, paused or not.
 IGNORED: Final = frozenset(
     {
         *((state, _V.PENDING) for state in _S),
@@ -68,17 +68,17 @@ IGNORED: Final = frozenset(
 
 
 def after_verdict(status: TemplateStatus, verdict: Verdict) -> TemplateStatus | None:
-    """What a template becomes when the network says something of it; None when it stays what it is."""
+    """The status of a template after a verdict; None when it does not change."""
     rule = RULES.get((TemplateState[status], verdict))
     return None if rule is None else _NAMES[rule[0]]
 
 
 def next_check(status: TemplateStatus, since: datetime, now: datetime) -> datetime | None:
     """
-    When the network is asked again about a template that has had its status since a moment.
+    Time of the next query about a template that has had its status since ``since``.
 
-    The longer nothing has happened, the less often; None for one that is rejected, whose appeal is its
-    owner's doing, who asks for it.
+    The interval grows with the age of the status. None for a rejected template: only its owner can appeal,
+    and asks for a sync then.
     """
     longest = _LONGEST_WAIT.get(status)
     if longest is None:

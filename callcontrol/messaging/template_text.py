@@ -14,18 +14,17 @@ _SHOWN: Final = 12
 
 
 class BodyError(ValueError):
-    """A body that is none; the message says what is wrong and where."""
+    """The body is invalid; the message names the error and its place."""
 
 
 def variables_in(body: str) -> int:
     """
-    How many variables a body has: the numbers from 1 to the answer, each at least once, in any order.
+    Number of variables of a body, which has each number from 1 to the result at least once, in any order.
 
-    A variable is a number in two pairs of braces with nothing else between them. Braces that stand alone are
-    text.
+    A variable is a number in two pairs of braces with nothing else between them. Single braces are text.
 
     Raises:
-        BodyError: Two braces together belong to no variable, a number is left out, or there are too many.
+        BodyError: Double braces belong to no variable, a number is left out, or there are too many.
     """
     end = 0
     numbers: set[int] = set()
@@ -46,7 +45,7 @@ def variables_in(body: str) -> int:
 
 
 def _check_text(body: str, start: int, end: int) -> None:
-    """Refuse two braces together in what stands between variables."""
+    """Refuse double braces in the text between variables."""
     found = _BRACES.search(body, start, end)
     if found is not None:
         place = found.start()

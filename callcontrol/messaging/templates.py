@@ -1,4 +1,4 @@
-"""What a template may be, and how it goes to the network."""
+"""Validation of templates, and their submission to the network."""
 
 import difflib
 import re
@@ -15,9 +15,9 @@ __all__ = ["MAX_NAME_CHARACTERS", "MAX_TEMPLATES", "NAME", "new_template", "subm
 
 MAX_NAME_CHARACTERS: Final = 512
 MAX_TEMPLATES: Final = 1000
-"""Of an account."""
+"""Templates that an account may have."""
 NAME: Final = re.compile(r"[a-z0-9_]+", re.ASCII)
-# Control characters other than line breaks and tabs have no meaning on a telephone.
+# Control characters other than line breaks and tabs have no meaning on a phone.
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -32,10 +32,10 @@ def new_template(
     now: datetime,
 ) -> Template:
     """
-    A template that is to be submitted; its identifier is the database's to give.
+    A template to be submitted; the database assigns its identifier.
 
     Raises:
-        ValidationFailed: With every wrong field.
+        ValidationFailed: Names every wrong field.
     """
     errors = [*_wrong_name(name), *_wrong_language(language)]
     variables = 0
@@ -61,7 +61,7 @@ def new_template(
 
 
 def submission_of(template: Template, channel: Channel) -> Submission:
-    """What the network gets of a template."""
+    """The submission of a template to the network."""
     return Submission(
         reference=template.reference,
         account_sid=template.account_sid,
@@ -92,7 +92,7 @@ def _wrong_language(language: str) -> list[FieldError]:
 
 
 def _read_body(body: str) -> int:
-    """How many variables a body has, if it is one."""
+    """Validate a body and return the number of its variables."""
     if not body.strip():
         raise BodyError("must not be empty")
     if len(body) > MAX_BODY_CHARACTERS:

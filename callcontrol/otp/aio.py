@@ -1,4 +1,4 @@
-"""Voice OTP: passwords that are made, spoken in a call, counted and checked."""
+"""Voice OTP: one-time passwords that are generated, spoken in a call, counted and verified."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -54,11 +54,11 @@ __all__ = ["CallDoor", "VoiceOtp"]
 T = TypeVar("T")
 
 INTRO: Final = "code-is"
-"""The prompt before the digits where there is no template."""
+"""The prompt before the digits if there is no template."""
 
 _PURPOSE: Final = "otp"
 _BREATH: Final = Pause(250)
-# Longer ones are easier to take down in two halves.
+# Longer passwords are easier to write down in two halves.
 _GROUPS: Final = {6: 3, 8: 4}
 
 
@@ -66,19 +66,19 @@ class Secrets(Protocol):
     """Makes keyed digests; see ``callcontrol.secrets.aio.SecretBox``."""
 
     def digest(self, purpose: str, data: bytes) -> bytes:
-        """What data is recognised by, with a key that is not in the database."""
+        """A keyed digest of the data; the key is not in the database."""
 
     def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
-        """Whether a digest is that of the data; takes the same time either way."""
+        """True if the digest is that of the data; takes the same time either way."""
 
 
 class CallDoor(Protocol):
-    """Where calls are placed and found; see ``callcontrol.calls.aio.service.CallControl``."""
+    """Places and finds calls; see ``callcontrol.calls.aio.service.CallControl``."""
 
     async def place(
         self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
     ) -> CallRecord:
-        """Place a call, and write its companion with it."""
+        """Place a call, and write its companion row with it."""
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account, in its newest state."""
@@ -86,7 +86,7 @@ class CallDoor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What of a request was found good."""
+    """The validated parts of a request."""
 
     target: Target
     from_: str | None
@@ -94,7 +94,7 @@ class _Asked:
 
 
 class _Wording:
-    """What is said: the digits by ``speaker``, templates by ``synthesizer``."""
+    """Builds the announcement: the digits by ``speaker``, templates by ``synthesizer``."""
 
     def __init__(self, speaker: Speaker, synthesizer: Synthesizer) -> None:
         self._speaker = speaker
@@ -102,11 +102,11 @@ class _Wording:
 
     async def sounds(self, request: SendOtp, code: str) -> list[Sound]:
         """
-        The sounds of it, once.
+        The sounds of one repetition.
 
         Raises:
-            ValidationFailed: Nobody speaks the language or the template.
-            ServiceUnavailable: It cannot be spoken at present.
+            ValidationFailed: The language or the template cannot be spoken.
+            ServiceUnavailable: The announcement cannot be spoken at present.
         """
         language = request.language
         if language.lower().partition("-")[0] not in self._speaker.languages:
@@ -162,12 +162,12 @@ class VoiceOtp:
 
     async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
         """
-        Call somebody and speak a password.
+        Call a number and speak a password.
 
         Raises:
-            ValidationFailed: Values are wrong; all of them are named.
-            RateLimited: The number was called too often of late; or as ``CallControl.create_call`` says.
-            DomainError: As ``CallControl.create_call`` says; nothing was recorded.
+            ValidationFailed: Names every wrong value.
+            RateLimited: The number was called too often recently; or as in ``CallControl.create_call``.
+            DomainError: Any error of ``CallControl.create_call``; no call was recorded.
         """
         code = request.code or new_digits(request.length)
         asked = await self._check(request, code)
@@ -209,7 +209,7 @@ class VoiceOtp:
         One password of the account, with its call in its newest state.
 
         Raises:
-            NotFound: There is no such password.
+            NotFound: The password does not exist.
             Forbidden: It is another account's.
         """
         state = await self._database.look_up(partial(_get, account_sid, otp_id))
@@ -226,19 +226,19 @@ class VoiceOtp:
         return Page(found, total, page, per_page)
 
     async def stats(self, account_sid: str, period: Period) -> OtpStats:
-        """How the passwords of some days went."""
+        """Statistics of the passwords sent in a period of days."""
         await self._writer.catch_up()
         start = datetime.combine(period.first, datetime.min.time(), UTC)
-        # The last microsecond of the day: the day after the last one of the calendar does not exist.
+        # The last microsecond of the day: the last day of the calendar has no next day.
         end = datetime.combine(period.last, datetime.max.time(), UTC)
         return await self._database.read(lambda connection: otps.stats(connection, account_sid, start, end))
 
     async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
         """
-        Say whether a guess is the password; it counts, whatever it is.
+        Verify a guess; each comparison counts as an attempt, right or wrong.
 
         Raises:
-            NotFound: There is no such password.
+            NotFound: The password does not exist.
             Forbidden: It is another account's.
         """
         now = utc_now()
@@ -292,7 +292,7 @@ class _Stored:
         self._code_hash = code_hash
 
     def refusal(self, connection: Connection) -> DomainError | None:
-        """Why the call must not be placed."""
+        """The reason that the call must not be placed; None if it may."""
         otp = self._otp
         limiting = otps.limiting_call(connection, otp.account_sid, otp.to, otp.created_at)
         return refusal_of(limiting, otp.created_at)
@@ -307,7 +307,7 @@ class _Stored:
 
 
 def _bound(otp_id: str, code: str) -> bytes:
-    """What is digested: equal passwords must not be seen to be equal."""
+    """The data to be digested: the id is included so that equal passwords have different digests."""
     return f"{otp_id}:{code}".encode()
 
 
@@ -316,7 +316,7 @@ def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
     if not isinstance(target, PhoneTarget):
         raise ValidationFailed.of("to", "must be a telephone number")
     if not is_answered_by_somebody(target.number):
-        # A menu that picks up takes no password; such calls only make somebody pay, or earn.
+        # An automatic menu cannot use a password; these calls only cost or earn someone money.
         raise ValidationFailed.of("to", "must be a number of somebody's, not toll-free or of a service")
     return target
 

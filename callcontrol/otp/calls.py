@@ -1,4 +1,4 @@
-"""The calls that speak one-time passwords, as records, answers and webhooks have them: without it."""
+"""Calls that speak one-time passwords, in records, answers and webhooks, without the password."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,21 +9,21 @@ from callcontrol.models import CallRecord, CallStatus
 from callcontrol.wallet.money import rupees
 
 PRODUCT: Final = "otp"
-"""What ``CallRecord.product`` says of these calls."""
+"""``CallRecord.product`` of these calls."""
 
 _SHOWN_DIGITS: Final = 4
 _MASK: Final = "*" * 6
 
 
 def masked(number: str) -> str:
-    """A telephone number with nothing but its last digits: ``******3210``."""
+    """A telephone number masked up to its last digits: ``******3210``."""
     return _MASK + number[-_SHOWN_DIGITS:]
 
 
 def otp_details(
     otp_id: str, *, language: str, repeat: int, reference: str | None, expires_at: datetime
 ) -> dict[str, Any]:
-    """What the record of a call keeps of the password that it speaks."""
+    """The ``details`` of the record of a password's call."""
     return {
         "otp_id": otp_id,
         "language": language,
@@ -37,7 +37,7 @@ def otp_details(
 def otp_object(record: CallRecord) -> dict[str, Any]:
     """The call as a JSON object; ``price`` is in rupees."""
     details: Mapping[str, Any] = record.details or {}
-    # Between its record and its INVITE a call is queued, for a moment that is of no interest here.
+    # Between its record and its INVITE a call is queued, for a time too short to show.
     status = CallStatus.INITIATED if record.status is CallStatus.QUEUED else record.status
     return {
         "id": details.get("otp_id"),
@@ -64,7 +64,7 @@ _EVENTS: Final = {"call.initiated": "otp.initiated", "call.answered": "otp.answe
 
 
 def otp_event(record: CallRecord, event: str) -> str | None:
-    """What an event of such a call is called; keys that are pressed, and ringing, are nobody's business."""
+    """The name of a password call's event; None for ringing and pressed keys, which are not published."""
     if event == "call.completed":
         return "otp.completed" if record.status is CallStatus.COMPLETED else "otp.failed"
     return _EVENTS.get(event)

@@ -1,8 +1,8 @@
 """
-One-time passwords that are spoken: what may be asked for, how often, and how a password is checked.
+Spoken one-time passwords: limits of requests, rate limit, and verification.
 
-The password itself is in memory only, in the request and in what the call is to say. What is stored of it is
-a keyed digest: with so few digits, anything else could be guessed by trying them all.
+The password itself is in memory only, in the request and in the announcement of the call. The database stores
+a keyed digest: with so few digits, any other digest could be reversed by trying them all.
 """
 
 import re
@@ -23,11 +23,11 @@ MAX_TEMPLATE_CHARS: Final = 300
 PLACEHOLDER: Final = "{otp}"
 
 MAX_ATTEMPTS: Final = 5
-"""Guesses of one password; with six digits, one in two hundred thousand who guess finds it."""
+"""Guesses per password: with six digits, one attacker in two hundred thousand finds it."""
 
 PER_DESTINATION: Final = 5
 WINDOW: Final = timedelta(minutes=10)
-"""An account calls one number so often within that time, whatever became of the calls."""
+"""Period in which an account may call one number ``PER_DESTINATION`` times, however the calls end."""
 
 DEFAULT_PERIOD_DAYS: Final = 30
 MAX_PERIOD_DAYS: Final = 366
@@ -41,10 +41,10 @@ _ROUND_MARGIN_S = 10.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendOtp:
     """
-    A password to be spoken to somebody.
+    A request to speak a password.
 
-    ``code`` is made by us when it is None, with ``length`` digits. ``template`` is a sentence with ``{otp}``
-    in it, instead of the usual one. ``from_`` is the oldest registered number of the account when it is None.
+    ``code`` None means a generated one with ``length`` digits. ``template`` is a sentence with ``{otp}`` in
+    it, instead of the usual one. ``from_`` None means the oldest registered number of the account.
     """
 
     to: str
@@ -61,7 +61,7 @@ class SendOtp:
 
 @dataclass(frozen=True, slots=True)
 class OtpState:
-    """What is stored of a password beside its call."""
+    """The stored state of a password, without its call."""
 
     otp_id: str
     account_sid: str
@@ -82,7 +82,7 @@ class OtpCall:
 
 @dataclass(frozen=True, slots=True)
 class OtpFilter:
-    """What a list is narrowed to; ``start`` is inclusive, ``end`` exclusive, of when it was sent."""
+    """Filter of a list by time of sending and other fields; ``start`` is inclusive, ``end`` exclusive."""
 
     status: CallStatus | None = None
     to: str | None = None
@@ -91,36 +91,35 @@ class OtpFilter:
     end: datetime | None = None
 
 
-# --- checking a password ------------------------------------------------------------------------------------
+# --- verifying a password -----------------------------------------------------------------------------------
 
 Verdict = Literal["verified", "wrong", "expired", "used", "exhausted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What became of a guess."""
+    """Result of a guess."""
 
     verdict: Verdict
     attempts_left: int
 
     @property
     def verified(self) -> bool:
-        """Whether it was the password."""
+        """True if the guess was the password."""
         return self.verdict == "verified"
 
 
 def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Verification:
     """
-    Compare a guess with a password; one that may not be compared any more is told nothing of.
+    Compare a guess with a password; a password that is used, exhausted or expired is not compared.
 
-    ``is_it`` says whether a digest is that of the guess, and takes the same time either way. A password is
-    good for one time only.
+    ``is_it`` returns True if a digest is that of the guess, in constant time. A password can be used once.
     """
     if state.verified_at is not None:
         return Verification("used", 0)
     if state.attempts >= MAX_ATTEMPTS:
         return Verification("exhausted", 0)
-    if now >= state.expires_at or state.code_hash is None:  # it is forgotten some time after it expired
+    if now >= state.expires_at or state.code_hash is None:  # the digest is deleted some time after expiry
         return Verification("expired", 0)
     if is_it(bytes.fromhex(state.code_hash)):
         return Verification("verified", 0)
@@ -128,22 +127,22 @@ def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Ver
 
 
 def is_code(text: str) -> bool:
-    """Whether a text can be a password at all."""
+    """True if a text has the form of a password."""
     return _CODE.fullmatch(text) is not None
 
 
-# --- how often ----------------------------------------------------------------------------------------------
+# --- rate limit ---------------------------------------------------------------------------------------------
 
 
 def refusal_of(limiting: datetime | None, now: datetime) -> RateLimited | None:
     """
-    The refusal of one more call to a number; None when it may be called.
+    The refusal of one more call to a number; None when the call is allowed.
 
-    ``limiting`` is when the latest but four of the calls within the window was, None when there were fewer.
+    ``limiting`` is the time of the fifth latest call within the window, None when there were fewer.
     """
     if limiting is None:
         return None
-    # A clock that was set back must not lock a number for longer than the window.
+    # A clock that was set back must not block a number for longer than the window.
     wait_s = min(limiting + WINDOW - now, WINDOW).total_seconds()
     return RateLimited(
         f"This number was sent {PER_DESTINATION} passwords within {WINDOW.total_seconds() / 60:.0f} minutes;"
@@ -152,12 +151,12 @@ def refusal_of(limiting: datetime | None, now: datetime) -> RateLimited | None:
     )
 
 
-# --- what is said -------------------------------------------------------------------------------------------
+# --- announcement -------------------------------------------------------------------------------------------
 
 
 def split_template(template: str) -> tuple[str, str]:
     """
-    What is said before and behind the digits.
+    The text before and after the digits.
 
     Raises:
         ValidationFailed: It does not have ``{otp}`` exactly once, or has other braces or digits of its own.
@@ -167,13 +166,17 @@ def split_template(template: str) -> tuple[str, str]:
     if not placeholder or "{" in words or "}" in words:
         raise ValidationFailed.of("template", f"must have {PLACEHOLDER} in it once, and no other braces")
     if _MANY_DIGITS.search(words):
-        # Nobody keeps a template secret, and who writes a password into it has misread the field.
+        # Templates are not kept secret; a password in one shows that its author misread the field.
         raise ValidationFailed.of("template", f"must not have a number in it; {PLACEHOLDER} is the password")
     return before.strip(), behind.strip()
 
 
 def time_limit_s(sounds: Sequence[Sound], times: int) -> float:
-    """How long a call may last that says something so often; the key that asks for more has its bound too."""
+    """
+    Time limit, in seconds, of a call that repeats its announcement ``times``.
+
+    ``times`` includes the repeats that the party may ask for with a key.
+    """
     round_ms = sum(sound.duration_ms for sound in sounds if isinstance(sound, Clip | Pause))
     return times * (round_ms / 1000 + 1.0) + _ROUND_MARGIN_S
 
@@ -183,7 +186,7 @@ def time_limit_s(sounds: Sequence[Sound], times: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days, both included, in UTC."""
+    """A period of days, both included, in UTC."""
 
     first: date
     last: date
@@ -191,7 +194,7 @@ class Period:
 
 def period_of(first: str | None, last: str | None, today: date) -> Period:
     """
-    The days that two dates mean; the thirty days up to today when both are None.
+    The period between two dates; the thirty days up to today when both are None.
 
     Raises:
         ValidationFailed: A text is no date, or the days are in the wrong order or too many.
@@ -225,7 +228,7 @@ def _day(name: str, text: str | None, errors: list[FieldError]) -> date | None:
 
 @dataclass(frozen=True, slots=True)
 class OtpStats:
-    """How the calls of a period went; every call is counted under one of the statuses."""
+    """Statistics of the calls of a period; every call is counted under one of the statuses."""
 
     total: int = 0
     answered: int = 0

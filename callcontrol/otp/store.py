@@ -1,4 +1,4 @@
-"""One-time passwords that are spoken."""
+"""Storage of spoken one-time passwords."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _ACCOUNT: Final[sa.BindParameter[str]] = sa.bindparam("account_sid")
 _LOCK: Final = Statement(
     sa.select(wallets.c.account_sid).where(wallets.c.account_sid == _ACCOUNT).with_for_update()
 )
-# Of the latest calls the last one that fits into the window.
+# The fifth latest call within the window.
 _LIMITING: Final = Statement(
     sa.select(otps.c.created_at)
     .where(
@@ -61,7 +61,7 @@ _NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
 
 @dataclass(frozen=True, slots=True)
 class NewOtp:
-    """What is stored of a password from the start, beside its digest."""
+    """The row of a new password, without its digest."""
 
     otp_id: str
     account_sid: str
@@ -72,7 +72,7 @@ class NewOtp:
 
 
 def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -> None:
-    """Write a new password, of which there is a digest only."""
+    """Write a new password as its digest."""
     _INSERT.run(
         connection,
         {
@@ -91,16 +91,16 @@ def insert(connection: Connection, otp: NewOtp, code_hash: str, call_sid: str) -
 
 
 def delete(connection: Connection, otp_id: str) -> None:
-    """Take back an insert that nobody waits for any more."""
+    """Delete a row whose insert was abandoned."""
     connection.execute(sa.delete(otps).where(otps.c.otp_id == otp_id))
 
 
 def limiting_call(connection: Connection, account_sid: str, to: str, now: datetime) -> datetime | None:
     """
-    When the account called a number that makes its window full, None while the number may be called.
+    Time of the call that makes the window of a number full, None while the number may be called.
 
-    The wallet of the account is locked first, so that of several processes only one at a time counts and then
-    inserts; whoever waited sees what the others have inserted.
+    The wallet of the account is locked first, so that only one process at a time counts and then inserts; a
+    process that waited sees the inserts of the others.
     """
     _LOCK.first(connection, {"account_sid": account_sid})
     values = {"account_sid": account_sid, "to_number": to, "after": to_micros(now - WINDOW)}
@@ -122,7 +122,7 @@ def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
 def verify(
     connection: Connection, account_sid: str, otp_id: str, is_it: Callable[[bytes], bool], now: datetime
 ) -> Verification | NotFound | Forbidden:
-    """Compare a guess with a password, and keep what came of it; ``is_it`` as for ``otp.judge``."""
+    """Compare a guess with a password, and store the result; ``is_it`` as for ``otp.judge``."""
     wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
     try:
         state = _owned(connection, wanted, account_sid)
@@ -134,13 +134,13 @@ def verify(
         if outcome.verified:
             changes["verified_at"] = to_micros(now)
         if outcome.verified or changes["attempts"] >= MAX_ATTEMPTS:
-            changes["code_hash"] = None  # it is of no more use to anybody
+            changes["code_hash"] = None  # not needed any more
         connection.execute(sa.update(otps).where(otps.c.otp_id == otp_id).values(**changes))
     return outcome
 
 
 def forget(connection: Connection, now: datetime) -> int:
-    """Forget the digests of passwords that are over; how many those were."""
+    """Delete the digests of expired passwords; return their number."""
     gone = connection.execute(
         sa.update(otps)
         .where(otps.c.code_hash.is_not(None), otps.c.expires_at <= to_micros(now))
@@ -152,9 +152,9 @@ def forget(connection: Connection, now: datetime) -> int:
 def page(
     connection: Connection, account_sid: str, query: OtpFilter, *, offset: int, limit: int
 ) -> tuple[list[OtpCall], int]:
-    """A stretch of the account's passwords with their calls, newest first, and how many there are in all."""
+    """A page of the account's passwords with their calls, newest first, and their total number."""
     conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
-    # What is passed over on the way to a page costs little as long as only the small rows are read.
+    # Skipping rows on the way to a page costs little as long as only the small rows are read.
     searched = _BOTH if query.status is not None else otps
     total = connection.scalar(sa.select(sa.func.count()).select_from(searched).where(*conditions)) or 0
     wanted = (
@@ -175,7 +175,7 @@ def page(
 
 
 def stats(connection: Connection, account_sid: str, start: datetime, end: datetime) -> OtpStats:
-    """How the passwords went that were sent from ``start`` to ``end``, both included."""
+    """Statistics of the passwords that were sent from ``start`` to ``end``, both included."""
     status = calls.c.status
     ended = [CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.NO_ANSWER, CallStatus.BUSY]
     ended.append(CallStatus.CANCELED)
@@ -213,7 +213,7 @@ _OLDEST_NUMBER: Final = Statement(
 
 
 def default_caller_id(connection: Connection, account_sid: str) -> str | None:
-    """The number of the account that has been there longest among those that may call; None without one."""
+    """The oldest number of the account that may call out; None without one."""
     row = _OLDEST_NUMBER.first(connection, {"account_sid": account_sid})
     return row["number"] if row is not None else None
 

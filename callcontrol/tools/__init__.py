@@ -1,1 +1,1 @@
-"""Tools: what agents and other programs of an account may have this server do, and how they are described."""
+"""Tools that agents and other programs of an account may use, and their descriptions."""

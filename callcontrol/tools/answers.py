@@ -1,4 +1,4 @@
-"""What the server behind a tool answers, read: JSON or text, and nothing that could do harm further on."""
+"""Reading of answers of tool servers: JSON or text, without values that could do harm further on."""
 
 import json
 import math
@@ -12,22 +12,22 @@ __all__ = ["MAX_ANSWER_BYTES", "MAX_SHOWN_CHARS", "AnswerUnreadable", "queried",
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 MAX_SHOWN_CHARS: Final = 1000
-"""How much of a refusal's body is passed on to whoever used the tool."""
+"""Characters of a refusal's body that are passed on to the user of the tool."""
 
 _MAX_DEPTH: Final = 32
 _JSON: Final = "application/json"
 
 
 class AnswerUnreadable(Exception):
-    """Why an answer is no result; to be shown to people and models."""
+    """The answer is no result; the message is for people and models."""
 
 
 def read_answer(media_type: str, body: bytes) -> Any:
     """
-    The result that an answer means: a JSON value, a text, or None for an empty one.
+    The result in an answer: a JSON value, a text, or None for an empty one.
 
     Raises:
-        AnswerUnreadable: It is neither JSON nor text, or not what it says it is.
+        AnswerUnreadable: It is neither JSON nor text, or its body does not match its media type.
     """
     if not body.strip():
         return None
@@ -40,7 +40,7 @@ def read_answer(media_type: str, body: bytes) -> Any:
 
 
 def shown(media_type: str, body: bytes) -> str | None:
-    """The beginning of a refusal's body, where it is one for people or models."""
+    """The beginning of a refusal's body, if it is JSON or text; None otherwise."""
     kind = media_type.lower()
     if not body or not (kind == _JSON or kind.endswith("+json") or kind.startswith("text/")):
         return None
@@ -48,7 +48,7 @@ def shown(media_type: str, body: bytes) -> str | None:
 
 
 def queried(url: str, arguments: Mapping[str, Any]) -> str:
-    """The URL with arguments behind the query that it has: lists repeat their name, objects are JSON."""
+    """The URL with arguments added to its query: lists repeat their name, objects are JSON."""
     parts = urlsplit(url)
     pairs: list[tuple[str, str]] = []
     for name, value in arguments.items():
@@ -74,13 +74,13 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _stored(value: Any, depth: int) -> Any:
-    """The value with text that can be written anywhere; what is nested too deep is taken for no JSON."""
+    """The value with its text cleaned for storage; raises ValueError if it is nested too deep."""
     if depth > _MAX_DEPTH:
         raise ValueError("nested too deep")
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float) and not math.isfinite(value):
-        # 1e999 is JSON, and no number that could be passed on as JSON.
+        # 1e999 is valid JSON, but not a number that could be passed on as JSON.
         raise ValueError("a number is too large")
     if isinstance(value, list):
         return [_stored(item, depth + 1) for item in value]

@@ -1,4 +1,4 @@
-"""The tools that every account has, as models read them; ``callcontrol.tools.aio.builtin`` runs them."""
+"""Descriptions of the built-in tools for models; ``callcontrol.tools.aio.builtin`` runs them."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Tools that accounts define: an HTTP request to a server of theirs, and what makes sense of one."""
+"""Tools that accounts define, each an HTTP request to a server of the account, and their validation."""
 
 import re
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _MAX_HEADER_CHARS: Final = 2048
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]*")
-# What this server says itself, and what belongs to a connection and not to its customer.
+# Headers that this server sets itself, and headers of a connection.
 _RESERVED: Final = frozenset(
     {
         *("accept-encoding", "connection", "content-length", "content-type", "expect", "host", "keep-alive"),
@@ -55,10 +55,10 @@ _FIELDS: Final = (
 @dataclass(frozen=True, slots=True)
 class HttpTool:
     """
-    A tool that asks a server of its account.
+    A tool that sends a request to a server of its account.
 
     Arguments are a JSON object in the body of ``POST``, ``PUT`` and ``PATCH``, and the query of ``GET`` and
-    ``DELETE``. ``headers`` go with each request and, like ``secret``, which signs it, are secret.
+    ``DELETE``. ``headers`` are sent with each request and, like ``secret``, which signs it, are secret.
     """
 
     tool_id: str
@@ -79,11 +79,11 @@ class HttpTool:
 
     @property
     def sends_body(self) -> bool:
-        """Whether arguments go in a body, and not in the query."""
+        """True if arguments are sent in the body, False for the query."""
         return self.method in ("POST", "PUT", "PATCH")
 
     def described(self, *, is_enabled: bool) -> Tool:
-        """The tool as those see it who use it."""
+        """The tool as its users see it."""
         return Tool(
             name=self.name,
             title=self.title,
@@ -103,11 +103,11 @@ def new_tool(
     tool_id: str, account_sid: str, values: Mapping[str, Any], *, secret: str, now: datetime
 ) -> HttpTool:
     """
-    A tool made of the fields that are given; ``secret`` signs its requests where none of them does.
+    A tool with the given fields; ``secret`` signs its requests if the fields have none.
 
     Raises:
-        ValidationFailed: With every wrong, missing or unknown field. Whether the URL may be reached is
-            judged elsewhere.
+        ValidationFailed: Names every wrong, missing or unknown field. The reach of the URL is checked
+            elsewhere.
     """
     blank = HttpTool(
         tool_id, account_sid, "", str(values.get("name", "")), "", _NOTHING, "", now, now, secret=secret
@@ -118,10 +118,10 @@ def new_tool(
 
 def changed_tool(former: HttpTool, values: Mapping[str, Any], now: datetime) -> HttpTool:
     """
-    The tool with the fields that are given changed; None takes an output schema away.
+    The tool with the given fields changed; None removes an output schema.
 
     Raises:
-        ValidationFailed: With every wrong or unknown field; a name stays what it is.
+        ValidationFailed: Names every wrong or unknown field; a name cannot be changed.
     """
     emptied = [name for name, value in values.items() if value is None and name != "output_schema"]
     errors = [FieldError("name", "cannot be changed")] if "name" in values else []

@@ -1,4 +1,4 @@
-"""Tools as they are described, and what came of using one."""
+"""Descriptions of tools, and results of their use."""
 
 import json
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ ToolKind = Literal["builtin", "http"]
 @dataclass(frozen=True, slots=True)
 class ToolAnnotations:
     """
-    Hints for whoever lets a model use a tool, as the Model Context Protocol has them.
+    Hints for applications that let a model use a tool, as in the Model Context Protocol.
 
-    A ``destructive`` one cannot be undone, an ``idempotent`` one does nothing more when it is repeated, an
-    ``open_world`` one reaches beyond this server: a phone, another server.
+    A ``destructive`` tool cannot be undone, an ``idempotent`` tool does nothing more when it is repeated, an
+    ``open_world`` tool reaches beyond this server: a phone, another server.
     """
 
     read_only: bool = False
@@ -28,7 +28,7 @@ class ToolAnnotations:
 @dataclass(frozen=True, slots=True)
 class Tool:
     """
-    Something that agents and programs of an account may have done, described for models and people.
+    A tool for agents and programs of an account, described for models and people.
 
     ``input_schema`` and ``output_schema`` are JSON Schemas (draft 2020-12) of type object: of the arguments,
     and of the structured result.
@@ -46,19 +46,19 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered: a JSON value, or a text; and how long that took."""
+    """Result of a tool: a JSON value or a text, and the duration."""
 
     content: Any
     duration_ms: int = 0
 
     @property
     def structured(self) -> Mapping[str, Any] | None:
-        """The answer where it is an object, as structured content has to be."""
+        """The result if it is an object, as structured content has to be; None otherwise."""
         return self.content if isinstance(self.content, Mapping) else None
 
     @property
     def text(self) -> str:
-        """The answer as text."""
+        """The result as text."""
         if isinstance(self.content, str):
             return self.content
         return json.dumps(self.content, ensure_ascii=False)

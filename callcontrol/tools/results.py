@@ -1,4 +1,4 @@
-"""What built-in tools answer, made of the records that they are about."""
+"""Results of built-in tools, made from records."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,18 +20,18 @@ _OTP: Final = ("call_sid", "to", "status", "expires_at")
 
 
 def call_result(record: CallRecord) -> dict[str, Any]:
-    """A call, as far as a model has use for it."""
+    """The fields of a call that are useful to a model."""
     return _some(call_object(record), _CALL)
 
 
 def otp_result(record: CallRecord) -> dict[str, Any]:
-    """A password that is being spoken: everything but itself."""
+    """A password that is being spoken, without the password itself."""
     shown = otp_object(record)
     return {"otp_id": shown["id"], **_some(shown, _OTP)}
 
 
 def wallet_result(wallet: Wallet) -> dict[str, Any]:
-    """The money of an account, in rupees."""
+    """The wallet of an account, in rupees."""
     return {
         "balance": rupees(wallet.balance_paise),
         "reserved": rupees(wallet.reserved_paise),
@@ -41,12 +41,12 @@ def wallet_result(wallet: Wallet) -> dict[str, Any]:
 
 
 def message_result(message: ChatMessage) -> dict[str, Any]:
-    """A message that was accepted: everything but what it says."""
+    """A message that was accepted, without its content."""
     return {"message_id": message.message_id, "to": message.to, "status": message.status}
 
 
 def contacts_result(found: Page[Contact]) -> dict[str, Any]:
-    """People, as far as a model has use for them."""
+    """The fields of contacts that are useful to a model."""
     shown = [
         {"id": contact.contact_id, **{name: getattr(contact, name) for name in _CONTACT}}
         for contact in found.items

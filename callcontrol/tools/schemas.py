@@ -1,9 +1,9 @@
 """
-JSON Schemas of tools: which are taken, and what is wrong with arguments.
+JSON Schemas of tools: validation of the schemas, and of arguments against them.
 
-A schema comes from a customer and runs in this process, so what it may cost is bounded: nothing is fetched,
-references stay within the schema and never run in circles, patterns are matched in linear time, and the work
-of a check is limited by the size of both schema and arguments.
+A schema comes from a customer and runs in this process, so its cost is bounded: nothing is fetched,
+references stay within the schema and never form cycles, patterns are matched in linear time, and the work of
+a check is limited by the size of both schema and arguments.
 """
 
 import json
@@ -28,32 +28,32 @@ MAX_ARGUMENT_CHARS: Final = 64 * 1024
 
 _MAX_NODES: Final = 1000
 _MAX_PATTERNS: Final = 32
-# Subschemas and entries of lists times characters of what is checked: a tenth of a second at worst.
+# Subschemas and entries of lists times characters of the checked value: a tenth of a second at worst.
 _MAX_WORK: Final = 8_000_000
-# Up to here everything that is wrong is named: each error is an object that has a copy of its value, and all
-# of them are made at once.
+# Up to here every error is named: each error is an object that has a copy of its value, and all of them are
+# created at once.
 _MAX_NAMED_WORK: Final = 1_000_000
 _MAX_NAMED_PLACES: Final = 5000
 _MAX_NAMED_VALUES: Final = 300
-# Room for arguments of some hundred characters is left by every schema that is taken.
+# Every accepted schema leaves room for arguments of some hundred characters.
 _MAX_WEIGHT: Final = 20_000
 _MAX_ERRORS: Final = 20
 _MAX_MESSAGE_CHARS: Final = 300
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-# What a pattern takes in memory, and what is kept to match it fast; schemas that are in use are kept.
+# Memory of a compiled pattern, and of its matching cache; schemas in use are cached.
 _PATTERN_BYTES: Final = 64 * 1024
 _KEPT_SCHEMAS: Final = 128
 _REFERENCE: Final = "#/$defs/"
 _UNREADABLE: Final = "must be JSON that is not nested too deep"
 _REFERRED: Final = re.compile(r"[^/~%]+")
-"""Names that mean the same in a reference as they are written."""
+"""Names that are spelled in a reference as they are written."""
 
-# What a check costs beside the subschema itself, measured: division of large numbers exactly, and a schema
-# that asks which properties or items those within it have looked at, for which they are checked again.
+# Measured cost of a keyword beside the subschema itself: exact division of large numbers, and a schema that
+# asks for the properties or items that its subschemas have evaluated, for which they are checked again.
 _DIVISION_WEIGHT: Final = 500
 _AGAIN_WEIGHT: Final = 3
 
-# Keywords that give a schema another address, or find one by another way than its place.
+# Keywords that give a schema another address, or find a schema by other means than its place.
 _REFUSED: Final = frozenset(
     {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
 )
@@ -67,14 +67,14 @@ _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 
 
 class CheckedSchema:
-    """A schema that was taken: it can be asked what is wrong with a value."""
+    """An accepted schema, which finds the errors of a value."""
 
     def __init__(self, schema: Mapping[str, Any], weight: int) -> None:
         self._validator = _validator(schema)
         self._weight = weight
 
     def errors(self, value: Any, root: str, max_chars: int = MAX_ARGUMENT_CHARS) -> list[FieldError]:
-        """What is wrong with a value, each by its path behind ``root``; the first twenty."""
+        """The first twenty errors of a value, each by its path below ``root``."""
         try:
             size = len(json.dumps(value, ensure_ascii=False))
             if size > max_chars:
@@ -97,7 +97,7 @@ class CheckedSchema:
 
 def checked_schema(schema: Mapping[str, Any], field: str) -> CheckedSchema:
     """
-    Take a schema, or say what is wrong with it.
+    Validate a schema.
 
     Raises:
         ValidationFailed: It is no JSON Schema of draft 2020-12 for objects, is too large, refers to something
@@ -136,7 +136,7 @@ def _checked(text: str, field: str) -> CheckedSchema:
 def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
     return Draft202012Validator(
         dict(schema),
-        # What is wrong is told to people and logged; what was given is not repeated there.
+        # Errors are shown to people and logged, so they must not repeat the given values.
         mask="it",
         offline=True,
         pattern_options=RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES),
@@ -144,13 +144,15 @@ def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 class _Refusal(Exception):
-    """Why a schema is not taken."""
+    """The schema is not accepted; the message names the reason."""
 
 
 class _Counter:
     """
-    Counts what a check may come by: subschemas, those behind references at each of them, and the entries of
-    lists that a value is compared with.
+    Counts the possible work of a check.
+
+    It counts subschemas, those behind references at each reference, and the entries of lists that a value is
+    compared with.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -162,10 +164,10 @@ class _Counter:
 
     def weight(self) -> int:
         """
-        How much there is.
+        The weight of the schema.
 
         Raises:
-            _Refusal: There is too much, or something refers to what it may not.
+            _Refusal: The weight is too large, or a reference is not allowed.
         """
         self._visit(self._schema, 1)
         for one in _values(self._schema.get("$defs")):
@@ -228,14 +230,14 @@ def _children(schema: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _own_weight(schema: Mapping[str, Any]) -> int:
-    """What the keywords of a schema cost that are no subschemas."""
+    """Cost of the keywords of a schema that are not subschemas."""
     lists = [schema.get("enum"), schema.get("required"), *_values(schema.get("dependentRequired"))]
     entries = sum(len(entries) for entries in lists if isinstance(entries, list))
     return entries + _DIVISION_WEIGHT * ("multipleOf" in schema)
 
 
 def _places(value: object) -> int:
-    """How many values there are in a value, itself among them."""
+    """Number of values in a value, including itself."""
     if isinstance(value, Mapping):
         return 1 + sum(map(_places, value.values()))
     return 1 + sum(map(_places, value)) if isinstance(value, list) else 1
@@ -247,7 +249,7 @@ def _values(named: object) -> Iterator[object]:
 
 
 def _named(error: ValidationError, root: str) -> Iterator[FieldError]:
-    """What is wrong, told of the field it is wrong with: a missing one, an unknown one, or a value."""
+    """The errors of a field: a missing field, an unknown field, or a wrong value."""
     place = root + "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
     )

@@ -1,4 +1,4 @@
-"""How often tools are used: counted by day, tool and key, and summed up for people."""
+"""Counts of the use of tools, by day, tool and key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Final
 __all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageFilter", "UsageKey", "UsageTally", "day_of"]
 
 KEPT_DAYS: Final = 400
-"""How long days are kept."""
+"""Days for which counts are kept."""
 
 MAX_USAGE_ROWS: Final = 1000
-"""How many rows one answer shows."""
+"""Maximum number of rows of an answer."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UsageKey:
-    """What is counted together: a day (``YYYY-MM-DD`` in UTC), a tool and an app key of an account."""
+    """Key of a count: a day (``YYYY-MM-DD`` in UTC), a tool and an app key of an account."""
 
     account_sid: str
     day: str
@@ -26,7 +26,7 @@ class UsageKey:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How a tool was used: how often, how often in vain, and how long it took in milliseconds."""
+    """Use of a tool: number of uses, number of failures, total and longest duration in milliseconds."""
 
     calls: int = 0
     errors: int = 0
@@ -35,7 +35,7 @@ class Usage:
 
     @property
     def mean_ms(self) -> int:
-        """How long it took on average."""
+        """Mean duration, in milliseconds."""
         return round(self.total_ms / self.calls) if self.calls else 0
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -49,7 +49,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class UsageFilter:
-    """Which usage is wanted: from the first day to the last, both included, of a tool, by a key."""
+    """Filter of usage: from the first day to the last, both included, of a tool, by a key."""
 
     first_day: str
     last_day: str
@@ -58,7 +58,7 @@ class UsageFilter:
 
 
 class UsageTally:
-    """What has been counted and is not written yet."""
+    """Counts that are not written yet."""
 
     def __init__(self) -> None:
         self._counted: dict[UsageKey, Usage] = {}
@@ -68,16 +68,16 @@ class UsageTally:
         self.add({key: Usage(1, int(failed), duration_ms, duration_ms)})
 
     def add(self, counted: Mapping[UsageKey, Usage]) -> None:
-        """Add what was counted elsewhere, or could not be written."""
+        """Add counts of another source, or counts that could not be written."""
         for key, usage in counted.items():
             self._counted[key] = self._counted.get(key, Usage()) + usage
 
     def take(self) -> dict[UsageKey, Usage]:
-        """Hand over all that was counted, and begin anew."""
+        """Return all counts, and start again from zero."""
         taken, self._counted = self._counted, {}
         return taken
 
 
 def day_of(moment: datetime) -> str:
-    """The day of a moment in UTC, as it is counted under."""
+    """The day in UTC under which a time is counted."""
     return moment.date().isoformat()

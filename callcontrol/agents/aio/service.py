@@ -1,4 +1,4 @@
-"""Voice agents of accounts; what makes sense of one is said by ``callcontrol.agents.agent``."""
+"""Voice agents of accounts; ``callcontrol.agents.agent`` validates them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +27,7 @@ _MAX_AGENTS: Final = 1000
 
 
 class Notified(Protocol):
-    """What agents need of the outbox."""
+    """The part of the outbox that agents use."""
 
     def changed(self) -> None:
         """Events were published: deliver them."""
@@ -37,7 +37,7 @@ class AgentService:
     """
     Voice agents.
 
-    One that exists under another account is refused with ``Forbidden``, one that does not with ``NotFound``.
+    An agent of another account is refused with ``Forbidden``, an unknown one with ``NotFound``.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class AgentService:
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
-        Create an agent from the fields that are given.
+        Create an agent with the given fields.
 
         Raises:
-            ValidationFailed: With every wrong, missing or unknown field.
-            Conflict: The account has as many agents as it may have.
+            ValidationFailed: Names every wrong, missing or unknown field.
+            Conflict: The account has the maximum number of agents.
         """
         agent = new_agent(new_id(), account_sid, values, utc_now())
         self._check_reach(agent)
@@ -81,19 +81,19 @@ class AgentService:
         One agent of the account.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
         """
         return await self._rows.look_up(lambda connection: _own(connection, account_sid, agent_id))
 
     async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
-        Change the fields that are given; the next call goes by them, and subscribers hear of it.
+        Change the given fields, from the next call on, and publish an event of the change.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
-            ValidationFailed: With every unknown field, and every one that would be wrong.
+            ValidationFailed: Names every unknown field, and every field with a wrong value.
         """
         now, event_id = utc_now(), new_id()
 
@@ -117,10 +117,10 @@ class AgentService:
 
     async def delete(self, account_sid: str, agent_id: str) -> None:
         """
-        Delete an agent; calls that are up with it go on.
+        Delete an agent; active calls with it go on.
 
         Raises:
-            NotFound: There is no such agent.
+            NotFound: The agent does not exist.
             Forbidden: It is another account's.
             Conflict: Numbers or applications send calls to it.
         """

@@ -1,4 +1,4 @@
-"""What accounts set for their streams to voice agents; a running server goes by it within a second."""
+"""Settings of accounts for their streams to voice agents; a running server applies them within a second."""
 
 import base64
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class StreamSettingsService:
         The account, with its settings.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         account = await self._database.look_up(lambda connection: accounts.get(connection, account_sid))
         if account is None:
@@ -40,11 +40,11 @@ class StreamSettingsService:
 
     async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
         """
-        Have agents spoken to in a dialect where nothing else is said; None for the server's default.
+        Set the stream protocol used when a call names none; None for the server's default.
 
         Raises:
-            ValidationFailed: It is not spoken here.
-            NotFound: There is no such account.
+            ValidationFailed: The protocol is not supported.
+            NotFound: The account does not exist.
         """
         check_protocol(protocol)
         return await self._change(
@@ -53,11 +53,11 @@ class StreamSettingsService:
 
     async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
         """
-        Give the account a new stream secret, which is shown here and never again.
+        Rotate the account's stream secret; the new one cannot be shown again.
 
         Raises:
             ValidationFailed: The overlap is too long.
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         secret = "strsec_" + base64.b64encode(new_secret_bytes()).decode()
         account = await self._change(
@@ -69,7 +69,7 @@ class StreamSettingsService:
         now = utc_now()
 
         def write(connection: Connection) -> Account | DomainError:
-            # Taking the revision first keeps others from changing the account after it was read.
+            # Taking the revision first prevents other changes of the account after it was read.
             revision = revisions.next_revision(connection)
             found = accounts.get(connection, account_sid)
             if found is None:

@@ -1,8 +1,8 @@
 """
-Transcripts: segments are handed over while their calls are up, and written behind them.
+Transcripts: segments are handed over during their calls, and written asynchronously.
 
-The store is attached to the writer before that of the calls: what was said is durable before the end of its
-call is, and so before anybody is told that the transcript is ready.
+The store is attached to the writer before that of the calls: a transcript is durable before the end of its
+call is, and so before any event says that it is ready.
 """
 
 import logging
@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 class TranscriptStore:
-    """What is said on calls; see ``interfaces.Transcripts``. Attach it to one writer."""
+    """Transcripts of calls; see ``callcontrol.calls.ports.Transcripts``. Attach it to one writer."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -38,7 +38,7 @@ class TranscriptStore:
         writer.attach(self)
 
     def add(self, record: CallRecord, segment: TranscriptSegment) -> None:
-        """Have a segment written soon; one behind the last that is kept of a call is left out."""
+        """Queue a segment for writing; segments beyond the limits of a transcript are dropped."""
         kept = bounded(segment)
         number = count_segment(record, kept)
         if number is not None:
@@ -46,36 +46,36 @@ class TranscriptStore:
             self._writer.touch()
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
-        """All that was said on a call so far, in order."""
+        """The transcript of a call so far, in order."""
         await self._writer.catch_up()
         return await self._database.read(partial(_of_call, call_sid))
 
     async def delete(self, call_sid: str) -> None:
-        """Delete what was said on a call that has ended, for ever."""
+        """Delete the transcript of a call that has ended, for ever."""
         await self._writer.flush()
         await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid))
 
-    # The writer asks these four when it puts a transaction together and when that has ended.
+    # The writer calls these four when it assembles a transaction and when that has ended.
 
     def take(self) -> Operation[None] | None:
-        """What writes all that is held now."""
+        """An operation that writes all queued segments; None if there are none."""
         if not self._held:
             return None
         self._taken, self._held = self._held, []
         return partial(_write_each if self._careful else _write_all, self._taken)
 
     def written(self, result: None) -> None:
-        """What was taken is durable."""
+        """Drop the segments, which are durable now."""
         self._taken = []
         self._careful = False
 
     def give_back(self) -> None:
-        """Hold again what was taken."""
+        """Queue the segments again that ``take`` returned."""
         self._held, self._taken = self._taken + self._held, []
 
     def refused(self, error: Exception) -> None:
-        """Something in it cannot be stored, ever: write each segment apart, so that the others are."""
-        # The error of a driver may show the values of its statement, and these are what was said.
+        """Write each segment separately: one of them can never be stored, and the others should be."""
+        # The error of a driver may show the values of its statement, which are the transcript.
         log.error("transcripts could not be written together: %s", type(error).__name__)
         self._careful = True
         self.give_back()
@@ -95,7 +95,7 @@ def _write_each(rows: Rows, connection: Connection) -> None:
         try:
             with connection.begin_nested():
                 transcripts.insert(connection, [row])
-        # Whatever is wrong with one row, its neighbours are to be kept; only what passes is tried again.
+        # One bad row must not affect its neighbours; only transient errors are retried.
         except Exception as error:
             if is_transient(error):
                 raise

@@ -1,8 +1,8 @@
 """
-The built-in voice agent on a call: it walks the nodes of its script, a turn of the conversation at each.
+The built-in voice agent on a call: it visits the nodes of its script, with one turn at each.
 
-A transfer is a bridge of its own. The party hears ringing meanwhile, the bridge takes the conversation's
-place once the two are joined, and the script goes on when it fails.
+A transfer is a bridge of its own. The party hears ringing meanwhile, the bridge replaces the conversation
+once the two are joined, and the script continues when it fails.
 """
 
 from collections.abc import Iterator
@@ -34,11 +34,11 @@ from callcontrol.routing.party import Party
 from callcontrol.routing.transfer_target import agent_party
 
 _LAST_WORDS: Final = Node()
-"""Where a conversation goes that has gone on for too long: it hangs up."""
+"""Node of a conversation that exceeds its number of turns: it hangs up."""
 
 
 class ConverseStep(RunningStep):
-    """The step that has the built-in agent talk with the party."""
+    """The step in which the built-in agent talks with the party."""
 
     def __init__(self, call: CallParts, converse: Converse) -> None:
         super().__init__(call)
@@ -56,11 +56,11 @@ class ConverseStep(RunningStep):
 
     @property
     def transferring(self) -> bool:
-        """Whether somebody is being called whom the party is to be put through to."""
+        """True while the target of a transfer is being called."""
         return self._transfer is not None
 
     def begin(self) -> Iterator[Effect]:
-        """Greet."""
+        """Start listening for speech if needed, and greet the party."""
         if self._script.hears_speech:
             yield DetectSpeech(self.call.a_leg.id)
         greeting = [Words(text, guarded=True) for text in self._filled(self._converse.greeting)]
@@ -68,7 +68,7 @@ class ConverseStep(RunningStep):
         yield from self._go_on()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         self._note(event)
         if self._transfer is not None:
             yield from self._transferred(self._transfer, self._transfer.handle(event))
@@ -77,7 +77,7 @@ class ConverseStep(RunningStep):
         yield from self._go_on()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Fall silent because the call ends."""
+        """Stop speaking because the call ends."""
         transfer, self._transfer = self._transfer, None
         if transfer is not None:
             yield from transfer.stop(ending)
@@ -85,10 +85,10 @@ class ConverseStep(RunningStep):
             yield from self._turn.stop()
         yield from self._listen_no_more()
 
-    # --- walking the nodes ----------------------------------------------------------------------------------
+    # --- nodes ----------------------------------------------------------------------------------------------
 
     def _go_on(self) -> Iterator[Effect]:
-        """Do what follows for as long as the turn under way is over."""
+        """Continue with the next node for as long as the current turn is over."""
         while self._turn is not None and self._turn.over and self._transfer is None and not self.over:
             yield from self._after(self._turn.heard)
 
@@ -124,7 +124,7 @@ class ConverseStep(RunningStep):
         yield from self._speak(node, node.say, before)
 
     def _speak(self, node: Node, text: str, before: list[Words] | None = None) -> Iterator[Effect]:
-        """Begin a turn; one too many is the last."""
+        """Begin a turn; one beyond the limit says goodbye and is the last."""
         self._turns += 1
         if self._turns > self._script.max_turns:
             node, text = _LAST_WORDS, stock_words(self._converse.language).goodbye
@@ -136,7 +136,7 @@ class ConverseStep(RunningStep):
             self._next_number,
             listening=node.listening,
             hears_speech=node.hears_speech,
-            # Keys pressed while nothing was listened for are for the node that listens next.
+            # Keys pressed while no node listened are for the node that listens next.
             early=self.call.keys.take() if node.listening is not None else "",
         )
         yield from self._turn.begin(talking=self._talking)
@@ -149,7 +149,7 @@ class ConverseStep(RunningStep):
         return sentences(fill(text, self._variables))
 
     def _note(self, event: Event) -> None:
-        """Remember what the next turn is to know of."""
+        """Record the state that the next turn needs."""
         match event:
             case SpeechStarted() if event.leg == self.call.a_leg.id:
                 self._talking = True
@@ -160,7 +160,7 @@ class ConverseStep(RunningStep):
 
     @property
     def _keeps_keys(self) -> bool:
-        """Whether keys are for the next node that listens: nothing else takes them now."""
+        """True while keys are for the next node that listens, as no other step takes them."""
         return self._node.listening is None and self._transfer is None
 
     def _hang_up(self) -> Iterator[Effect]:
@@ -177,7 +177,7 @@ class ConverseStep(RunningStep):
     def _begin_transfer(self, forwarding: Forwarding) -> Iterator[Effect]:
         try:
             party = self._party_of(forwarding)
-        except DomainError:  # what the variables hold is no number
+        except DomainError:  # the values of the variables are no number
             yield from self._transfer_failed()
             return
         told = {"transfer": {"mode": "bridge", "to": str(party.target)}}
@@ -185,7 +185,7 @@ class ConverseStep(RunningStep):
         yield from self._transferred(self._transfer, self._transfer.begin())
 
     def _transferred(self, bridge: Bridge, effects: Iterator[Effect]) -> Iterator[Effect]:
-        """Do what the bridge wants, and see what has become of it."""
+        """Run the effects of the bridge, then check its state."""
         wanted = list(effects)
         if bridge.joined:
             yield from self._listen_no_more()
@@ -204,7 +204,7 @@ class ConverseStep(RunningStep):
             yield from self._speak(_LAST_WORDS, stock_words(self._converse.language).unreachable)
 
     def _party_of(self, forwarding: Forwarding) -> Party:
-        """Whom to call; the caller-ID is the account's number of the call, unless the script has another."""
+        """The party to call; its caller ID is the account's number of the call, unless the script has one."""
         return agent_party(
             self.call.record,
             fill(forwarding.to, self._variables),
@@ -214,7 +214,7 @@ class ConverseStep(RunningStep):
 
 
 def _way(node: Node, heard: Heard) -> str | None:
-    """Where what was heard leads; None when it leads nowhere."""
+    """The next node for an input; None without a branch for it."""
     if heard.kind == "digits":
         return node.on.get(heard.digits) or node.on.get(DIGITS)
     return node.on.get(SPEECH if heard.kind == "speech" else NONE)

@@ -1,8 +1,8 @@
 """
-One turn of a conversation: the built-in agent says something and then listens, as a table of states.
+One turn of a conversation: the built-in agent speaks and then listens, as a table of states.
 
-A key breaks off what is being said, and so does the party's voice where the turn cares for it. What is
-transcribed is what was heard: of a sentence that was broken off, as many words as there was time for.
+A key interrupts the agent, and so does the party's voice if the turn has a branch for speech. The transcript
+has the part that was heard: of an interrupted sentence, as many words as the elapsed time allows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,19 +26,19 @@ from callcontrol.calls.steps.base_table import Rules, TableMachine
 from callcontrol.models import CallRecord, TranscriptSegment
 
 MAX_SPEECH_S: Final = 30.0
-"""How long a party may talk in one turn; then the agent goes on, whoever still talks."""
+"""Longest speech of a party in one turn; then the agent continues even if the party still talks."""
 
 END_OF_SPEECH_S: Final = 0.7
-"""How long a party has to be silent until it has had its say: people pause between sentences."""
+"""Silence after which a party's speech has ended: people pause between sentences."""
 
 WORDS_PER_S: Final = 2.5
-"""How fast the agent speaks, for telling how much of a sentence was heard."""
+"""Speaking rate of the agent, to estimate how much of a sentence was heard."""
 
 CUT_SHORT: Final = "[interrupted]"
 
 
 class TurnState(IntEnum):
-    """The life of a turn, in order."""
+    """States of a turn, in order."""
 
     NEW = 0
     SPEAKING = 1
@@ -46,22 +46,22 @@ class TurnState(IntEnum):
     HEARING = 3
     """The party talks."""
     COLLECTING = 4
-    """Keys are being pressed; what is said meanwhile is none of the turn's business."""
+    """Keys are being pressed; speech is ignored meanwhile."""
     OVER = 5
 
 
 class TurnInput(IntEnum):
-    """What a turn is told."""
+    """Inputs of a turn."""
 
     BEGIN = auto()
     ANOTHER = auto()
-    """A sentence was said, and there is one more."""
+    """A sentence was spoken, and another follows."""
     SPOKEN = auto()
-    """All was said, and the party may answer."""
+    """All sentences were spoken, and the party may answer."""
     SAID = auto()
-    """All was said, and no answer is wanted."""
+    """All sentences were spoken, and no answer is expected."""
     KEPT_KEY = auto()
-    """A key that counts when all was said."""
+    """A key that counts after all sentences were spoken."""
     KEY = auto()
     COMPLETE = auto()
     """The keys are complete."""
@@ -74,7 +74,7 @@ class TurnInput(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came of a turn: ``said`` of one that did not listen."""
+    """Result of a turn: ``said`` if it did not listen."""
 
     kind: Literal["said", "digits", "speech", "none"] = "said"
     digits: str = ""
@@ -82,7 +82,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A sentence to say; the voice of the party does not break off one that is ``guarded``."""
+    """A sentence to say; the voice of the party does not interrupt a ``guarded`` one."""
 
     text: str
     guarded: bool = False
@@ -95,8 +95,8 @@ class Turn(TableMachine[TurnState, TurnInput]):
     """
     One turn; no I/O, no clock.
 
-    ``early`` are keys that were pressed before it began. ``numbers`` gives the numbers of what is spoken: the
-    end of something else is none of this turn. Without ``listening`` nothing breaks it off.
+    ``early`` are keys pressed before it began. ``numbers`` returns the next playback number: a turn ignores
+    the end of other playbacks. Without ``listening`` the turn cannot be interrupted.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class Turn(TableMachine[TurnState, TurnInput]):
 
     @property
     def over(self) -> bool:
-        """Whether it is for the next turn to go on."""
+        """True when the next turn may begin."""
         return self.state is TurnState.OVER
 
     def begin(self, *, talking: bool = False) -> Iterator[Effect]:
-        """Say what there is to say; ``talking`` says that the party talks already."""
+        """Start speaking; ``talking`` is True if the party talks already."""
         self._talking = talking
         for key in self._early if self._listening is not None else "":
             yield from self._take(self._input_of_key(key))
@@ -149,7 +149,7 @@ class Turn(TableMachine[TurnState, TurnInput]):
                 yield from self._all_said()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         first = self._call.a_leg.id
         match event:
             case PlaybackEnded() if event.turn == self._number and self.state is TurnState.SPEAKING:
@@ -168,18 +168,18 @@ class Turn(TableMachine[TurnState, TurnInput]):
                 yield from self._take(TurnInput.TIMEOUT)
 
     def stop(self) -> Iterator[Effect]:
-        """Fall silent."""
+        """Stop speaking and listening."""
         yield from self._take(TurnInput.STOP)
 
     @property
     def _deaf(self) -> bool:
-        """Whether the party's voice is to be left aside: what is being said is not to be broken off."""
+        """True if the party's voice is ignored, because the current sentence must not be interrupted."""
         if self.state is not TurnState.SPEAKING:
             return False
         return self._listening is None or not self._listening.barge_in or self._words[0].guarded
 
     def _input_of_key(self, key: str) -> TurnInput:
-        """What a key means, which is taken note of."""
+        """The input that a key stands for; adds the key to the collected ones."""
         listening = self._listening
         assert listening is not None
         finishes = key == listening.finish_on_key
@@ -230,7 +230,7 @@ class Turn(TableMachine[TurnState, TurnInput]):
             yield Transcribe(TranscriptSegment("agent", text, self._began_ms or 0, now_ms))
 
     def _break_off(self) -> Iterator[Effect]:
-        """Say no more; of the sentence under way the party has heard a part."""
+        """Stop speaking; add the part of the current sentence that the party has heard."""
         words = self._words[0].text.split()
         heard = int((self._call.now_s - self._said_since_s) * WORDS_PER_S)
         self._spoken += [*words[:heard], CUT_SHORT] if heard or self._spoken else []
@@ -314,7 +314,7 @@ class Turn(TableMachine[TurnState, TurnInput]):
 
 
 def moment_ms(record: CallRecord, call: CallParts) -> int:
-    """How long ago the call was answered."""
+    """Time since the call was answered, in milliseconds; 0 before the answer."""
     if record.answered_at is None:
         return 0
     return max(0, round((call.moment - record.answered_at).total_seconds() * 1000))
@@ -360,10 +360,10 @@ def _ignored(state: TurnState, *heeded: TurnInput) -> set[tuple[TurnState, TurnI
 IGNORED: Final = frozenset(
     _ignored(_S.NEW, _I.BEGIN, _I.SPOKEN, _I.SAID, _I.KEY, _I.COMPLETE, _I.STOP)
     | _ignored(_S.SPEAKING, _I.ANOTHER, _I.SPOKEN, _I.SAID, _I.KEY, _I.COMPLETE, _I.VOICE, _I.STOP)
-    # Nothing is said any more, and a silence is none of who has not talked.
+    # The agent does not speak any more, and silence does not follow any speech.
     | _ignored(_S.LISTENING, _I.KEY, _I.COMPLETE, _I.VOICE, _I.TIMEOUT, _I.STOP)
     | _ignored(_S.HEARING, _I.KEY, _I.COMPLETE, _I.VOICE, _I.SILENCE, _I.TIMEOUT, _I.STOP)
-    # Whoever presses keys may talk meanwhile.
+    # The party may talk while it presses keys.
     | _ignored(_S.COLLECTING, _I.KEY, _I.COMPLETE, _I.TIMEOUT, _I.STOP)
     | _ignored(_S.OVER)
 )

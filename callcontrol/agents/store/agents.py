@@ -32,7 +32,7 @@ def insert(connection: Connection, agent: VoiceAgent, revision: int) -> None:
 
 
 def update(connection: Connection, agent: VoiceAgent, revision: int) -> None:
-    """Write what an agent has become."""
+    """Write the changed fields of an agent."""
     connection.execute(
         sa.update(agents)
         .where(agents.c.agent_id == agent.agent_id)
@@ -50,7 +50,7 @@ def delete(connection: Connection, agent_id: str, now: datetime, revision: int) 
 
 
 def get(connection: Connection, agent_id: str, *, lock: bool = False) -> VoiceAgent | None:
-    """One agent, of whichever account; ``lock`` keeps other writers from it until the transaction ends."""
+    """One agent, of any account; ``lock`` blocks other writers until the transaction ends."""
     wanted = sa.select(agents).where(agents.c.agent_id == agent_id, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return _agent(connection, row) if row is not None else None
@@ -59,7 +59,7 @@ def get(connection: Connection, agent_id: str, *, lock: bool = False) -> VoiceAg
 def page(
     connection: Connection, account_sid: str, *, offset: int, limit: int
 ) -> tuple[list[VoiceAgent], int]:
-    """A stretch of the account's agents, newest first, and how many there are."""
+    """A page of the account's agents, newest first, and their total number."""
     mine = [agents.c.account_sid == account_sid, _LIVE]
     total = connection.scalar(sa.select(sa.func.count()).select_from(agents).where(*mine)) or 0
     rows = connection.execute(
@@ -73,12 +73,12 @@ def page(
 
 
 def attached(connection: Connection, account_sid: str, agent_id: str) -> dict[str, int]:
-    """How many numbers and applications of the account send calls to an agent; none at all is left out."""
+    """Count of the account's numbers and applications that send calls to an agent; zeros are omitted."""
     counts = {
         name: sum(
             unpack(binding).get("agent_id") == agent_id
             for (binding,) in connection.execute(
-                # Bindings are JSON text: the identifier narrows them down, their field decides.
+                # Bindings are JSON text: the identifier narrows them down, and the parsed field decides.
                 sa.select(table.c.binding).where(
                     table.c.account_sid == account_sid,
                     table.c.deleted_at.is_(None),
@@ -92,7 +92,7 @@ def attached(connection: Connection, account_sid: str, agent_id: str) -> dict[st
 
 
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[VoiceAgent, bool]]:
-    """Agents changed after a revision, each with whether it still exists."""
+    """Agents changed after a revision, each with True if it still exists."""
     for row in connection.execute(sa.select(agents).where(agents.c.revision > seen)):
         yield _agent(connection, row), row.deleted_at is None
 

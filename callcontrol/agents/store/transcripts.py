@@ -1,4 +1,4 @@
-"""What was said on calls with voice agents."""
+"""Segments of transcripts of calls with voice agents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -35,12 +35,12 @@ def row_of(record: CallRecord, number: int, segment: TranscriptSegment) -> dict[
 
 
 def insert(connection: Connection, rows: Sequence[Row]) -> None:
-    """Write segments; one that is there already stays as it is."""
+    """Write segments; an existing one stays as it is."""
     _INSERT.many(connection, rows)
 
 
 def of_call(connection: Connection, call_sid: str) -> list[TranscriptSegment]:
-    """All that was said on a call, in the order of its beginnings."""
+    """The transcript of a call, ordered by start time."""
     return [
         TranscriptSegment(row["role"], row["text"], row["start_ms"], row["end_ms"])
         for row in _OF_CALL.all(connection, {"call_sid": call_sid})
@@ -48,7 +48,7 @@ def of_call(connection: Connection, call_sid: str) -> list[TranscriptSegment]:
 
 
 def delete(connection: Connection, call_sid: str) -> int:
-    """Delete what was said on a call; how much that was."""
+    """Delete the transcript of a call; return the number of segments."""
     return connection.execute(
         sa.delete(transcript_segments).where(transcript_segments.c.call_sid == call_sid)
     ).rowcount

@@ -1,4 +1,4 @@
-"""Keys of the voice assistant that their holders manage themselves, within what their own key may do."""
+"""Keys of the voice assistant that their holders manage, within the permissions of their own key."""
 
 from collections.abc import Sequence
 
@@ -17,15 +17,15 @@ class AssistantKeys:
     """
     The keys of the service ``assistant`` of an account.
 
-    Whoever manages them has a key of these too: what it may not do, no key that it makes, rotates or revokes
-    may. From the sandbox only keys of the sandbox are seen.
+    A key of these manages the others: it cannot create, rotate or revoke a key with more permissions than its
+    own. A key of the sandbox sees only keys of the sandbox.
     """
 
     def __init__(self, keys: KeyService) -> None:
         self._keys = keys
 
     async def list(self, principal: Principal) -> list[ApiKey]:
-        """The keys of the account that open anything still, oldest first."""
+        """The account's keys that are not revoked, oldest first."""
         now = utc_now()
         return [
             key
@@ -41,17 +41,17 @@ class AssistantKeys:
         scopes: Sequence[str] | None = None,
     ) -> tuple[ApiKey, str]:
         """
-        Make a key and return its record and itself, which is the only time it can be seen.
+        Create a key; return its record and the key itself, which cannot be shown again.
 
-        It is of the environment of the principal where none is given.
+        Without an environment it belongs to that of the principal.
 
         Raises:
-            Forbidden: It would open more than the principal's own.
+            Forbidden: It would have more permissions than the principal's key.
             ValidationFailed: There is no such scope.
-            Conflict: The account has as many keys as it may have.
+            Conflict: The account has the maximum number of keys.
         """
         environment = environment or ("sandbox" if principal.sandbox else "live")
-        # Scopes that are not named are given all the same.
+        # A request without scopes gets the default ones, so those are checked as well.
         check_minted(principal, environment, scopes_of("assistant", scopes))
         if len(await self.list(principal)) >= _MAX_KEYS:
             raise Conflict(f"The account has {_MAX_KEYS} keys of the assistant; revoke one first.")
@@ -61,11 +61,11 @@ class AssistantKeys:
 
     async def rotate(self, principal: Principal, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
         """
-        Make the successor of a key; the old one lives ``overlap_s`` longer. See ``KeyService.rotate``.
+        Create the successor of a key; the old key stays valid for ``overlap_s``. See ``KeyService.rotate``.
 
         Raises:
-            NotFound: There is no such key.
-            Forbidden: It opens more than the principal's own.
+            NotFound: The key does not exist.
+            Forbidden: It has more permissions than the principal's key.
             Conflict: It is revoked, or was rotated already.
         """
         await self._manageable(principal, key_id)
@@ -76,8 +76,8 @@ class AssistantKeys:
         Revoke a key at once; repeating it changes nothing.
 
         Raises:
-            NotFound: There is no such key.
-            Forbidden: It opens more than the principal's own.
+            NotFound: The key does not exist.
+            Forbidden: It has more permissions than the principal's key.
         """
         await self._manageable(principal, key_id)
         await self._keys.revoke(principal.account_sid, key_id)

@@ -1,4 +1,4 @@
-"""The voice assistant: calls that agents make and take, what was said on them, and what they come to."""
+"""The voice assistant: inbound and outbound calls of agents, their transcripts and their analytics."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ from callcontrol.routing.targets import PhoneTarget, normalise_number, parse_tar
 
 __all__ = ["AssistantService", "OutboundCall"]
 
-# A row is inserted within seconds of its moment; its outcome comes when the longest call has ended.
+# A row is inserted within seconds of its creation time; its outcome is known when the longest call has ended.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
 
@@ -44,10 +44,9 @@ _OUTCOMES_SETTLED: Final = timedelta(hours=5)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundCall:
     """
-    A call that an agent is to make.
+    A request for an outbound call of an agent.
 
-    ``context`` is what the agent is told of it; ``from_`` the account's number that has been there longest
-    when None.
+    ``context`` is passed to the agent; ``from_`` None means the account's oldest number.
     """
 
     phone_number: str
@@ -62,7 +61,7 @@ class OutboundCall:
 
 
 class CallDoor(Protocol):
-    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
         """Place a call."""
@@ -71,7 +70,7 @@ class CallDoor(Protocol):
         """One call of the account, in its newest state."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Have a call ended."""
+        """End a call."""
 
 
 class Agents(Protocol):
@@ -82,21 +81,21 @@ class Agents(Protocol):
 
 
 class Transcripts(Protocol):
-    """What was said; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
+    """Transcripts; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
-        """All that was said on a call so far."""
+        """The transcript of a call so far."""
 
     async def delete(self, call_sid: str) -> None:
-        """Delete it for ever."""
+        """Delete the transcript of a call for ever."""
 
 
 class AssistantService:
     """
     Calls of agents.
 
-    Whoever is confined to the sandbox (``sandbox_only``) places sandbox calls and sees no others.
-    ``sandbox_carrier`` names the sandbox carrier of this server, None while it has none.
+    A principal confined to the sandbox (``sandbox_only``) places sandbox calls and sees no others.
+    ``sandbox_carrier`` returns the sandbox carrier of this server, None while it has none.
     """
 
     def __init__(
@@ -120,14 +119,14 @@ class AssistantService:
 
     async def start_call(self, account_sid: str, request: OutboundCall, *, sandbox_only: bool) -> CallRecord:
         """
-        Have an agent call somebody; a test number is called in the sandbox.
+        Place a call of an agent; a test number is called in the sandbox.
 
         Raises:
-            ValidationFailed: Values are wrong; all of them are named.
-            NotFound: There is no such agent.
+            ValidationFailed: Names every wrong value.
+            NotFound: The agent does not exist.
             Forbidden: The number may not be called, or not from the sandbox; or the agent is another
                 account's.
-            DomainError: As ``CallControl.create_call`` says; nothing was recorded.
+            DomainError: Any error of ``CallControl.create_call``; no call was recorded.
         """
         number, from_ = self._numbers(request)
         sandbox = self._sandbox(number, sandbox_only=sandbox_only)
@@ -158,7 +157,7 @@ class AssistantService:
         One call of the account's agents, in its newest state.
 
         Raises:
-            NotFound: There is no such call, it has no agent, or it is not to be seen from the sandbox.
+            NotFound: There is no such call, it has no agent, or it is not visible from the sandbox.
             Forbidden: It is another account's.
         """
         record = await self._calls.get_call(account_sid, call_sid)
@@ -168,10 +167,10 @@ class AssistantService:
 
     async def end_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
         """
-        Have a call ended; the record returned may still say that it is up.
+        End a call; the record returned may still show it as active.
 
         Raises:
-            NotFound: As ``get_call`` says.
+            NotFound: As in ``get_call``.
             Forbidden: It is another account's.
             CallEnded: It has ended already.
         """
@@ -179,17 +178,17 @@ class AssistantService:
         return await self._calls.hangup_call(account_sid, call_sid)
 
     async def said(self, record: CallRecord) -> Sequence[TranscriptSegment]:
-        """What was said on a call so far."""
+        """The transcript of a call so far."""
         return await self._transcripts.of_call(record.call_sid)
 
     async def transcript(
         self, account_sid: str, call_sid: str, *, sandbox_only: bool
     ) -> tuple[CallRecord, Sequence[TranscriptSegment]]:
         """
-        What was said on a call that has ended.
+        The transcript of a call that has ended.
 
         Raises:
-            NotFound: As ``get_call`` says; or the call was not answered, or has not ended.
+            NotFound: As in ``get_call``; or the call was not answered, or has not ended.
             Forbidden: It is another account's.
         """
         record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
@@ -202,12 +201,12 @@ class AssistantService:
 
     async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
         """
-        Delete what was said on a call for ever; repeating it changes nothing.
+        Delete the transcript of a call for ever; repeating it changes nothing.
 
         Raises:
-            NotFound: As ``get_call`` says.
+            NotFound: As in ``get_call``.
             Forbidden: It is another account's.
-            Conflict: The call is up, so that more may be said.
+            Conflict: The call is active, so the transcript may grow.
         """
         record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
         if not record.status.ended:
@@ -244,17 +243,17 @@ class AssistantService:
         sandbox: bool = False,
     ) -> tuple[AnalyticsQuery, Sequence[DayCount]]:
         """
-        How the calls of a time went, by day; see ``query_of`` for what is left out.
+        Counts of the calls of a period, by day; see ``query_of`` for the defaults.
 
         Raises:
-            ValidationFailed: The time makes no sense.
+            ValidationFailed: The period is invalid.
         """
         query = query_of(start, end, utc_now(), agent_id=agent_id, sandbox=sandbox)
         await self._writer.catch_up()
         return query, await self._database.read(partial(_day_counts, account_sid, query))
 
     def _numbers(self, request: OutboundCall) -> tuple[str, str | None]:
-        """Whom to call and as which number, in E.164."""
+        """Validate the number to call and the caller ID, and return both in E.164."""
         errors: list[FieldError] = []
         number, from_ = request.phone_number, request.from_
         try:
@@ -274,7 +273,7 @@ class AssistantService:
         return number, from_
 
     def _sandbox(self, number: str, *, sandbox_only: bool) -> str | None:
-        """The carrier of a sandbox call, None for a call that is none."""
+        """The carrier of a sandbox call, None for any other call."""
         if not is_test_number(number):
             if sandbox_only:
                 raise Forbidden(

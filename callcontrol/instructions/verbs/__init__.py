@@ -1,9 +1,9 @@
 """
-The verbs: what a customer may write that is to be done with a call, and the steps of a plan that they mean.
+Verbs: the instructions that a customer may write for a call, and the steps of a plan that they mean.
 
 One reader serves requests to place a call and the answers of a customer's server. Every wrong value is named
-by its path (``verbs[0].url``). What decides about a verb stands in one table, so that another dialect that
-says the same things (an XML one) only has to be brought to these objects.
+by its path (``verbs[0].url``). One table defines the verbs, so that another dialect (such as XML) only needs
+a translation into these objects.
 """
 
 from callcontrol.instructions.verbs.control import REJECT_STATUSES

@@ -1,4 +1,4 @@
-"""The verbs that bring somebody else into the call: dial, conference and stream."""
+"""Verbs that connect another party to the call: dial, conference and stream."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ STREAM_FIELDS: Final = _ACTION_FIELDS | {
 
 
 def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
-    """Somebody to be called and joined with the party, or a conference to be joined."""
+    """Read the verb that dials a party and joins it with this one, or that joins a conference."""
     count = len(values.errors)
     targets = verb.get("target")
     if not isinstance(targets, Sequence) or len(targets) != 1 or not isinstance(targets[0], Mapping):
@@ -53,14 +53,14 @@ def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
 
 
 def read_conference(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
-    """A conference to be joined."""
+    """Read the verb that joins a conference."""
     action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
     room = _room(values, path, verb)
     return room if action is None or not room else [*room, action]
 
 
 def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
-    """A voice agent to be connected."""
+    """Read the verb that connects a voice agent."""
     action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.streamed")
     steps = stream_steps(values, verb.get("url"), verb, f"{path}.", f"{path}.url")
     return steps if action is None or not steps else [*steps, action]
@@ -69,7 +69,7 @@ def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 def stream_steps(
     values: VerbValues, url: object, fields: Mapping[str, object], prefix: str, url_path: str
 ) -> list[Step]:
-    """The step that connects a voice agent, by ``fields`` as ``choose_stream`` takes them."""
+    """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
     try:
         choice = choose_stream(url, fields)
     except StreamSetupError as error:
@@ -122,7 +122,7 @@ def _room(values: VerbValues, path: str, given: Mapping[str, Any]) -> Sequence[S
 
 
 def _headers(values: VerbValues, path: str, given: object) -> tuple[tuple[str, str], ...]:
-    """``X-`` headers that the party's INVITE is to carry."""
+    """The ``X-`` headers of the party's INVITE."""
     if given is None:
         return ()
     if not isinstance(given, Mapping) or len(given) > _MAX_HEADERS:
@@ -147,7 +147,7 @@ def _party(
     headers: tuple[tuple[str, str], ...],
 ) -> Party | None:
     caller = values.caller
-    # Whoever writes the caller's own number out means the same.
+    # The caller's own number, written out, means the same.
     if given == "passthrough" or (caller is not None and given == caller.number):
         if caller is None:
             values.wrong(f"{path}.caller_id", "nobody called: passthrough is for calls that come in")

@@ -1,4 +1,4 @@
-"""The reader of lists of verbs, and the table of verbs it goes by."""
+"""Reader of lists of verbs, and the table of verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -39,11 +39,11 @@ MAX_VERBS: Final = 50
 
 
 class VerbReader(VerbValues):
-    """Reads verbs and keeps what is wrong with them in ``errors``."""
+    """Reads verbs and collects errors in ``errors``."""
 
     def read(self, path: str, verbs: object) -> list[Step]:
         """
-        The steps that a list of verbs means, as far as they are right.
+        The steps of a list of verbs, as far as they are valid.
 
         Raises:
             Forbidden: A number may not be dialled.
@@ -57,11 +57,11 @@ class VerbReader(VerbValues):
         return steps
 
     def digits(self, path: str, digits: object) -> list[Step]:
-        """The step that sends digits, if they are some."""
+        """The step that sends digits; none if they are invalid."""
         return digit_steps(self, path, digits)
 
     def stream(self, url: object, fields: Mapping[str, object], prefix: str, url_path: str) -> list[Step]:
-        """The step that connects a voice agent, by ``fields`` as ``choose_stream`` takes them."""
+        """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
         return stream_steps(self, url, fields, prefix, url_path)
 
     def _verb(self, path: str, verb: object) -> Sequence[Step]:
@@ -97,4 +97,4 @@ VERBS: Final[Mapping[str, tuple[frozenset[str], ReadVerb]]] = {
     "reject": (frozenset({"status"}), read_reject),
     "hangup": (_NONE, read_hangup),
 }
-"""By name: the fields that a verb may have, and what reads it."""
+"""By name: the fields that a verb may have, and its reader."""

@@ -1,4 +1,4 @@
-"""The verbs that a party hears, and those that take down what it says: play, say, pause, gather, record."""
+"""Verbs that play to a party, and those that collect its input: play, say, pause, gather, record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -31,7 +31,7 @@ RECORD_FIELDS: Final = frozenset(
 
 
 def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Play]:
-    """A recorded sound: one of this server's, or the customer's."""
+    """Read the verb that plays a sound of this server or of the customer."""
     count = len(values.errors)
     loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
     text = verb.get("url")
@@ -49,7 +49,7 @@ def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
 
 
 def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Say]:
-    """A text that is spoken."""
+    """Read the verb that speaks a text."""
     count = len(values.errors)
     text, language = verb.get("text"), verb.get("language", "en-IN")
     loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
@@ -59,7 +59,7 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
         values.wrong(f"{path}.text", "is needed: what is to be said")
     else:
         try:
-            # What is wrong with the text is told apart from what is wrong with the language.
+            # Check the language with a safe text first, to tell its errors from those of the text.
             speech_text("a", language)
             speech_text(text, language)
         except SpeechError as refusal:
@@ -69,7 +69,7 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
 
 
 def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Pause]:
-    """A silence."""
+    """Read the verb that pauses."""
     length = verb.get("length", 1)
     number = isinstance(length, int | float) and not isinstance(length, bool)
     if not number or not 0 < length <= _MAX_PAUSE_S:
@@ -79,7 +79,7 @@ def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequen
 
 
 def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
-    """Keys that the party presses, during prompts or after them."""
+    """Read the verb that collects keys of the party, during prompts or after them."""
     count = len(values.errors)
     action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.gathered")
     gather = Gather(
@@ -96,7 +96,7 @@ def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 
 
 def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
-    """What the party says, kept as a message."""
+    """Read the verb that records a message of the party."""
     count = len(values.errors)
     step = RecordMessage(
         max_length_s=values.seconds(
@@ -115,7 +115,7 @@ def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 
 
 def _prompts(values: VerbValues, path: str, verb: Mapping[str, Any]) -> list[Prompt]:
-    """What is played meanwhile: a list of verbs, or one thing to say or to play."""
+    """The prompts of ``gather``: a list of verbs, or one text to say or sound to play."""
     given = [name for name in ("prompts", "say", "play") if verb.get(name) is not None]
     for name in given[1:]:
         values.wrong(f"{path}.{name}", f"cannot be combined with {given[0]}")
@@ -150,7 +150,7 @@ def _prompt(values: VerbValues, path: str, kind: str, item: Mapping[str, Any]) -
 
 
 def _keys(values: VerbValues, path: str, given: object, default: str, *, most: int) -> str:
-    """Keys that end something; an empty text is none."""
+    """Keys that end an input; an empty text means none."""
     if given is None:
         return default
     if not isinstance(given, str) or len(given) > most or not _KEYS.issuperset(given):

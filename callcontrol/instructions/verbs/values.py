@@ -1,4 +1,4 @@
-"""The values of verbs: what they are checked against, and how a wrong one is named."""
+"""Values of verbs: their rules, and the names of wrong ones."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _MAX_URL_CHARS: Final = 2048
 
 
 class CheckUrl(Protocol):
-    """Refuses URLs that must not be connected to; see ``interfaces.Destinations.check_url``."""
+    """Refuses URLs that must not be connected to; see ``callcontrol.calls.ports.Destinations.check_url``."""
 
     def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
         """Raise ValidationFailed or DestinationForbidden."""
@@ -23,7 +23,7 @@ class CheckUrl(Protocol):
 @dataclass(frozen=True, slots=True)
 class VerbRules:
     """
-    What verbs are checked against.
+    Rules for verbs.
 
     ``allowed_countries`` may be dialled; ``prompts`` are the names that ``prompt:NAME`` may have;
     ``check_url`` is ``Destinations.check_url``.
@@ -36,7 +36,7 @@ class VerbRules:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How questions are asked that verbs bring about: in which form, and who is asked in case of need."""
+    """Settings of the requests that verbs lead to: their format, and the fallback server."""
 
     format: WebhookFormat = "json"
     fallback: Consult | None = field(default=None)
@@ -45,10 +45,11 @@ class Asking:
 @dataclass(slots=True)
 class VerbValues:
     """
-    Reads values of verbs and keeps what is wrong with them in ``errors``.
+    Reads values of verbs and collects errors in ``errors``.
 
-    ``caller_id`` is whom a dialled party sees unless the verb says otherwise, ``caller`` whoever called us,
-    whose number may be passed through. Addresses without a host count from ``base_url``, if there is one.
+    ``caller_id`` is the number that a dialled party sees unless the verb says otherwise, ``caller`` the
+    caller of an inbound call, whose number may be passed through. Addresses without a host are relative to
+    ``base_url``, if there is one.
     """
 
     rules: VerbRules
@@ -59,11 +60,11 @@ class VerbValues:
     errors: list[FieldError] = field(default_factory=list)
 
     def wrong(self, path: str, message: str) -> None:
-        """Note a wrong value."""
+        """Record a wrong value."""
         self.errors.append(FieldError(path, message))
 
     def check_url(self, path: str, url: str, schemes: Sequence[str]) -> None:
-        """Refuse a URL that can be seen to lead where this server must not connect."""
+        """Refuse a URL that evidently leads where this server must not connect."""
         try:
             self.rules.check_url(url, schemes=schemes)
         except ValidationFailed as refusal:
@@ -80,7 +81,7 @@ class VerbValues:
             return None
 
     def target(self, path: str, text: object) -> Target | None:
-        """Whom to dial, None when the text says it wrong."""
+        """The target to dial, None when the text is invalid."""
         try:
             return parse_target(
                 text if isinstance(text, str) else "", self.rules.allowed_countries, field=path
@@ -90,7 +91,7 @@ class VerbValues:
             return None
 
     def seconds(self, path: str, value: object, default: float, low: float, high: float) -> float:
-        """A time within bounds, the default when it is wrong or not there."""
+        """A time within bounds, in seconds; the default when it is wrong or missing."""
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -99,7 +100,7 @@ class VerbValues:
         return float(value)
 
     def whole(self, path: str, value: object, default: int, low: int, high: int) -> int:
-        """A whole number within bounds, the default when it is wrong or not there."""
+        """A whole number within bounds; the default when it is wrong or missing."""
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
@@ -108,7 +109,7 @@ class VerbValues:
         return value
 
     def flag(self, path: str, value: object, default: bool) -> bool:
-        """Yes or no, the default when it is neither."""
+        """A boolean; the default when it is wrong or missing."""
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -117,7 +118,7 @@ class VerbValues:
         return value
 
     def absolute(self, url: object) -> str:
-        """A URL with its host; an empty text for what is none."""
+        """An absolute URL; an empty text if the value is not text."""
         if not isinstance(url, str):
             return ""
         try:
@@ -129,7 +130,7 @@ class VerbValues:
     def consult(
         self, url_path: str, url: str, method_path: str, method: object, event: str = "call.redirected"
     ) -> list[Consult]:
-        """The step that asks a server of the customer's what to do."""
+        """The step that requests instructions from a server of the customer."""
         count = len(self.errors)
         if not 1 <= len(url) <= _MAX_URL_CHARS:
             self.wrong(url_path, f"must be an http(s) URL of at most {_MAX_URL_CHARS} characters")
@@ -143,7 +144,7 @@ class VerbValues:
         return [Consult(url, asked, event, format=self.asking.format, fallback=self.asking.fallback)]
 
     def action(self, path: str, url: object, method: object, event: str) -> Consult | None:
-        """Whom to ask when a verb is done, None when nobody is to be."""
+        """The request for instructions after a verb, None when there is none."""
         if url is None and method is None:
             return None
         found = self.consult(f"{path}.action_url", self.absolute(url), f"{path}.action_method", method, event)

@@ -19,7 +19,7 @@ from callcontrol.models import CallRecord, Page
 
 __all__ = ["MaskingLogs"]
 
-# A call is routed within seconds of its moment; its outcome comes when the longest call has ended.
+# A call is routed within seconds of its creation; its outcome is known when the longest call has ended.
 _ROUTED_AFTER: Final = timedelta(minutes=10)
 _ENDED_AFTER: Final = timedelta(hours=5)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -29,7 +29,7 @@ class MaskingLogs:
     """
     Masked calls of accounts, listed and counted.
 
-    What is read includes all that has happened before: state that waits to be written is written first.
+    Reads include all earlier changes: pending state is written first.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -59,7 +59,7 @@ class MaskingLogs:
 
     async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
         """
-        The use of masking from ``start`` to ``end``, both included; see ``window_of`` for what is left out.
+        The use of masking from ``start`` to ``end``, both included; see ``window_of`` for the defaults.
 
         Raises:
             ValidationFailed: It would end before it begins.
@@ -79,7 +79,7 @@ def _stats(account_sid: str, window: Window, now: datetime, connection: Connecti
 
 
 def _behind(end: datetime | None) -> datetime | None:
-    """The first moment that is not included any more."""
+    """The first time after ``end``; None for no end."""
     if end is None or end == datetime.max.replace(tzinfo=end.tzinfo):
         return None
     return end + _MICROSECOND

@@ -25,7 +25,7 @@ class MaskingNumberService:
     """
     Enrols numbers for masking.
 
-    A number is enrolled by its inbound binding: its calls go to whom the caller's session says.
+    A number is enrolled by its inbound binding: its calls go to the target of the caller's session.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MaskingNumberService:
         return await self._wiring.get(account_sid, found.phone_number_id)
 
     async def list(self, account_sid: str, page: int, per_page: int) -> Page[PhoneNumber]:
-        """The enrolled numbers of the account, oldest first: the order in which sessions get them."""
+        """The enrolled numbers of the account, oldest first: the order in which sessions use them."""
         found, total = await self._database.read(
             lambda connection: masking_numbers.page(
                 connection, account_sid, offset=(page - 1) * per_page, limit=per_page
@@ -69,7 +69,7 @@ class MaskingNumberService:
 
     async def withdraw(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> None:
         """
-        Take a number out; it stays registered for outbound calls. With ``force`` its sessions are closed.
+        Withdraw a number from masking; it stays registered for outbound calls. ``force`` closes its sessions.
 
         Raises:
             NotFound: The number is not on the account, or not enrolled.

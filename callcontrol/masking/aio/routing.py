@@ -1,4 +1,4 @@
-"""Whom the caller of a masked number reaches, asked anew for every call: the sessions, then the customer."""
+"""Routing of each call to a masked number: by the sessions, then by the customer's webhook."""
 
 import logging
 from collections.abc import Callable, Collection, Sequence
@@ -30,10 +30,10 @@ log: Final = logging.getLogger(__name__)
 
 class MaskedRouter:
     """
-    Finds out whom callers reach; implements ``callcontrol.calls.ports.MaskedRoutes``.
+    Finds the target of a caller; implements ``callcontrol.calls.ports.MaskedRoutes``.
 
-    ``numbers`` says which numbers are masked ones; ``secrets_of`` are the signing secrets of an account, for
-    questions to servers of accounts whose masking webhook has none of its own.
+    ``numbers`` knows the masked numbers; ``secrets_of`` returns the signing secrets of an account, for
+    requests to servers of accounts whose masking webhook has no secret of its own.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class MaskedRouter:
 
     async def prepare(self, record: CallRecord) -> None:
         """
-        Have the account's masking webhook told of a call that is about to be recorded.
+        Set the account's masking webhook in the record of a call that is about to be recorded.
 
         Raises:
             ServiceUnavailable: The database does not answer.
@@ -65,10 +65,10 @@ class MaskedRouter:
 
     async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
         """
-        Whom a caller reaches; one without a number is in no session.
+        Find the target of a caller; a caller without a number is in no session.
 
-        A masked number that calls another one is a masked call on its way back, and reaches nobody: it would
-        call the next, and so for ever.
+        A masked number that calls another one is a masked call that loops back, and is not routed: it would
+        call the next number, and so on without end.
 
         Raises:
             ServiceUnavailable: The database does not answer.

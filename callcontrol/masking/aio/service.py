@@ -1,4 +1,4 @@
-"""Number masking: calls between two parties who see a number of the account in place of each other's."""
+"""Number masking: calls between two parties who see a number of the account instead of each other's."""
 
 from collections.abc import Collection
 from functools import partial
@@ -28,7 +28,7 @@ __all__ = ["CallDoor", "MaskingService", "SettingsSource"]
 
 
 class CallDoor(Protocol):
-    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
 
     async def place(
         self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
@@ -39,18 +39,18 @@ class CallDoor(Protocol):
         """One call of the account, in its newest state."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Have a call ended."""
+        """End a call."""
 
 
 class SettingsSource(Protocol):
-    """What accounts have set; see ``callcontrol.masking.aio.settings.MaskingSettingsService``."""
+    """Settings of accounts; see ``callcontrol.masking.aio.settings.MaskingSettingsService``."""
 
     async def of(self, account_sid: str) -> MaskingSettings:
-        """What an account has set, or what holds where it has set nothing."""
+        """The settings of an account; the defaults when it has set nothing."""
 
 
 class MaskingService:
-    """Places masked calls, shows them and ends them; calls of other products do not exist here."""
+    """Places, shows and ends masked calls; calls of other products are treated as missing."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class MaskingService:
 
     async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
         """
-        Call one party, and the other when the first has answered; returns before anybody is called.
+        Call one party, and the other when the first has answered; returns before either is called.
 
         Raises:
-            InvalidNumbers: A party is no Indian mobile number or a masked one, or both are the same.
+            InvalidNumbers: A party is not an Indian mobile number or is a masked one, or both are the same.
             NumberNotOwned: The account has no registered number to show.
-            DomainError: As ``CallControl.place`` says; nothing was recorded.
+            DomainError: Any error of ``CallControl.place``; no call was recorded.
         """
         errors = number_errors(request.party_a, request.party_b)
         party_a, party_b = mobile_of(request.party_a), mobile_of(request.party_b)
@@ -107,7 +107,7 @@ class MaskingService:
         One masked call of the account, in its newest state.
 
         Raises:
-            NotFound: There is none: it is unknown, another account's, or no masked call.
+            NotFound: The call is unknown, another account's, or not masked.
         """
         try:
             record = await self._calls.get_call(account_sid, call_sid)
@@ -119,17 +119,17 @@ class MaskingService:
 
     async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
-        Have a masked call ended; the record returned may still say that it is up.
+        End a masked call; the record returned may still show it as active.
 
         Raises:
-            NotFound: There is no such masked call on the account.
+            NotFound: The masked call does not exist on the account.
             CallEnded: It has ended already.
         """
         await self.get_call(account_sid, call_sid)
         return await self._calls.hangup_call(account_sid, call_sid)
 
     async def _masked_numbers(self, account_sid: str) -> tuple[str, Collection[str]]:
-        """The number that is shown, and those that are enrolled."""
+        """The number that is shown, and the enrolled numbers."""
         found, enrolled = await self._database.look_up(partial(_masked_numbers, account_sid))
         if found is None:
             raise NumberNotOwned("The account has no registered number to show; register one first.")

@@ -1,4 +1,4 @@
-"""Masking sessions over the database: made, listed, changed and ended."""
+"""Masking sessions over the database: created, listed, changed and ended."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from callcontrol.models import Page
 __all__ = ["MaskingSessionService"]
 
 _SWEPT_AT_ONCE: Final = 200
-# A session is written within seconds of the moment that it says it was made at, and stays.
+# A session is written within seconds of its creation time, and stays.
 _SETTLED_AFTER: Final = timedelta(minutes=5)
 
 Change = Callable[[MaskingSession, datetime], MaskingSession]
@@ -32,8 +32,7 @@ class MaskingSessionService:
     """
     The masking sessions of accounts.
 
-    Nothing of them is kept in memory: what a call is told of a session is what was written last, by whichever
-    process.
+    Nothing is kept in memory: every call reads the last written state of its session, written by any process.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -43,12 +42,13 @@ class MaskingSessionService:
 
     async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
         """
-        Begin a session, on the number that is asked for or on one that both parties have free.
+        Create a session, on the requested number or on one that is free for both parties.
 
         Raises:
             InvalidNumbers: A party is a masked number of the account.
             NumberNotOwned: The masked number is not enrolled for masking on the account.
-            Conflict: A party reaches somebody by that number already, or by every number there is.
+            Conflict: A party has an active session on the requested number; or each enrolled number has one
+                with either party, or no number is enrolled.
         """
         session_id, now = new_id(), utc_now()
 
@@ -79,7 +79,7 @@ class MaskingSessionService:
         One session of the account.
 
         Raises:
-            NotFound: There is no such session on the account.
+            NotFound: The session does not exist on the account.
         """
         found = await self._database.look_up(partial(_get, account_sid, session_id))
         if found is None:
@@ -99,7 +99,7 @@ class MaskingSessionService:
                 stretch = self._pager.page(connection, asked, page=page, per_page=per_page)
                 places, total = stretch.places, stretch.total
             else:
-                # Sessions change their status as time passes, so no count of those is kept.
+                # Sessions change their status as time passes, so their count is not cached.
                 total = rows.count(connection, account_sid, query, now)
                 places = rows.LISTING.page(
                     connection, wanted, offset=(page - 1) * per_page, limit=per_page, total=total
@@ -111,11 +111,11 @@ class MaskingSessionService:
 
     async def update(self, account_sid: str, session_id: str, change: Change) -> MaskingSession:
         """
-        Change a session that is active; it holds for calls that begin from now on.
+        Change an active session; the change applies to calls that begin from now on.
 
         Raises:
-            NotFound: There is no such session on the account.
-            Conflict: It is over.
+            NotFound: The session does not exist on the account.
+            Conflict: The session is over.
         """
         now = utc_now()
 
@@ -134,10 +134,10 @@ class MaskingSessionService:
 
     async def close(self, account_sid: str, session_id: str) -> MaskingSession:
         """
-        End a session; calls that are up go on. One that is over already stays as it is.
+        End a session; active calls go on. A session that is over already stays as it is.
 
         Raises:
-            NotFound: There is no such session on the account.
+            NotFound: The session does not exist on the account.
         """
         now = utc_now()
 
@@ -152,14 +152,14 @@ class MaskingSessionService:
         return await self._writer.commit(write)
 
     async def find(self, account_sid: str, caller_number: str, masked_number: str) -> MaskingSession | None:
-        """The session that says whom a caller reaches by a masked number, None when there is none."""
+        """The session that routes a caller of a masked number, None when there is none."""
         now = utc_now()
         return await self._database.look_up(
             lambda connection: rows.find(connection, account_sid, caller_number, masked_number, now)
         )
 
     async def sweep(self) -> int:
-        """Mark sessions whose time has passed as expired; how many those were."""
+        """Mark sessions past their expiry as expired; return their number."""
         total, now = 0, utc_now()
         while True:
             ended = await self._writer.commit(partial(rows.expire_due, now=now, limit=_SWEPT_AT_ONCE))
@@ -172,10 +172,10 @@ def _allocate(
     connection: Connection, account_sid: str, request: SessionRequest, now: datetime
 ) -> str | DomainError:
     """
-    The masked number of a new session.
+    Choose the masked number of a new session.
 
-    Processes write one after the other, so that nobody takes it in between; the index of the mappings would
-    see to that in any case.
+    Writes are serialised, so that no other process takes the number in between; the index of the mappings
+    ensures that in any case.
     """
     pool = masking_numbers.pool(connection, account_sid)
     if request.masked_number is not None and request.masked_number not in pool:

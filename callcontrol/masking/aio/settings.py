@@ -1,4 +1,4 @@
-"""Masking settings of accounts: read for every masked call, changed once in a while."""
+"""Masking settings of accounts: read for every masked call, changed rarely."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ class MaskingSettingsService:
     """
     Masking settings.
 
-    They are read anew for every call, by their key: a change holds for the next call, on every node.
+    They are read by their key for every call: a change applies to the next call, on every node.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class MaskingSettingsService:
 
     async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
         """
-        Change what is given.
+        Change the given settings.
 
         Raises:
-            ValidationFailed: A URL is wrong or leads where this server does not go, or there is a secret
-                or a pause for a webhook that there is not; all of it is named.
+            ValidationFailed: Names every error: a URL is wrong or leads where this server does not go, or a
+                secret or a pause is given without a webhook.
         """
         errors = [
             error
@@ -122,7 +122,7 @@ def _write(
 def _webhook(
     former: Subscription | None, values: Mapping[str, Any], blank: Subscription
 ) -> Subscription | None:
-    """What the webhook becomes; None when there is none."""
+    """The webhook after a change; None when there is none."""
     wanted = values.get("url", former.url if former is not None else None)
     if wanted is None:
         needing = [name for name in ("secret", "is_active") if values.get(name) is not None]
@@ -138,7 +138,7 @@ def _webhook(
 
 
 def _keep(connection: Connection, former: Subscription | None, webhook: Subscription | None) -> None:
-    """Write the webhook, or that there is none any more."""
+    """Insert, change or delete the subscription of the webhook."""
     if former is not None and webhook is not None:
         subscriptions.change(connection, former, webhook, _PAUSED)
     elif webhook is not None:

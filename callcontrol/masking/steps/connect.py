@@ -1,8 +1,8 @@
 """
-The second party of a masked call: a bridge that is counted, limited and recorded from its answer on.
+Dials the second party of a masked call: a bridge with time limit, count and recording from its answer.
 
-A first party that is connected already hears the ringing tone as soon as the second is looked for: whoever
-has just picked up and hears nothing hangs up again.
+A connected first party hears the ringing tone as soon as the second is dialled: a party that has just picked
+up and hears nothing hangs up.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
 from media.audio import Clip, Sound, tone
 
 WARNING_LEAD_S: Final = 10.0
-"""How long before the limit the two are warned; half-way to a limit that is shorter than twice that."""
+"""Time from the warning to the limit; half the limit if that is shorter than twice this."""
 
 _WARNING_HZ: Final = 1400.0
 _WARNING_MS: Final = 400
@@ -34,7 +34,7 @@ class Connecting(Bridge):
         self._record = connect.record
 
     def begin(self) -> Iterator[Effect]:
-        """Look for a way to the second party."""
+        """Start dialling the second party."""
         if self.call.progress is not None:
             self.call.progress.second_dialled()
         if self.call.a_leg.up:
@@ -43,7 +43,7 @@ class Connecting(Bridge):
         yield from super().begin()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         if isinstance(event, TimerFired) and event.timer is Timer.WARNING:
             yield from self._warn()
             return
@@ -57,7 +57,7 @@ class Connecting(Bridge):
             yield from self._rings()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Give up the second party."""
+        """Drop the second party."""
         yield Disarm(Timer.WARNING)
         yield from super().stop(ending)
 
@@ -70,8 +70,8 @@ class Connecting(Bridge):
             self.call.progress.second_lost(self.ending)
 
     def _joined(self) -> Iterator[Effect]:
-        """From here on the two talk, and the time counts."""
-        # One that the account set while the second party was called holds as well: the shorter one.
+        """Start the time limit, the recording and the count."""
+        # A limit that the account set while the second party was dialled applies as well: the shorter one.
         limits = [limit_s for limit_s in (self._limit_s, self.call.ordered_time_s) if limit_s is not None]
         if not limits:
             yield Disarm(Timer.TIME_LIMIT)
@@ -86,7 +86,7 @@ class Connecting(Bridge):
         yield Save(BRIDGED_EVENT)
 
     def _warn(self) -> Iterator[Effect]:
-        """Let both hear that their time is nearly over, for a moment instead of each other."""
+        """Play a short warning tone to both parties, which replaces their audio meanwhile."""
         b_leg = self.b_leg
         if not self.joined or b_leg is None:
             return

@@ -1,8 +1,8 @@
 """
-A call to a masked number, until it is known whom its caller reaches: a step of its plan, a table of states.
+Routing of a call to a masked number until its target is known: a step of its plan, a table of states.
 
-Who is known goes on as a ``Connect``. Who is not hears, as early media and so at nobody's cost, that the
-number is not active, and is refused.
+A known caller continues with a ``Connect``. An unknown caller hears, as early media and so without charge,
+that the number is not active, and is refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,16 +22,16 @@ from callcontrol.models import CallStatus
 PROMPT: Final = "not-active"
 TIMES_TOLD: Final = 2
 MAX_TELLING_S: Final = 20.0
-"""A caller whose audio never starts is not told for ever."""
+"""Limits the prompt for a caller whose audio never starts."""
 
-# 480 and not 404: the number is there, and a network that believed otherwise would look for it elsewhere.
+# 480 and not 404: the number exists, and a network that believed otherwise would look for it elsewhere.
 _UNKNOWN: Final = Ending(CallStatus.FAILED, NO_ROUTE_DESTINATION, "system", 480)
 _REJECTED: Final = Ending(CallStatus.BUSY, CALL_REJECTED, "api", 603)
 _NOT_FOUND_OUT: Final = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
 
 
 class RoutingState(IntEnum):
-    """The life of the step, in order."""
+    """States of the step, in order."""
 
     NEW = 0
     ASKING = 1
@@ -41,14 +41,14 @@ class RoutingState(IntEnum):
 
 
 class RoutingInput(IntEnum):
-    """What the step is told."""
+    """Inputs of the step."""
 
     BEGIN = auto()
     ROUTED = auto()
     UNKNOWN = auto()
     REJECTED = auto()
     FAILED = auto()
-    """It could not be found out whom the caller reaches."""
+    """The target of the caller could not be determined."""
     TOLD = auto()
     STOP = auto()
     """Command: the call ends."""
@@ -58,7 +58,7 @@ Action = Callable[["RouteByCallerStep", Event | None], Iterator[Effect]]
 
 
 class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
-    """The step that finds out whom the caller of a masked number reaches."""
+    """The step that finds the target of the caller of a masked number."""
 
     needs_answer = False
 
@@ -72,18 +72,18 @@ class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
         return RULES
 
     def begin(self) -> Iterator[Effect]:
-        """Ask; the caller hears nothing yet, for nobody rings."""
+        """Request the route; the caller hears nothing yet, as no party rings."""
         self._number = self.call.next_consultation()
         yield from self._take(RoutingInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
             yield from self._take(what, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Wait for nothing any more, and fall silent."""
+        """Stop waiting and playing."""
         yield from self._take(RoutingInput.STOP)
 
     def _input_of(self, event: Event) -> RoutingInput | None:

@@ -1,4 +1,4 @@
-"""Masked calls as lists and statistics read them: a narrow row for each, kept in step with its record."""
+"""Masked calls for lists and statistics: a narrow row for each, updated with its record."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
 LISTING: Final = Listing(masked_calls.c.created_at, masked_calls.c.call_sid)
 
 _INSERT: Final = insert_into(masked_calls, ignore_conflict=True)
-# What changes while a call is up is in no index, but for an inbound call whose other party becomes known.
+# No index holds the columns that change during a call, except for an inbound call whose target becomes known.
 _STEP: Final = update_columns(masked_calls, masked_calls.c.call_sid, ("status",))
 _ROUTED: Final = update_columns(
     masked_calls, masked_calls.c.call_sid, ("status", "session_id", "target_number")
@@ -41,13 +41,13 @@ Row = Mapping[str, Any]
 
 
 def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new call, of which ``call`` is the record's; calls of other products have none."""
+    """Write the row of a new masked call from its record's row ``call``; ignore other products."""
     if call["product"] == PRODUCT:
         _INSERT.run(connection, row_of(call))
 
 
 def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Bring rows up to date, of which ``calls`` are the records'; calls of other products have none."""
+    """Update rows from the records' rows ``calls``; ignore other products."""
     stepped: list[Row] = []
     routed: list[Row] = []
     ended: list[Row] = []
@@ -64,17 +64,17 @@ def update(connection: Connection, calls: Sequence[Row]) -> None:
 
 
 def delete(connection: Connection, call_sid: str) -> None:
-    """Take back an insert that nobody waits for any more."""
+    """Delete a row whose insert was abandoned."""
     _DELETE.run(connection, {"call_sid": call_sid})
 
 
 def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]:
-    """What a call of the list meets, but for its time."""
+    """The conditions of a list of calls, without its period."""
     table = masked_calls.c
     found = Narrowing(table.account_sid == account_sid)
     live = query.status is not None and query.status not in ENDED
     if live:
-        # Calls that are up are few and have an index of their own.
+        # Active calls are few and have an index of their own.
         found.by_own_index(table.outcome.is_(None), table.status == query.status)
     found.by(table.session_id, query.session_id)
     if query.party is not None:
@@ -86,7 +86,7 @@ def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]
 
 
 def counts(connection: Connection, account_sid: str, start: datetime, end: datetime) -> MaskedCallCounts:
-    """What the calls come to that began from ``start`` to ``end``, both included."""
+    """Counts and totals of the calls that began from ``start`` to ``end``, both included."""
     table = masked_calls.c
     window = (
         table.account_sid == account_sid,
@@ -123,13 +123,14 @@ def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 
 
 def row_of(call: Row) -> dict[str, Any]:
-    """The row of a masked call, of which ``call`` is the record's."""
+    """The row of a masked call, from its record's row ``call``."""
     details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
     status = details.get("status") or "initiated"
     connected = details.get("bridged_at") is not None
     outcome = None
     if call["outcome"] is not None:
-        # The record has the last word on whether a call is over, or a defect could keep it in lists for ever.
+        # The record decides if a call is over; otherwise a defect could keep it in lists of active calls for
+        # ever.
         if status not in ENDED:
             status = "completed" if connected else "failed"
         outcome = status
@@ -142,7 +143,7 @@ def row_of(call: Row) -> dict[str, Any]:
         "session_id": clean(details.get("session_id")),
         "direction": details.get("direction") or "click_to_call",
         "caller_number": caller,
-        # Who is connected to themselves is one party, and in the list of that party once.
+        # A party connected to itself is listed once.
         "target_number": target if target != caller else None,
         "status": status,
         "outcome": outcome,

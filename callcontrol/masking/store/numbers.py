@@ -1,4 +1,4 @@
-"""Numbers that are enrolled for masking: their calls go to whom the caller's session says."""
+"""Numbers enrolled for masking: their calls go to the target of the caller's session."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -33,13 +33,13 @@ _POOL: Final = Statement(
 
 
 def pool(connection: Connection, account_sid: str) -> list[str]:
-    """The enrolled numbers that may be called from, those of the account that it has had longest first."""
+    """The account's enrolled numbers that can call out, oldest first."""
     return [row["number"] for row in _POOL.all(connection, {"account_sid": account_sid})]
 
 
 def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str]) -> str | None:
     """
-    What masked calls show that name no number: the oldest enrolled one, else the oldest registered.
+    The caller ID of masked calls that name no number: the oldest enrolled one, else the oldest registered.
 
     ``enrolled`` is the account's ``pool``.
     """
@@ -49,7 +49,7 @@ def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str])
 def page(
     connection: Connection, account_sid: str, *, offset: int, limit: int
 ) -> tuple[list[PhoneNumber], int]:
-    """A stretch of the account's enrolled numbers, oldest first, and how many there are."""
+    """A page of the account's enrolled numbers, oldest first, and their total number."""
     mine = (phone_numbers.c.account_sid == account_sid, *_ENROLLED)
     total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
     wanted = sa.select(phone_numbers).where(*mine).order_by(*_OLDEST_FIRST).offset(offset).limit(limit)

@@ -41,7 +41,7 @@ def insert(connection: Connection, session: MaskingSession) -> None:
 def get(
     connection: Connection, account_sid: str, session_id: str, *, lock: bool = False
 ) -> MaskingSession | None:
-    """A session of the account; ``lock`` keeps other writers from it until the transaction ends."""
+    """A session of the account; ``lock`` blocks other writers until the transaction ends."""
     wanted = sa.select(sessions).where(
         sessions.c.session_id == session_id, sessions.c.account_sid == account_sid
     )
@@ -50,7 +50,7 @@ def get(
 
 
 def update(connection: Connection, session: MaskingSession) -> None:
-    """Write what may change of a session that goes on."""
+    """Write the changed fields of a session."""
     connection.execute(
         sa.update(sessions).where(sessions.c.session_id == session.session_id).values(_row(session))
     )
@@ -69,7 +69,7 @@ def end(
 def find(
     connection: Connection, account_sid: str, caller_number: str, masked_number: str, now: datetime
 ) -> MaskingSession | None:
-    """The session that says whom a caller reaches by a masked number, if there is one that has not ended."""
+    """The active session that routes a caller of a masked number; None when there is none."""
     row = connection.execute(
         sa.select(sessions)
         .select_from(_BOTH)
@@ -85,10 +85,7 @@ def find(
 
 
 def taken(connection: Connection, account_sid: str, parties: Collection[str], now: datetime) -> set[str]:
-    """
-    The masked numbers by which one of these parties reaches somebody; sessions of theirs that have expired
-    are ended first.
-    """
+    """The masked numbers on which one of these parties has a mapping; expired sessions are ended first."""
     rows = connection.execute(
         sa.select(mappings.c.session_id, mappings.c.masked_number, sessions.c.expires_at)
         .select_from(_BOTH)
@@ -103,7 +100,7 @@ def taken(connection: Connection, account_sid: str, parties: Collection[str], no
 def active_on(
     connection: Connection, account_sid: str, masked_number: str, now: datetime
 ) -> list[MaskingSession]:
-    """The sessions of a masked number that go on."""
+    """The active sessions of a masked number."""
     rows = connection.execute(
         sa.select(sessions).where(
             sessions.c.account_sid == account_sid,
@@ -116,7 +113,7 @@ def active_on(
 
 
 def expire_due(connection: Connection, now: datetime, limit: int) -> int:
-    """End sessions whose time has passed, the longest ago first; how many those were."""
+    """End sessions past their expiry, oldest expiry first; return their number."""
     rows = connection.execute(
         sa.select(sessions.c.session_id)
         .where(sessions.c.ended.is_(None), sessions.c.expires_at <= to_micros(now))
@@ -129,7 +126,7 @@ def expire_due(connection: Connection, now: datetime, limit: int) -> int:
 
 
 def conditions(account_sid: str, query: SessionFilter, now: datetime) -> Sequence[Condition]:
-    """What a session of a list meets."""
+    """The conditions of a list of sessions."""
     wanted = _unchanging(account_sid, query)
     past = sessions.c.expires_at <= to_micros(now)
     match query.status:
@@ -143,7 +140,7 @@ def conditions(account_sid: str, query: SessionFilter, now: datetime) -> Sequenc
 
 
 def count(connection: Connection, account_sid: str, query: SessionFilter, now: datetime) -> int:
-    """How many sessions a list has; those that have expired are in two indexes, by whether that was noted."""
+    """Number of sessions of a list; expired ones are in two indexes, by whether the expiry was recorded."""
     if query.status != "expired":
         return LISTING.count(connection, conditions(account_sid, query, now))
     rest = _unchanging(account_sid, query)
@@ -153,14 +150,15 @@ def count(connection: Connection, account_sid: str, query: SessionFilter, now: d
 
 
 def _unchanging(account_sid: str, query: SessionFilter) -> list[Condition]:
-    """What of a filter is true of a session for ever, or never."""
+    """The conditions of a filter that do not change during the life of a session."""
     if query.party is None:
         wanted: list[Condition] = [sessions.c.account_sid == account_sid]
     else:
         own = sa.select(mappings.c.session_id).where(
             mappings.c.account_sid == account_sid, mappings.c.caller_number == query.party
         )
-        # The account is wrapped: a party has few sessions, and no planner is to read all of the account's.
+        # The account is wrapped: a party has few sessions, and a planner must not read all those of the
+        # account.
         wanted = [sa.func.coalesce(sessions.c.account_sid, "") == account_sid, sessions.c.session_id.in_(own)]
     if query.masked_number is not None:
         wanted.append(sessions.c.masked_number == query.masked_number)
@@ -177,7 +175,7 @@ def by_ids(connection: Connection, session_ids: Sequence[str]) -> list[MaskingSe
 def counts(
     connection: Connection, account_sid: str, start: datetime, end: datetime, now: datetime
 ) -> SessionCounts:
-    """How many sessions were made from ``start`` to ``end``, both included, and are active now."""
+    """Number of sessions created from ``start`` to ``end``, both included, and of those active now."""
     made = (
         sessions.c.account_sid == account_sid,
         sessions.c.created_at >= to_micros(start),
@@ -195,7 +193,7 @@ def _expire(connection: Connection, session_ids: Sequence[str], now: datetime) -
     connection.execute(
         sa.update(sessions)
         .where(sessions.c.session_id.in_(session_ids), sessions.c.ended.is_(None))
-        # It ended when its time had passed, not when that was noticed.
+        # It ended when it expired, not when that was recorded.
         .values(ended="expired", ended_at=sessions.c.expires_at)
     )
     _end_mappings(connection, session_ids, now)

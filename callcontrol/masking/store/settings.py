@@ -1,4 +1,4 @@
-"""Masking settings of accounts, read with the subscription that the masking webhook is."""
+"""Masking settings of accounts, read with the subscription of the masking webhook."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -55,7 +55,7 @@ def of(connection: Connection, account_sid: str) -> MaskingSettings:
 
 
 def save(connection: Connection, settings: MaskingSettings, now: datetime) -> None:
-    """Write what the settings of an account have become, but for the subscription itself."""
+    """Write the settings of an account, without the subscription itself."""
     values = {
         "account_sid": settings.account_sid,
         "subscription_id": settings.subscription_id,

@@ -1,4 +1,4 @@
-"""Campaigns over the database: taken, shown, cancelled, and made into messages when their time has come."""
+"""Campaigns over the database: created, shown, cancelled, and turned into messages when they are due."""
 
 import asyncio
 import logging
@@ -51,7 +51,7 @@ _SLICE_S: Final = 0.002
 
 
 class Notified(Protocol):
-    """What campaigns need of the outbox."""
+    """The part of the outbox that campaigns use."""
 
     def changed(self) -> None:
         """Events were published: deliver them."""
@@ -59,7 +59,7 @@ class Notified(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
-    """A campaign as it is asked for; ``immediately`` is None when that was not said."""
+    """A request for a campaign; ``immediately`` is None when the request does not state it."""
 
     name: str
     template_name: str
@@ -72,7 +72,7 @@ class CampaignRequest:
 
 @dataclass(frozen=True, slots=True)
 class CampaignView:
-    """A campaign at a moment, its counts, and when its last message will have left, as far as can be told."""
+    """A campaign at one time, its counts, and an estimate of when its last message will have left."""
 
     campaign: Campaign
     counts: CampaignCounts
@@ -81,7 +81,7 @@ class CampaignView:
 
 @dataclass(frozen=True, slots=True)
 class TakenCampaign:
-    """A campaign that was taken, and which of the numbers it does not go to, as they were given."""
+    """A campaign that was accepted, and the numbers it is not sent to, as they were given."""
 
     view: CampaignView
     duplicates: tuple[str, ...]
@@ -91,14 +91,14 @@ class TakenCampaign:
 
 @dataclass(slots=True)
 class _Recipients:
-    """Numbers in E.164, each once, in the order they were given; and those that are none, or none new."""
+    """Numbers in E.164, each once, in the order given; also the duplicates and the invalid numbers."""
 
     numbers: dict[str, None] = field(default_factory=dict)
     duplicates: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Take in a number."""
+        """Sort one number of the request."""
         number = recipient_number(text)
         if number is None:
             self.invalid.append(text)
@@ -112,8 +112,8 @@ class CampaignService:
     """
     The campaigns of accounts.
 
-    Nothing of them is kept in memory. Any number of processes may make messages of the same campaign: how far
-    it is stands in its row, and is written with the messages.
+    Nothing is kept in memory. Any number of processes may create messages of the same campaign: its progress
+    is stored in its row, and is written with the messages.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class CampaignService:
 
     def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
         """
-        Make messages from now on.
+        Start creating messages.
 
         ``queued`` is called when new ones wait for the network; ``default_rate`` are the messages per second
         of accounts that have set none.
@@ -142,19 +142,19 @@ class CampaignService:
         self._task = asyncio.create_task(self._keep_running(), name="campaigns")
 
     async def close(self) -> None:
-        """Stop; what is not done is done by whoever runs next."""
+        """Stop; the next process that runs does what is left."""
         await ended(self._task)
         self._task = None
 
     async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
         """
-        Take a campaign: once this returns it is sent, whatever becomes of this process.
+        Accept a campaign: once this returns it is sent, even if this process ends.
 
         Raises:
-            ValidationFailed: With every wrong field; ``phoneNumbers`` when nobody is left to send to.
+            ValidationFailed: Names every wrong field; ``phoneNumbers`` when nobody is left to send to.
             NotFound: There is no approved template of that name.
             ChannelNotConfigured: The account's channel is not connected.
-            Conflict: The account has as many campaigns under way as it may have.
+            Conflict: The account has the maximum number of campaigns under way.
         """
         now = utc_now()
         errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
@@ -178,10 +178,10 @@ class CampaignService:
 
     async def status(self, account_sid: str, campaign_id: int) -> CampaignView:
         """
-        How far a campaign is; its counts are of one moment and add up to its total.
+        The campaign and its counts, which are read at one time and add up to its total.
 
         Raises:
-            NotFound: There is no such campaign on the account.
+            NotFound: The campaign does not exist on the account.
         """
         return await self._view(account_sid, campaign_id)
 
@@ -202,10 +202,10 @@ class CampaignService:
 
     async def cancel(self, account_sid: str, campaign_id: int) -> CampaignView:
         """
-        Have nothing more of a campaign sent; what is being handed to the network at this moment still leaves.
+        Stop a campaign. Messages being handed to the network at this time still leave.
 
         Raises:
-            NotFound: There is no such campaign on the account.
+            NotFound: The campaign does not exist on the account.
             Conflict: It is over already.
         """
         now = utc_now()
@@ -226,7 +226,7 @@ class CampaignService:
 
     async def run(self, now: datetime) -> bool:
         """
-        Do what is to be done for every campaign at a time; whether there may be more to do at once.
+        Do all due work of every campaign; return True if there may be more to do at once.
 
         Raises:
             ServiceUnavailable: The database is failing; what was done is done.
@@ -283,7 +283,7 @@ class CampaignService:
         reference: str,
         now: datetime,
     ) -> TakenCampaign | DomainError:
-        """What is decided and written in one transaction."""
+        """Decide on and write a campaign in one transaction."""
         template = templates.usable(
             connection, account_sid, request.template_name, request.language, hold=True
         )
@@ -338,7 +338,7 @@ class CampaignService:
 
 
 async def _sorted_out(texts: Sequence[str]) -> _Recipients:
-    """The numbers of a request; parsing a thousand takes long, so others have their turn in between."""
+    """Sort the numbers of a request; parsing a thousand is slow, so this yields to other tasks meanwhile."""
     loop = asyncio.get_running_loop()
     recipients, since = _Recipients(), loop.time()
     for text in texts:

@@ -1,4 +1,4 @@
-"""Where accounts send messages from."""
+"""Channels: the numbers that accounts send messages from."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,7 +21,7 @@ _CHANGEABLE: Final = frozenset({"number", "display_name", "is_connected", "messa
 
 
 class ChannelService:
-    """Channels; ``default_rate`` are the messages per second of one that has set none."""
+    """Channels; ``default_rate`` is the messages per second of a channel without a rate of its own."""
 
     def __init__(
         self, database: Database, writer: Writer, default_rate: int = DEFAULT_MESSAGES_PER_SECOND
@@ -36,10 +36,10 @@ class ChannelService:
 
     async def update(self, account_sid: str, values: Mapping[str, Any]) -> Channel:
         """
-        Change the fields that are given; None sets one back to what it is when nothing was ever set.
+        Change the given fields; None resets a field to its default.
 
         Raises:
-            ValidationFailed: The number is none of the account's.
+            ValidationFailed: The number does not belong to the account.
         """
         assert values.keys() <= _CHANGEABLE, values
         changes = dict(values)

@@ -31,9 +31,9 @@ _NO_LIST: Final = partial(NotFound, "There is no such contact list on the accoun
 
 class ContactService:
     """
-    The contacts of accounts; one of another account is not there.
+    The contacts of accounts. Contacts of other accounts are treated as missing.
 
-    Values are attributes of `Contact`, checked by whoever hands them in.
+    Values are attributes of `Contact`, checked by the caller.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -64,7 +64,7 @@ class ContactService:
         return await self._writer.commit(write)
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
-        """Contacts of the account in the order in which they were added, all or those that a search finds."""
+        """Contacts of the account in the order in which they were added, all or those that match a search."""
         found, total = await self._database.read(
             partial(
                 rows.page,
@@ -81,7 +81,7 @@ class ContactService:
         One contact.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         found = await self._database.look_up(
             partial(rows.get, account_sid=account_sid, contact_id=contact_id)
@@ -93,7 +93,7 @@ class ContactService:
         The contact of a number in E.164.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         found = await self._database.look_up(
             partial(rows.by_number, account_sid=account_sid, number=phone_number)
@@ -105,7 +105,7 @@ class ContactService:
         Change a contact.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         now = utc_now()
 
@@ -123,10 +123,10 @@ class ContactService:
 
     async def delete(self, account_sid: str, contact_id: int) -> None:
         """
-        Delete a contact, which takes it from every list.
+        Delete a contact, which removes it from every list.
 
         Raises:
-            NotFound: There is no such contact on the account.
+            NotFound: The contact does not exist on the account.
         """
         await self._writer.commit(
             lambda connection: None if rows.delete(connection, account_sid, contact_id) else _NO_CONTACT()
@@ -134,7 +134,7 @@ class ContactService:
 
 
 class ContactListService:
-    """The lists of accounts; one of another account is not there."""
+    """The contact lists of accounts. Lists of other accounts are treated as missing."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -145,7 +145,7 @@ class ContactListService:
         Make an empty list.
 
         Raises:
-            Conflict: The account has as many lists as it may have.
+            Conflict: The account has the maximum number of lists.
         """
         now, made_by = utc_now(), new_id()
         wanted = ContactList(0, account_sid, name, description, now, now)
@@ -169,7 +169,7 @@ class ContactListService:
         One list.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         found = await self._database.read(
             partial(contact_lists.get, account_sid=account_sid, list_id=list_id)
@@ -181,7 +181,7 @@ class ContactListService:
         The contacts of a list, in the order in which they became contacts.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
 
         def read(connection: Connection) -> Page[Contact] | None:
@@ -198,7 +198,7 @@ class ContactListService:
         Change the name or the description of a list.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         now = utc_now()
 
@@ -214,7 +214,7 @@ class ContactListService:
         Delete a list; its contacts stay.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
         await self._change(
             account_sid, list_id, lambda connection, _: contact_lists.delete(connection, account_sid, list_id)
@@ -224,11 +224,11 @@ class ContactListService:
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
         """
-        Put contacts into a list; what it is then, and how many were not in it before.
+        Add contacts to a list; return the list afterwards, and how many were not in it before.
 
         Raises:
-            NotFound: There is no such list on the account.
-            ValidationFailed: With every one that is no contact of the account; then none is added.
+            NotFound: The list does not exist on the account.
+            ValidationFailed: Names every id that is no contact of the account; then none is added.
         """
 
         def change(connection: Connection, before: ContactList) -> tuple[ContactList, int] | DomainError:
@@ -244,10 +244,10 @@ class ContactListService:
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
         """
-        Take contacts out of a list; what it is then, and how many were in it before.
+        Remove contacts from a list; return the list afterwards, and how many were in it before.
 
         Raises:
-            NotFound: There is no such list on the account.
+            NotFound: The list does not exist on the account.
         """
 
         def change(connection: Connection, before: ContactList) -> tuple[ContactList, int]:
@@ -269,7 +269,7 @@ class ContactListService:
 
 
 def _difference(connection: Connection, before: ContactList) -> tuple[ContactList, int]:
-    """What a list has become, and how many contacts it has more or less."""
+    """Return the list as it is now, and the absolute change of its contact count."""
     after = contact_lists.get(connection, before.account_sid, before.list_id) or before
     return after, abs(after.contact_count - before.contact_count)
 

@@ -1,10 +1,10 @@
 """
-Hands messages to the network: what waits in the database, at the pace of each account's channel.
+Hands queued messages from the database to the network, at the pace of each account's channel.
 
-The database is the only queue. A message is claimed, handed over under its own id, which the network takes
-once, and the outcome is written with whatever else is written then. So a message whose outcome was lost is
-handed over again and sent once, and nothing is lost by a kill: the claims of a former run are let go of at
-the start, and those of a process that never comes back run out.
+The database is the only queue. A message is claimed and handed over under its own id, which the network
+accepts once. The outcome is committed with the writer's next batch. So a message with a lost outcome is
+handed over again but sent once. A kill loses nothing: the start releases the claims of the previous run, and
+the claims of a process that never returns expire.
 """
 
 import asyncio
@@ -52,22 +52,22 @@ _UNREACHABLE: Final = "The messaging network could not be reached."
 @dataclass(frozen=True, slots=True)
 class DispatcherSettings:
     """
-    How messages are handed over.
+    Settings of handing messages over.
 
     Attributes:
         node: The name under which this process claims; no two processes on one database share it.
-        max_active: Messages under way to the network at once, those sent by themselves not counted.
-        per_account: The same for one account.
+        max_active: Messages under way to the network at once, without those sent directly.
+        per_account: The same limit for one account.
         per_turn: Messages claimed in one transaction: some milliseconds.
-        lease_s: How long the claims of a process that died stand.
-        timeout_s: How long the network has to answer.
-        poll_s: How often the database is asked for what is due.
-        turn_s: How long after a claim the next one is made at the earliest.
-        gather_s: The same when only the pace of accounts holds messages back: what leaves together is written
-            together, at every state it comes to.
-        direct_delays_s: After which times a message that is sent by itself is tried again.
-        recheck_s: How old what is under way may be that the network is asked about at the start.
-        recheck_at_once: How much of it is asked about at once.
+        lease_s: Lifetime of the claims of a process that died.
+        timeout_s: Time limit for the network's answer.
+        poll_s: Interval between queries of the database for due messages.
+        turn_s: Shortest time between two claims.
+        gather_s: The same when only the pace of accounts delays messages: messages that leave together are
+            written together, at every state.
+        direct_delays_s: Delays before the retries of a message that is sent directly.
+        recheck_s: Greatest age of sent messages about which the network is asked at the start.
+        recheck_at_once: Number of those in one query.
     """
 
     node: str = "local"
@@ -86,15 +86,15 @@ class DispatcherSettings:
 
 class Dispatcher:
     """
-    Hands over what this process claims; a source for the writer.
+    Hands over the messages that this process claims; a source for the writer.
 
     Args:
-        database: Where what is due is looked for.
+        database: Read for due messages.
         writer: Claims, and writes outcomes. It is closed after the dispatcher.
-        network: Takes messages.
-        receiver: Applies what became of them.
-        rate_of: How many messages an account may send per second.
-        settings: The pace.
+        network: Accepts messages.
+        receiver: Applies the outcomes.
+        rate_of: Returns the messages per second that an account may send.
+        settings: Limits and intervals.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class Dispatcher:
 
     @property
     def lease(self) -> tuple[str, timedelta]:
-        """The name under which this process claims, and for how long."""
+        """The name under which this process claims, and the duration of a claim."""
         return self._settings.node, timedelta(seconds=self._settings.lease_s)
 
     async def start(self) -> None:
-        """Let go of what a former run of this process had claimed, and hand over from now on."""
+        """Release the claims of the previous run of this process, and start handing over."""
         self._writer.attach(self)
         await self._writer.commit(partial(chat_queue.release, node=self._settings.node))
         await self._network.start(self._receiver)
@@ -142,7 +142,7 @@ class Dispatcher:
         ]
 
     async def close(self) -> None:
-        """Claim nothing more; what is under way gets two seconds, and is handed over again later."""
+        """Stop claiming. Messages under way get two seconds; the others are handed over again later."""
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -154,11 +154,11 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._network.close()
-        # What the network took is not handed over again by whoever comes next.
+        # The next process must not hand over again what the network accepted.
         await self._writer.catch_up()
 
     def wake(self) -> None:
-        """There is something new in the queue."""
+        """Wake the dispatcher: the queue has new messages."""
         self._wake.set()
 
     async def deliver(self, message: ChatMessage) -> None:
@@ -166,8 +166,8 @@ class Dispatcher:
         Hand over a message that was claimed when it was written, before its sender is answered.
 
         Raises:
-            SendFailed: The network did not take it; it has failed.
-            ServiceUnavailable: Nor could that be written; it is handed over again later.
+            SendFailed: The network did not accept it; the message has failed.
+            ServiceUnavailable: The failure could not be stored; the message is handed over again later.
         """
         delays = iter(self._settings.direct_delays_s)
         while True:
@@ -188,10 +188,10 @@ class Dispatcher:
             details = {"messageId": message.message_id, "reason": failure.error_code}
             raise SendFailed(f"The message was not sent: {failure.error_message}", details=details)
 
-    # What the writer asks (callcontrol.database.aio.writer.Source).
+    # Methods of callcontrol.database.aio.writer.Source.
 
     def take(self) -> Operation[Applied] | None:
-        """What writes the outcomes so far."""
+        """An operation that writes the outcomes so far; None if there are none."""
         if not self._outcomes and not self._postponed:
             return None
         self._writing = (self._outcomes, self._postponed)
@@ -201,19 +201,19 @@ class Dispatcher:
         )
 
     def written(self, result: Applied) -> None:
-        """The outcomes are durable."""
+        """Drop the outcomes, which are durable now."""
         self._writing = ({}, {})
         self._receiver.settled(result)
 
     def give_back(self) -> None:
-        """Hold again what was taken."""
+        """Keep the outcomes again that ``take`` returned."""
         outcomes, postponed = self._writing
         self._outcomes = {**outcomes, **self._outcomes}
         self._postponed = {**postponed, **self._postponed}
         self._writing = ({}, {})
 
     def refused(self, error: Exception) -> None:
-        """The outcomes cannot be stored; the claims run out and the messages are handed over again."""
+        """Drop outcomes that cannot be stored; the claims expire and the messages are handed over again."""
         log.error("outcomes of messages could not be stored", exc_info=error)
         self._writing = ({}, {})
 
@@ -236,7 +236,7 @@ class Dispatcher:
                 await woken(self._wake, delay_s - self._settings.turn_s)
 
     async def _turn(self) -> float:
-        """Claim what is due and hand it over; how long the next turn can wait."""
+        """Claim due messages and hand them over; return the seconds that the next turn can wait."""
         settings = self._settings
         room = min(settings.max_active - len(self._tasks), settings.per_turn)
         now = utc_now()
@@ -247,11 +247,11 @@ class Dispatcher:
         wanted = chat_queue.Claim(settings.node, now, until, room, settings.per_account)
         turn, failed = await self._writer.commit(
             partial(self._claim, wanted, self._after),
-            # Nobody else has this lease.
+            # No other claim has this lease.
             undo=partial(chat_queue.release_until, node=settings.node, until=until),
         )
         self._receiver.settled(failed)
-        # One that began behind an account has not looked at those before it.
+        # A turn that began behind an account has not looked at the accounts before it.
         began_behind, self._after = self._after, turn.last_account
         for claimed in turn.claimed:
             self._begin(claimed)
@@ -259,14 +259,14 @@ class Dispatcher:
             return settings.turn_s
         if turn.more_at is None:
             return settings.poll_s
-        # Looked at again in good time: the clock may be set back, or forward, meanwhile.
+        # Checked again early: the clock may be set back, or forward, meanwhile.
         left_s = (turn.more_at - to_micros(utc_now())) / 1_000_000
         return min(max(left_s, settings.gather_s), settings.poll_s)
 
     def _claim(
         self, wanted: chat_queue.Claim, after: str, connection: Connection
     ) -> tuple[chat_queue.Turn, Applied]:
-        """Claim what is due; what must not leave any more fails at once."""
+        """Claim due messages; those that must not be sent any more fail at once."""
         turn = chat_queue.claim(
             connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, after
         )
@@ -331,7 +331,7 @@ class Dispatcher:
         self._outcomes[receipt.message_id] = receipt
         self._writer.touch(soon=True)
 
-    # What was under way when a former run ended.
+    # Messages that were under way when the previous run ended.
 
     async def _recheck(self) -> None:
         since = utc_now() - timedelta(seconds=self._settings.recheck_s)

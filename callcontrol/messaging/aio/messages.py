@@ -1,4 +1,4 @@
-"""Messages of accounts: sent one by one, listed, and taken in."""
+"""Messages of accounts: sent one by one, listed, and received."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -32,7 +32,7 @@ from callcontrol.models import Page
 __all__ = ["MessageService"]
 
 _SETTLED: Final = timedelta(days=2)
-"""After this long no message of a list comes to another state; the longest receipts come within a day."""
+"""No message of a list changes its state after this time; the slowest receipts come within a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class MessageService:
         database: For reading.
         writer: For writing.
         dispatcher: Hands messages to the network.
-        receiver: Takes in what is simulated.
-        destinations: Judges the URLs of media.
-        default_rate: Messages per second of a channel that has set none.
+        receiver: Stores simulated messages.
+        destinations: Checks the URLs of media.
+        default_rate: Messages per second of a channel without a rate of its own.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class MessageService:
         One that the pace of the channel does not let through now is accepted, and leaves in its turn.
 
         Raises:
-            ValidationFailed: With everything that is wrong; also when the recipient has opted out, or the
+            ValidationFailed: Names every error; also raised when the recipient has opted out, or the
                 template is not approved.
             ChannelNotConfigured: The account's channel is not connected.
-            SendFailed: The network did not take it; the message is kept as failed.
+            SendFailed: The network did not accept it; the message is kept as failed.
             ServiceUnavailable: The database is failing.
         """
         number, content = checked(request, self._check_url)
@@ -98,7 +98,7 @@ class MessageService:
             created_at=now,
             due_at=now,
         )
-        # The writer runs what it is given in a task of its own, which knows nothing of this request.
+        # The writer runs the operation in a task of its own, which does not see this request's context.
         claim = CLAIM.get()
         accepted = await self._writer.commit(partial(self._accept, message, claim))
         if accepted.is_ours:
@@ -112,7 +112,7 @@ class MessageService:
         One message of the account, in either direction.
 
         Raises:
-            NotFound: The account has no such message.
+            NotFound: The message does not exist on the account.
         """
         await self._writer.catch_up()
         found = await self._database.look_up(partial(chat_messages.get, message_id=message_id))
@@ -137,7 +137,7 @@ class MessageService:
 
     async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
         """
-        Take in a message as if somebody had written it to the account's channel.
+        Store a message as if it had been written to the account's channel.
 
         Raises:
             ValidationFailed: ``from`` is no phone number.
@@ -154,7 +154,7 @@ class MessageService:
     def _accept(
         self, message: ChatMessage, claim: tuple[str, str] | None, connection: Connection
     ) -> _Accepted | DomainError:
-        """Write a message if it may be sent, and say whether this process is to hand it over at once."""
+        """Write a message if it may be sent, and decide if this process hands it over at once."""
         account_sid = message.account_sid
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
         if not channel.is_connected:

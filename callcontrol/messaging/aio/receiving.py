@@ -1,4 +1,4 @@
-"""What a messaging network tells: applied to messages in batches, and told on to subscribers."""
+"""Events of a messaging network: applied to messages in batches, and published to subscribers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +24,14 @@ from callcontrol.webhooks.store import publish as fan_out
 __all__ = ["Applied", "CampaignsMoved", "Notified", "Receiver"]
 
 _INBOUND: Final = UUID("5d1c6c1f-0f0a-4e0c-9a3c-9f2f4f8f6c11")
-"""What the ids of inbound messages are made in: one that is told of twice has one id."""
+"""Namespace of the ids of inbound messages: a message reported twice has one id."""
 
 CampaignsMoved = Callable[[Connection, set[int], datetime], bool]
-"""Told, in its transaction, of which campaigns messages have moved; whether it published anything."""
+"""Called in the transaction with the campaigns whose messages changed; True if it published events."""
 
 
 class Notified(Protocol):
-    """What messages need of the outbox."""
+    """The part of the outbox that messages use."""
 
     def changed(self) -> None:
         """Events were published: deliver them."""
@@ -39,7 +39,7 @@ class Notified(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """How many messages came to each state, and whether anybody is to be told of it."""
+    """The number of messages that came to each state, and True if events were published."""
 
     counts: Counter[MessageStatus]
     published: bool
@@ -47,10 +47,10 @@ class Applied:
 
 class Receiver:
     """
-    Takes in what became of messages and what was written to accounts; a ``NetworkEvents``.
+    Stores the outcomes of messages and inbound messages; a ``NetworkEvents``.
 
     Attributes:
-        counts: How many messages have come to each state since this process started.
+        counts: The number of messages that have come to each state since this process started.
     """
 
     def __init__(self, writer: Writer, outbox: Notified, campaigns_moved: CampaignsMoved) -> None:
@@ -70,10 +70,10 @@ class Receiver:
 
     async def inbound(self, account_sid: str, message: InboundMessage) -> ChatMessage:
         """
-        Keep what somebody wrote to an account, durably, and do what the words of it ask for.
+        Store an inbound message, durably, and opt its sender out or in if its text asks for that.
 
         Raises:
-            ServiceUnavailable: The database is failing; it is not kept.
+            ServiceUnavailable: The database is failing; the message is not stored.
         """
         kept = ChatMessage(
             message_id=str(uuid5(_INBOUND, f"{account_sid}/{message.reference}")),
@@ -92,11 +92,11 @@ class Receiver:
         return kept
 
     def applying(self, receipts: Sequence[Receipt]) -> Callable[[Connection], Applied]:
-        """An operation that applies receipts; ``settled`` is told of its result."""
+        """An operation that applies receipts; hand its result to ``settled``."""
         return partial(_apply, receipts, utc_now(), self._campaigns_moved)
 
     def settled(self, applied: Applied) -> None:
-        """An operation of ``applying`` is committed."""
+        """Handle the commit of an operation of ``applying``: count it, and wake the outbox."""
         self.counts += applied.counts
         if applied.published:
             self._outbox.changed()
@@ -108,11 +108,11 @@ def _apply(
     moved = chat_messages.apply(connection, receipts)
     events: list[Broadcast] = []
     counts: Counter[MessageStatus] = Counter()
-    # Making events takes longer than moving messages, and most accounts have nobody to tell.
+    # Making events takes longer than updating messages, and most accounts have no subscriber.
     listening = cache(partial(fan_out.has_listeners, connection, service="messaging"))
     for each in moved:
         counts.update(each.passed)
-        # Nor need who cancelled a campaign be told of each of its messages.
+        # Nor does the customer who cancelled a campaign need an event for each of its messages.
         if each.row["error_code"] != chat_messages.CANCELLED and listening(each.row["account_sid"]):
             events += _told(each, now)
     published = fan_out.publish(connection, events) > 0

@@ -1,8 +1,7 @@
 """
-Sees to it that templates come to their end: each is asked about when it is due, by one process at a time.
+Polls the network for every template that is due, in one process at a time.
 
-What a process that was killed had begun is due when its lease is over, and is taken up by whichever process
-finds it.
+The work of a killed process is due again when its lease expires, and any process may take it over.
 """
 
 import asyncio
@@ -44,21 +43,21 @@ class TemplateWatch:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin, with what is due already."""
+        """Start, with the templates that are due already."""
         self._task = asyncio.create_task(self._keep_running(), name="template-watch")
 
     async def close(self) -> None:
-        """Stop; what is under way is taken up at the next start."""
+        """Stop; the next start takes over the work under way."""
         await ended(self._task)
         self._task = None
 
     def wake(self) -> None:
-        """There is something new to ask, perhaps sooner than anything else."""
+        """Look for due templates now: a new one may be due before all others."""
         self._wake.set()
 
     async def run(self) -> timedelta | None:
         """
-        Ask about all that is due; how long nothing else is, None when nothing will be.
+        Ask about all due templates; return the time until the next is due, None when none is.
 
         Raises:
             ServiceUnavailable: The database is failing.
@@ -88,6 +87,6 @@ class TemplateWatch:
             except DomainError as error:
                 log.warning("templates could not be asked about now, trying again: %s", error)
             except Exception:
-                # A defect that one template brings out must not keep all others from being asked about.
+                # A defect that one template triggers must not keep all others from being polled.
                 log.exception("asking about templates failed")
             await woken(self._wake, min(max(wait_s, _SHORTEST_S), _LONGEST_S))

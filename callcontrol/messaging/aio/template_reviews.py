@@ -1,8 +1,8 @@
 """
-Templates on their way through the network: handed in, asked about, taken back.
+Submission, polling and withdrawal of templates at the network.
 
-Every step is written before the network is asked, with the time at which whoever finds it takes it up should
-this process not end it; what is repeated is the same to the network, by its reference.
+Every step is written before the network is asked, with the time at which any process may take it over if this
+one does not finish it. A repeated request is the same to the network, by its reference.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ __all__ = ["LEASE", "Clock", "Notified", "TemplateReviews"]
 log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=15)
-"""How long a template is left to the process that has begun something; longer than the network may take."""
+"""Time that a template is reserved for the process that works on it; longer than the network's time limit."""
 
 _NETWORK_TIMEOUT_S: Final = 10.0
 _FIRST_RETRY: Final = timedelta(seconds=1)
@@ -46,11 +46,11 @@ _NO_REASON: Final = "The network gives no reason."
 
 
 Clock = Callable[[], datetime]
-"""What time it is."""
+"""Returns the current time."""
 
 
 class Notified(Protocol):
-    """What templates need of the outbox."""
+    """The part of the outbox that templates use."""
 
     def changed(self) -> None:
         """Events were published: deliver them."""
@@ -67,10 +67,10 @@ class TemplateReviews:
 
     async def submit_new(self, template: Template, channel: Channel) -> Template:
         """
-        Hand in a template whose customer waits for the answer; one that the network cannot take now follows.
+        Submit a template whose customer waits; if the network is unavailable it is submitted later.
 
         Raises:
-            ProviderRejected: The network does not take it; nothing is left of it.
+            ProviderRejected: The network does not accept it; it is deleted here.
         """
         try:
             return await self._submit(template, channel)
@@ -86,7 +86,7 @@ class TemplateReviews:
 
     async def refresh(self, template: Template) -> Template | None:
         """
-        What has become of a template at the network; None when it was deleted meanwhile.
+        Fetch the state of a template at the network; None when it was deleted meanwhile.
 
         Raises:
             ServiceUnavailable: The network does not answer.
@@ -101,18 +101,18 @@ class TemplateReviews:
         try:
             return await self._submit(template, channel)
         except SubmissionRefused as refusal:
-            # Its customer was told that it is pending, so it stays, with what the network says.
+            # The customer has seen it as pending, so it stays, with the network's reason.
             return await self._apply(template.reference, VerdictGiven(Verdict.REJECTED, refusal.reason))
 
     async def look_after(self, template: Template) -> None:
-        """Refresh a template that is due; one that cannot be refreshed now has its next turn later."""
+        """Refresh a due template; if that fails now, it is due again later."""
         try:
             await self.refresh(template)
         except ServiceUnavailable as failure:
             await self._postpone(template, failure)
 
     async def withdraw(self, withdrawal: Withdrawal) -> None:
-        """Have the network forget a template that was deleted here; what fails has its next turn later."""
+        """Ask the network to forget a template that was deleted here; a failed request is repeated later."""
         try:
             async with _network():
                 await self._review.withdraw(withdrawal.reference, withdrawal.network_ref)
@@ -141,10 +141,10 @@ class TemplateReviews:
 
     async def _submit(self, template: Template, channel: Channel) -> Template:
         """
-        Hand a template in, or in once more.
+        Submit a template, for the first time or again.
 
         Raises:
-            SubmissionRefused: The network does not take it.
+            SubmissionRefused: The network does not accept it.
             ServiceUnavailable: The network does not answer.
         """
         async with _network():
@@ -156,14 +156,14 @@ class TemplateReviews:
         def note(connection: Connection) -> Template:
             noted = templates.note_submitted(connection, template.reference, network_ref, check_at)
             if noted is None:
-                # It was deleted while it was handed in: the network has it now and is to forget it.
+                # It was deleted during the submission: the network has it now and has to forget it.
                 templates.withdraw(connection, submitted, now, now)
             return noted or submitted
 
         return await self._writer.commit(note)
 
     async def _apply(self, reference: str, given: VerdictGiven) -> Template | None:
-        """Keep what the network says of a template, and tell of what has changed by it."""
+        """Store the network's verdict on a template, and publish an event of the change."""
         now = self._clock()
         changed = await self._writer.commit(lambda connection: _decide(connection, reference, given, now))
         self._outbox.changed()
@@ -189,7 +189,7 @@ def _decide(connection: Connection, reference: str, given: VerdictGiven, now: da
 
 @contextlib.asynccontextmanager
 async def _network() -> AsyncIterator[None]:
-    """Have what the network does wrong be a refusal of ours."""
+    """Turn failures of the network into ``ServiceUnavailable``."""
     try:
         async with asyncio.timeout(_NETWORK_TIMEOUT_S):
             yield

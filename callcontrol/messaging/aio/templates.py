@@ -1,4 +1,4 @@
-"""Templates of accounts: kept here, judged by the network."""
+"""Templates of accounts: stored here, approved by the network."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -22,7 +22,7 @@ from callcontrol.models import Page
 __all__ = ["TemplateService"]
 
 _MAX_TEMPLATES: Final = MAX_TEMPLATES
-# Whoever hands a template in has ended by then, and the network knows what it is to forget.
+# By then its submission has ended, and the network knows the template that it has to forget.
 _HANDED_IN_WITHIN: Final = timedelta(minutes=1)
 
 
@@ -30,7 +30,7 @@ class TemplateService:
     """
     Templates, of one network.
 
-    One that belongs to another account is not there, as one that does not exist.
+    A template of another account is treated as missing.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class TemplateService:
         self._watch = TemplateWatch(database, writer, self._reviews, clock)
 
     async def start(self) -> None:
-        """Begin to ask the network about what is pending."""
+        """Start polling the network about pending templates."""
         await self._watch.start()
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stop polling."""
         await self._watch.close()
 
     async def run(self) -> timedelta | None:
         """
-        Ask the network about all that is due; how long nothing else is, None when nothing will be.
+        Ask the network about all due templates; return the time until the next is due, None when none is.
 
         Raises:
             ServiceUnavailable: The database is failing.
@@ -68,15 +68,15 @@ class TemplateService:
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
     ) -> Template:
         """
-        Create a template and hand it in.
+        Create a template and submit it.
 
-        One that the network cannot be asked about now stays, and is handed in as soon as it can.
+        While the network is unavailable the template stays, and is submitted as soon as possible.
 
         Raises:
-            ValidationFailed: With every wrong field.
+            ValidationFailed: Names every wrong field.
             ChannelNotConfigured: The account's channel is not connected.
             Conflict: The account has one of this name and language, or as many as it may have.
-            ProviderRejected: The network does not take it; nothing is left of it.
+            ProviderRejected: The network does not accept it; it is deleted here.
         """
         now = self._clock()
         template = new_template(
@@ -125,7 +125,7 @@ class TemplateService:
         One template of the account.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
         """
         found = await self._database.look_up(partial(_own, account_sid, template_id))
         if isinstance(found, DomainError):
@@ -137,7 +137,7 @@ class TemplateService:
         One template of the account, as the network has it now.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
             ServiceUnavailable: The network does not answer.
         """
         template = await self.get(account_sid, template_id)
@@ -152,7 +152,7 @@ class TemplateService:
         Delete a template, here and at the network.
 
         Raises:
-            NotFound: There is no such template.
+            NotFound: The template does not exist.
             Conflict: A campaign that has not ended uses it.
         """
         now = self._clock()

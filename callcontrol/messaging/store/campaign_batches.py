@@ -1,4 +1,4 @@
-"""Recipients of a campaign become messages, in the transaction that says that they have."""
+"""Turns recipients of a campaign into messages, in the transaction that records it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ __all__ = ["Made", "make_stretch"]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How many recipients became messages, and whether events were published."""
+    """The number of recipients that became messages, and True if events were published."""
 
     count: int = 0
     published: bool = False
@@ -29,9 +29,9 @@ def make_stretch(
     connection: Connection, campaign_id: int, now: datetime, default_rate: int, new_id: Callable[[], str]
 ) -> Made:
     """
-    Make messages of the next recipients of a campaign whose time has come.
+    Create messages for the next recipients of a due campaign.
 
-    To whom may not be sent any more is made a message that has failed, with the reason.
+    A recipient that may not be sent to any more gets a failed message, with the reason.
     """
     campaign = campaigns.get(connection, campaign_id)
     if campaign is None or not campaign.state.is_open or campaign.made >= campaign.total:

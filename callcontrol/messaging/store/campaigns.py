@@ -1,8 +1,8 @@
 """
-Campaigns; their states change by the rules of ``callcontrol.messaging.campaigns`` only.
+Campaigns; their states change only by the rules of ``callcontrol.messaging.campaigns``.
 
-Whatever changes messages of a campaign says so to ``moved`` in the same transaction: this is how a campaign
-completes once, whichever process had the last of its messages, and however it ended.
+Code that changes messages of a campaign calls ``moved`` in the same transaction: so a campaign completes
+once, even if the process that had the last of its messages was killed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ __all__ = [
     "with_counts",
 ]
 
-# Written out, so that the indexes of what is open serve.
+# A literal condition, so that the partial indexes of open campaigns apply.
 _OPEN: Final = sa.text("campaigns.state IN ('scheduled', 'running')")
 
 _ANY_IN_STATE: Final = Statement(
@@ -75,7 +75,7 @@ class Stretch:
 
 
 def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]) -> Campaign:
-    """Write a new campaign with whom it goes to, and give it its number; one that is there already stays."""
+    """Write a new campaign with its recipients, and return it with its number; an existing one stays."""
     known = connection.execute(_ONE.where(campaigns.c.reference == campaign.reference)).first()
     if known is not None:
         return _campaign(known)
@@ -101,7 +101,7 @@ def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]
 
 
 def get(connection: Connection, campaign_id: int) -> Campaign | None:
-    """One campaign, of whichever account."""
+    """One campaign, of any account."""
     row = connection.execute(_ONE.where(campaigns.c.campaign_id == campaign_id)).first()
     return _campaign(row) if row is not None else None
 
@@ -109,7 +109,7 @@ def get(connection: Connection, campaign_id: int) -> Campaign | None:
 def with_counts(
     connection: Connection, account_sid: str, campaign_id: int
 ) -> tuple[Campaign, CampaignCounts] | None:
-    """A campaign of the account and its counts, of one moment."""
+    """A campaign of the account and its counts, read at one time."""
     wanted = _ONE.where(campaigns.c.campaign_id == campaign_id, campaigns.c.account_sid == account_sid)
     return next(iter(_counted(connection, wanted)), None)
 
@@ -117,7 +117,7 @@ def with_counts(
 def page(
     connection: Connection, account_sid: str, state: CampaignState | None, *, offset: int, limit: int
 ) -> tuple[list[tuple[Campaign, CampaignCounts]], int]:
-    """A stretch of the account's campaigns, newest first, each with its counts; and how many there are."""
+    """A page of the account's campaigns, newest first, each with its counts; and their total number."""
     mine = [campaigns.c.account_sid == account_sid]
     if state is not None:
         mine.append(campaigns.c.state == _name(state))
@@ -127,13 +127,13 @@ def page(
 
 
 def open_count(connection: Connection, account_sid: str) -> int:
-    """How many campaigns of the account are scheduled or running."""
+    """Number of scheduled or running campaigns of the account."""
     wanted = sa.select(sa.func.count()).select_from(campaigns)
     return connection.scalar(wanted.where(campaigns.c.account_sid == account_sid, _OPEN)) or 0
 
 
 def uses_template(connection: Connection, template_id: int) -> bool:
-    """Whether a campaign that is scheduled or running goes by a template."""
+    """True if a scheduled or running campaign uses a template."""
     wanted = sa.select(campaigns.c.campaign_id).where(campaigns.c.template_id == template_id, _OPEN)
     return connection.execute(wanted.limit(1)).first() is not None
 
@@ -141,7 +141,7 @@ def uses_template(connection: Connection, template_id: int) -> bool:
 def unfinished(
     connection: Connection, now: datetime, after: tuple[datetime, int] | None, limit: int
 ) -> list[Campaign]:
-    """Open campaigns whose time has come, the first of them first."""
+    """Open campaigns that are due, earliest first."""
     place = (-1, 0) if after is None else (to_micros(after[0]), after[1])
     here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.BigInteger))
     rows = connection.execute(
@@ -157,7 +157,7 @@ def unfinished(
 
 
 def queued(connection: Connection, campaign_id: int) -> int:
-    """How many messages of a campaign wait for the network."""
+    """Number of messages of a campaign that wait for the network."""
     waiting = sa.select(sa.func.count()).select_from(messages)
     return (
         connection.scalar(waiting.where(messages.c.campaign_id == campaign_id, messages.c.status == "queued"))
@@ -167,7 +167,7 @@ def queued(connection: Connection, campaign_id: int) -> int:
 
 def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Stretch:
     """
-    Take the next recipients of a campaign, which starts with that if it had not.
+    Advance a campaign past its next recipients; the first batch starts it.
 
     The caller writes their messages in the same transaction.
     """
@@ -184,7 +184,7 @@ def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -
 def advance(
     connection: Connection, campaign: Campaign, event: CampaignEvent, now: datetime
 ) -> Campaign | None:
-    """Have something happen to a campaign: what it is then; None if its state has no rule for that."""
+    """Apply an event to a campaign; return the campaign afterwards, None if its state has no rule for it."""
     rule = RULES.get((campaign.state, event))
     if rule is None:
         return None
@@ -194,7 +194,7 @@ def advance(
 
 
 def cancel(connection: Connection, campaign: Campaign, now: datetime) -> Campaign | None:
-    """Have nothing more of a campaign sent: what it is then; None if it is over already."""
+    """Cancel a campaign; return it afterwards, None if it is over already."""
     cancelled = advance(connection, campaign, CampaignEvent.CANCEL, now)
     if cancelled is not None:
         chat_messages.cancel(connection, campaign.campaign_id, now, CANCELLED_REASON)
@@ -202,7 +202,7 @@ def cancel(connection: Connection, campaign: Campaign, now: datetime) -> Campaig
 
 
 def ripe(connection: Connection, campaign: Campaign, now: datetime) -> bool:
-    """Whether there is something to note of a campaign whose recipients have all become messages."""
+    """True if all recipients of a campaign have become messages, and a change is to be recorded."""
     if campaign.made < campaign.total or _is_any(connection, campaign.campaign_id, "queued"):
         return False
     if campaign.handed_at is None or now >= campaign.handed_at + RECEIPTS_AWAITED:
@@ -212,9 +212,9 @@ def ripe(connection: Connection, campaign: Campaign, now: datetime) -> bool:
 
 def moved(connection: Connection, campaign_ids: Iterable[int], now: datetime) -> bool:
     """
-    Messages of campaigns have changed, or time has passed: complete what waits for nothing any more.
+    Complete campaigns that wait for nothing any more, after their messages changed or time has passed.
 
-    Returns whether events were published, so that the outbox is told once this is committed.
+    Returns True if events were published, so that the outbox is notified once this is committed.
     """
     return any([_settle(connection, campaign_id, now) for campaign_id in sorted(set(campaign_ids))])
 
@@ -255,7 +255,7 @@ def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campa
     """
     Campaigns with their counts.
 
-    It is one statement, so that state and counts are of one moment on either database.
+    It is one statement, so that state and counts are read at one time on either database.
     """
     found = wanted.cte("found")
     state = sa.case((messages.c.error_code == chat_messages.CANCELLED, "cancelled"), else_=messages.c.status)
@@ -279,7 +279,7 @@ def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campa
 
 
 def _counts(campaign: Campaign, tally: dict[str, int]) -> CampaignCounts:
-    """The counts with those who have not become messages: they wait, or never will."""
+    """The counts including recipients without messages: they are queued, or cancelled."""
     rest = "cancelled" if campaign.state is CampaignState.CANCELLED else "queued"
     return CampaignCounts(**{**tally, rest: tally.get(rest, 0) + campaign.total - campaign.made})
 

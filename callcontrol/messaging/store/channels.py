@@ -1,4 +1,4 @@
-"""Where accounts send messages from; an account that has said nothing of it has a sandbox channel."""
+"""Channels of accounts; an account without a row has a sandbox channel."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ from callcontrol.messaging.models import Channel
 
 __all__ = ["DEFAULT_MESSAGES_PER_SECOND", "SANDBOX_NUMBER", "change", "channel_of"]
 
-# A number that was released, or suspended, may be somebody else's by now: it is looked up each time.
+# A number that was released, or suspended, may belong to another account by now: it is looked up each time.
 _CHANNEL: Final = Statement(
     sa.select(
         phone_numbers.c.number,
@@ -46,7 +46,7 @@ _CHANNEL: Final = Statement(
 def channel_of(
     connection: Connection, account_sid: str, *, default_rate: int = DEFAULT_MESSAGES_PER_SECOND
 ) -> Channel:
-    """The channel of an account; ``default_rate`` are the messages per second of one that has set none."""
+    """The channel of an account; ``default_rate``, in messages per second, applies where it has set none."""
     row = _CHANNEL.first(connection, {"account_sid": account_sid})
     if row is None:
         return Channel(account_sid, SANDBOX_NUMBER, DEFAULT_DISPLAY_NAME, True, default_rate)
@@ -60,7 +60,7 @@ def channel_of(
 
 
 def change(connection: Connection, account_sid: str, values: Mapping[str, Any], now: datetime) -> None:
-    """Set columns of an account's channel; one that is None is as it was before it was ever set."""
+    """Set columns of an account's channel; None resets a column to its default."""
     stamped = {**values, "updated_at": to_micros(now)}
     changed = connection.execute(
         sa.update(channels).where(channels.c.account_sid == account_sid).values(stamped)

@@ -1,4 +1,4 @@
-"""Lists that accounts put contacts into."""
+"""Contact lists of accounts."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -17,9 +17,9 @@ _ADD: Final = insert_into(contact_list_members, ignore_conflict=True)
 
 def insert(connection: Connection, made: ContactList, made_by: str) -> ContactList:
     """
-    Write a new list, whatever its identifier says, and give it with the one that it got.
+    Write a new list, ignoring its identifier, and return it with the one that the database assigned.
 
-    ``made_by`` names the request: repeated, it gives what it made before.
+    ``made_by`` names the request: a repeated request returns the list that it made before.
     """
     _INSERT.run(
         connection,
@@ -40,19 +40,19 @@ def get(connection: Connection, account_sid: str, list_id: int) -> ContactList |
 
 
 def update(connection: Connection, changed: ContactList) -> None:
-    """Write what a list is called now."""
+    """Write the changed fields of a list."""
     connection.execute(
         sa.update(contact_lists).where(*_one(changed.account_sid, changed.list_id)).values(_mutable(changed))
     )
 
 
 def delete(connection: Connection, account_sid: str, list_id: int) -> bool:
-    """Delete a list, and none of its contacts; whether there was one."""
+    """Delete a list, and none of its contacts; return True if it existed."""
     return connection.execute(sa.delete(contact_lists).where(*_one(account_sid, list_id))).rowcount > 0
 
 
 def count(connection: Connection, account_sid: str) -> int:
-    """How many lists the account has."""
+    """Number of lists of the account."""
     mine = contact_lists.c.account_sid == account_sid
     return connection.scalar(sa.select(sa.func.count()).select_from(contact_lists).where(mine)) or 0
 
@@ -60,19 +60,19 @@ def count(connection: Connection, account_sid: str) -> int:
 def page(
     connection: Connection, account_sid: str, *, offset: int, limit: int
 ) -> tuple[list[ContactList], int]:
-    """A stretch of the account's lists, newest first, and how many there are."""
+    """A page of the account's lists, newest first, and their total number."""
     wanted = _lists(contact_lists.c.account_sid == account_sid).order_by(contact_lists.c.list_id.desc())
     rows = connection.execute(wanted.offset(offset).limit(limit))
     return [_list(row) for row in rows], count(connection, account_sid)
 
 
 def add(connection: Connection, list_id: int, contact_ids: Collection[int]) -> None:
-    """Put contacts of the list's account into a list; those that are in it stay."""
+    """Add contacts of the list's account to a list; those that are in it stay."""
     _ADD.many(connection, [{"list_id": list_id, "contact_id": contact_id} for contact_id in contact_ids])
 
 
 def remove(connection: Connection, list_id: int, contact_ids: Collection[int]) -> int:
-    """Take contacts out of a list; how many were in it."""
+    """Remove contacts from a list; return how many were in it."""
     members = contact_list_members.c
     return connection.execute(
         sa.delete(contact_list_members).where(members.list_id == list_id, members.contact_id.in_(contact_ids))
@@ -84,7 +84,7 @@ def _one(account_sid: str, list_id: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def _lists(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Lists with how many contacts each has: counted now, so it is never wrong."""
+    """Lists with the number of contacts of each, counted by the query."""
     counted = (
         sa.select(sa.func.count())
         .select_from(contact_list_members)

@@ -29,10 +29,10 @@ _OPTED_OUT: Final = Statement(
 
 def insert(connection: Connection, contact: Contact, made_by: str) -> Contact | None:
     """
-    Write a new contact, whatever its identifier says, and give it with the one that it got.
+    Write a new contact, ignoring its identifier, and return it with the one that the database assigned.
 
-    None when the account has a contact of that number already. ``made_by`` names the request: repeated, it
-    gives what it made before.
+    None when the account has a contact of that number already. ``made_by`` names the request: a repeated
+    request returns the contact that it made before.
     """
     _INSERT.run(
         connection,
@@ -69,14 +69,14 @@ def by_number(connection: Connection, account_sid: str, number: str) -> Contact 
 
 
 def update(connection: Connection, contact: Contact) -> None:
-    """Write what a contact has become; its number stays."""
+    """Write the changed fields of a contact; its number stays."""
     connection.execute(
         sa.update(contacts).where(*_one(contact.account_sid, contact.contact_id)).values(_mutable(contact))
     )
 
 
 def delete(connection: Connection, account_sid: str, contact_id: int) -> bool:
-    """Delete a contact, which takes it from all lists; whether there was one."""
+    """Delete a contact, which removes it from all lists; return True if it existed."""
     return connection.execute(sa.delete(contacts).where(*_one(account_sid, contact_id))).rowcount > 0
 
 
@@ -84,17 +84,17 @@ def page(
     connection: Connection, account_sid: str, search: str | None = None, *, offset: int, limit: int
 ) -> tuple[list[Contact], int]:
     """
-    A stretch of the account's contacts in the order in which they were added, and how many there are.
+    A page of the account's contacts in the order in which they were added, and their total number.
 
-    ``search`` leaves those in whose number, names or e-mail it stands.
+    ``search`` keeps those whose number, names or e-mail contain it.
     """
     found = sa.select(contacts.c.contact_id).where(contacts.c.account_sid == account_sid)
     text = wanted(search or "")
     if not text:
         return _stretch(connection, found, offset, limit)
     found = found.where(contacts.c.search_text.contains(text, autoescape=True))
-    # A search goes through all contacts. One that finds few has done so with the first of them, and one that
-    # finds many has those soon.
+    # A search scans all contacts. If it finds few, the first query has scanned them all; if it finds many,
+    # that query ends early.
     first = list(connection.scalars(found.order_by(contacts.c.contact_id).limit(_FEW)))
     if len(first) == _FEW:
         return _stretch(connection, found, offset, limit)
@@ -102,7 +102,7 @@ def page(
 
 
 def in_list(connection: Connection, list_id: int, *, offset: int, limit: int) -> tuple[list[Contact], int]:
-    """A stretch of a list in the order in which they became contacts, and how many are in it."""
+    """A page of a list in the order in which its members became contacts, and their total number."""
     members = contact_list_members.c
     return _stretch(
         connection, sa.select(members.contact_id).where(members.list_id == list_id), offset, limit
@@ -110,7 +110,7 @@ def in_list(connection: Connection, list_id: int, *, offset: int, limit: int) ->
 
 
 def known(connection: Connection, account_sid: str, contact_ids: Collection[int]) -> set[int]:
-    """Which of these are contacts of the account."""
+    """The ids among these that are contacts of the account."""
     return set(
         connection.scalars(
             sa.select(contacts.c.contact_id).where(
@@ -121,12 +121,12 @@ def known(connection: Connection, account_sid: str, contact_ids: Collection[int]
 
 
 def is_opted_out(connection: Connection, account_sid: str, number: str) -> bool:
-    """Whether a number, in E.164, belongs to a contact of the account who has opted out."""
+    """True if a number, in E.164, belongs to a contact of the account who has opted out."""
     return _OPTED_OUT.first(connection, {"account_sid": account_sid, "number": number}) is not None
 
 
 def opted_out(connection: Connection, account_sid: str, numbers: Collection[str]) -> set[str]:
-    """Which of these numbers, in E.164, belong to contacts of the account who have opted out."""
+    """The numbers among these, in E.164, of contacts of the account who have opted out."""
     rows = connection.scalars(
         sa.select(contacts.c.phone_number).where(
             contacts.c.account_sid == account_sid,
@@ -141,9 +141,9 @@ def set_opted_out(
     connection: Connection, account_sid: str, number: str, opted_out: bool, now: datetime
 ) -> bool:
     """
-    Note that somebody wants no messages, or wants them again; whether that is news.
+    Opt a number out of messages, or in again; return True if that is a change.
 
-    One who is no contact yet becomes one by opting out: it has to be remembered.
+    An unknown number that opts out becomes a contact: the opt-out has to be stored.
     """
     contact = by_number(connection, account_sid, number)
     if contact is not None:

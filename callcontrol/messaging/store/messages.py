@@ -1,7 +1,7 @@
 """
-Messages over a messaging network: written, moved on by receipts, counted and found.
+Messages of the messaging network: written, updated by receipts, counted and found.
 
-What waits for the network is handed out by ``chat_queue``.
+``queue`` hands out the messages that wait for the network.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,12 +48,12 @@ _MOVE: Final = Statement(
 )
 _AT_ONCE: Final = 500
 _ONE_BY_ONE: Final = 8
-"""So few are found sooner one after the other than by a statement that is made anew for their number."""
+"""Up to this number, single queries are faster than one statement that is compiled for their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """What a list of messages is narrowed to."""
+    """Filter of a list of messages."""
 
     status: MessageStatus | None = None
     direction: Literal["outbound", "inbound"] | None = None
@@ -64,14 +64,14 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A message's row as receipts have left it, and the states it passed on its way, in order."""
+    """A message's row after receipts, and the states it passed, in order."""
 
     row: Mapping[str, Any]
     passed: tuple[MessageStatus, ...]
 
     @property
     def message(self) -> ChatMessage:
-        """The message of the row; most are never asked for it, for nobody is told of them."""
+        """The message of the row; built on demand, as most rows have no subscriber."""
         return message_of(self.row)
 
 
@@ -79,33 +79,34 @@ def insert_many(
     connection: Connection, messages: Iterable[ChatMessage], *, node: str = "", leased_until: int = 0
 ) -> None:
     """
-    Write new messages; one that is there already stays as it is.
+    Write new messages; an existing one stays as it is.
 
-    With a lease they are a process's own to hand to the network until then; else whoever comes first does.
+    With a lease they belong to one process until it expires; without, the first process that claims them
+    hands them over.
     """
     _INSERT.many(connection, [_row_of(message, node, leased_until) for message in messages])
 
 
 def get(connection: Connection, message_id: str) -> ChatMessage | None:
-    """One message, of whichever account."""
+    """One message, of any account."""
     row = _GET.first(connection, {"message_id": message_id})
     return message_of(row) if row is not None else None
 
 
 def by_ids(connection: Connection, message_ids: Sequence[str]) -> list[ChatMessage]:
-    """These messages, in this order; those that are gone are left out."""
+    """These messages, in this order, without those that are gone."""
     rows = _rows(connection, message_ids)
     return [message_of(rows[name]) for name in message_ids if name in rows]
 
 
 def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
-    """What a message of the list meets."""
+    """The conditions of a list of messages."""
     table = chat_messages.c
     if query.campaign_id is None:
         found = Narrowing(table.account_sid == account_sid)
     else:
-        # A campaign has few messages, and is of one account: that is wrapped, so that no planner reads all of
-        # the account's instead.
+        # A campaign has few messages, and belongs to one account: the column is wrapped, so that no planner
+        # reads all messages of the account instead.
         found = Narrowing(sa.func.coalesce(table.account_sid, "") == account_sid)
         found.by_own_index(table.campaign_id == query.campaign_id)
     found.by(table.to_number, query.to)
@@ -121,9 +122,9 @@ def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
 
 def counts(connection: Connection, campaign_id: int) -> dict[str, int]:
     """
-    How many messages of a campaign have each state, in one snapshot; every state is there.
+    Number of messages of a campaign in each state, in one snapshot; every state is present.
 
-    ``cancelled`` ones are not among the ``failed``.
+    ``failed`` does not include the ``cancelled`` ones.
     """
     found = dict.fromkeys(("queued", "sent", "delivered", "read", "failed", "cancelled"), 0)
     cancelled = sa.case((chat_messages.c.error_code == CANCELLED, "cancelled"), else_=chat_messages.c.status)
@@ -139,10 +140,10 @@ def counts(connection: Connection, campaign_id: int) -> dict[str, int]:
 
 def cancel(connection: Connection, campaign_id: int, now: datetime, reason: str) -> int:
     """
-    Have the messages of a campaign fail that nobody is handing to the network yet; how many those were.
+    Fail the messages of a campaign that no process is handing to the network yet; return their number.
 
-    What is being handed over is sent. A message that a process which died had in its hands is not: it can be
-    cancelled once its lease is over.
+    Messages being handed over are sent. Messages of a process that died can be cancelled only after their
+    lease expires.
     """
     micros = to_micros(now)
     return connection.execute(
@@ -158,9 +159,9 @@ def cancel(connection: Connection, campaign_id: int, now: datetime, reason: str)
 
 def apply(connection: Connection, receipts: Sequence[Receipt]) -> list[Moved]:
     """
-    Do to messages what receipts say, in their order; those that were changed, each once.
+    Apply receipts to messages, in their order; return the changed messages, each once.
 
-    A receipt for a message that is not known, or behind what is known of it, does nothing.
+    A receipt for an unknown message, or for a state that it has already passed, does nothing.
     """
     rows = _rows(connection, {receipt.message_id for receipt in receipts})
     changed: dict[str, tuple[MessageStatus, ...]] = {}
@@ -180,13 +181,13 @@ def apply(connection: Connection, receipts: Sequence[Receipt]) -> list[Moved]:
 
 
 def under_way(connection: Connection, since: datetime, after: UnderWay | None, limit: int) -> list[UnderWay]:
-    """What was sent since a moment and has not been read nor failed, the oldest first."""
+    """Messages sent since a time that are neither read nor failed, oldest first."""
     place = (to_micros(since), "") if after is None else (to_micros(after.sent_at), after.message_id)
     here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.Text))
     rows = connection.execute(
         sa.select(chat_messages)
         .where(
-            # Written out, so that the index of what is under way serves.
+            # A literal condition, so that the partial index of messages under way applies.
             sa.text("status IN ('sent', 'delivered')"),
             sa.tuple_(chat_messages.c.sent_at, chat_messages.c.message_id) > here,
         )
@@ -224,7 +225,7 @@ def message_of(row: Mapping[str, Any]) -> ChatMessage:
 
 
 def _advance(row: dict[str, Any], receipt: Receipt, states: tuple[MessageStatus, ...]) -> None:
-    """Take a row through states; nothing is known of when it passed those that were skipped."""
+    """Move a row through states; skipped states get the time of the receipt."""
     at = to_micros(receipt.at)
     row["status"] = states[-1]
     row["leased_until"] = 0

@@ -1,8 +1,8 @@
 """
-What waits for the network: claimed, account by account, at the pace of each account's channel.
+Queue of messages for the network: claimed account by account, at the pace of each account's channel.
 
-A claim is a lease in the row: who holds it hands the message over, and the lease of a process that died runs
-out. The pace is kept in the database too, so that any number of processes keep to it together.
+A claim is a lease in the row: its holder hands the message over, and the lease of a process that died
+expires. The pace is stored in the database too, so that all processes share it.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.pace import admit
 from callcontrol.messaging.store.messages import message_of
 
-# Written out, so that the index of what is queued serves.
+# A literal condition, so that the partial index of queued messages applies.
 _QUEUED: Final = sa.text("status = 'queued'")
 _MESSAGE: Final = chat_messages.c.message_id == sa.bindparam("_message_id")
 _NEXT_ACCOUNT: Final = Statement(
@@ -79,7 +79,7 @@ _PACE_UPDATE: Final = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who takes what is due now, until when it is its own, and how much of it."""
+    """The process that claims due messages, the end of its lease, and the limits of the claim."""
 
     node: str
     now: datetime
@@ -91,7 +91,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A message that is this process's to hand over, and how often that was tried, this time included."""
+    """A message that this process has to hand over, and the number of attempts including this one."""
 
     message: ChatMessage
     attempts: int
@@ -100,14 +100,14 @@ class Claimed:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """
-    What a claim has found.
+    Result of a claim.
 
     Attributes:
-        claimed: What is to be handed over.
-        last_account: Where the next turn goes on; empty when all accounts had theirs.
-        is_full: Whether as much was found as was wanted, so that there may be more.
-        more_at: When the pace of an account lets more of it through, in microseconds; None when nothing
-            that is due waits for that.
+        claimed: The messages to hand over.
+        last_account: The account after which the next turn continues; empty when all accounts had a turn.
+        is_full: True if the claim reached its limit, so that there may be more.
+        more_at: Time when the pace of an account admits more of its messages, in microseconds; None when no
+            due message waits for that.
     """
 
     claimed: list[Claimed]
@@ -119,7 +119,7 @@ class Turn:
 def pace(
     connection: Connection, account_sid: str, now: int, per_second: int, wanted: int, leeway: int
 ) -> int:
-    """How many of so many messages an account may send now; they count as sent."""
+    """Number of the wanted messages that an account may send now; they count as sent."""
     return _admitted(connection, account_sid, now, per_second, wanted, leeway)[0]
 
 
@@ -132,15 +132,15 @@ def claim(
     after: str = "",
 ) -> Turn:
     """
-    Take what is due, of one account after the other.
+    Claim due messages, one account after the other.
 
     Args:
         connection: The transaction's connection.
-        wanted: How much, for whom.
-        rate_of: How many messages an account may send per second.
-        busy: How many of an account this process is handing over already.
+        wanted: The claiming process, its lease and its limits.
+        rate_of: Returns the messages per second that an account may send.
+        busy: Returns how many messages of an account this process is handing over already.
         leeway: See ``pace``.
-        after: The account behind which to begin.
+        after: The account after which to begin.
     """
     found: list[Claimed] = []
     more_at: int | None = None
@@ -171,12 +171,12 @@ def claim(
 
 
 def postpone(connection: Connection, due: Sequence[tuple[str, datetime]]) -> None:
-    """Have messages handed over later, by whoever is there then."""
+    """Set a later time for handing messages over, by any process."""
     _POSTPONE.many(connection, [{"_message_id": name, "due_at": to_micros(at)} for name, at in due])
 
 
 def release(connection: Connection, node: str) -> int:
-    """Let go of everything that a former run of a process had in its hands; how much that was."""
+    """Release all claims of the previous run of a process; return their number."""
     return connection.execute(
         sa.update(chat_messages)
         .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until > 0)
@@ -185,7 +185,7 @@ def release(connection: Connection, node: str) -> int:
 
 
 def release_until(connection: Connection, node: str, until: datetime) -> int:
-    """Let go of what a process has claimed until a moment, which stands for one claim; how much that was."""
+    """Release the claim of a process that lasts until exactly this time; return its number of messages."""
     return connection.execute(
         sa.update(chat_messages)
         .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until == to_micros(until))
@@ -194,13 +194,13 @@ def release_until(connection: Connection, node: str, until: datetime) -> int:
 
 
 def is_due(connection: Connection, now: datetime) -> bool:
-    """Whether anything that nobody has claimed is due."""
+    """True if a message that no process has claimed is due."""
     micros = to_micros(now)
     return _ANY_DUE.first(connection, {"micros": micros}) is not None
 
 
 def depth(connection: Connection, at_most: int) -> int:
-    """How many messages wait for the network or for their time; no more than so many are counted."""
+    """Number of queued messages, due or not; counts ``at_most`` of them."""
     some = sa.select(chat_messages.c.due_at).where(_QUEUED).limit(at_most).subquery()
     return connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
 
@@ -208,7 +208,7 @@ def depth(connection: Connection, at_most: int) -> int:
 def _admitted(
     connection: Connection, account_sid: str, now: int, per_second: int, wanted: int, leeway: int
 ) -> tuple[int, int]:
-    """How many may leave, and when more may."""
+    """The number that may leave, and the time when more may."""
     row: dict[str, Any] | None = _PACE.first(connection, {"account_sid": account_sid})
     admission = admit(row["reached_at"] if row else 0, now, per_second, wanted, leeway)
     if row is None:

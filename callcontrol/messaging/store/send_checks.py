@@ -1,4 +1,4 @@
-"""Which messages must not leave, or not any more: what has changed since they were accepted decides."""
+"""Checks for messages that must not be sent any more, by changes since they were accepted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Reason", "held_back"]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a message is not sent: its error's code, and what it says to people."""
+    """Reason that a message is not sent: its error code and a readable message."""
 
     code: str
     message: str
@@ -31,12 +31,12 @@ _OPTED_OUT: Final = Reason("OPTED_OUT", "The contact has opted out.")
 
 def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[str, Reason]:
     """
-    The messages that must not be sent, by their identifiers: they fail, each with its reason.
+    The messages that must not be sent, by their identifiers, each with the reason of its failure.
 
-    Held back are those of a campaign that was cancelled, all of an account whose channel is not connected,
-    those that go by a template that is not approved any more, and those to contacts who have opted out.
+    These are the messages of a cancelled campaign, all of an account whose channel is not connected, those
+    that use a template that is not approved any more, and those to contacts who have opted out.
     """
-    # What is handed over together is often of few accounts and campaigns: each is looked up once.
+    # Messages handed over together often share accounts and campaigns: each is looked up once.
     campaign_of = cache(partial(campaigns.get, connection))
     connected = cache(lambda sid: channels.channel_of(connection, sid).is_connected)
     approved = cache(partial(_template_id, connection))
@@ -64,7 +64,7 @@ def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[s
 def _judge_template(
     message: ChatMessage, approved: Callable[[str, str, str], int | None], meant: int | None
 ) -> Reason | None:
-    """Whether the template may be used; a campaign's that was deleted and made anew has other words."""
+    """Check the template; a campaign's template that was deleted and created again has another text."""
     template = message.content["template"]
     found = approved(message.account_sid, template["name"], template["language"])
     return None if found is not None and meant in (None, found) else _NOT_APPROVED

@@ -1,4 +1,4 @@
-"""Templates of messages, and what the network is still to be asked or told about them."""
+"""Templates of messages, and their pending requests to the network."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from callcontrol.database.values import to_micros, to_micros_or_none, to_moment
 from callcontrol.messaging.models import Template, TemplateStatus
 
 PREFERRED_LANGUAGE: Final = "en_US"
-"""Of a template in several languages, the one that is meant when none is named."""
+"""The language used for a template in several languages when the request names none."""
 
 _INSERT: Final = insert_into(templates, ignore_conflict=True)
 _WITHDRAW: Final = insert_into(template_withdrawals, ignore_conflict=True)
@@ -32,7 +32,7 @@ _IN_LANGUAGE: Final = _USABLE.where(templates.c.language == sa.bindparam("langua
 _IN_ANY: Final = _USABLE.order_by(
     sa.desc(templates.c.language == sa.bindparam("language")), templates.c.template_id.desc()
 )
-# By whether a language is asked for, and whether the template is to stay while it is used.
+# Keys: a language is requested; the template must stay while it is used.
 _FIND_USABLE: Final = {
     (named, held): Statement(clause.with_for_update(read=True) if held else clause)
     for named, clause in ((True, _IN_LANGUAGE), (False, _IN_ANY))
@@ -42,7 +42,7 @@ _FIND_USABLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A template that was deleted here, and that the network has yet to be told of."""
+    """A template deleted here that the network has still to forget."""
 
     reference: str
     account_sid: str
@@ -52,16 +52,16 @@ class Withdrawal:
 
 def insert(connection: Connection, template: Template, check_at: datetime) -> Template | None:
     """
-    Write a new template, whose identifier the database gives; None when the account has one of its name.
+    Write a new template with an id of the database; None when the account has one of its name.
 
-    ``check_at`` is when it is seen to by whoever finds it, should this process not have submitted it by then.
+    ``check_at`` is when any process takes it over, if this process has not submitted it by then.
     """
     _INSERT.run(connection, {**_row(template), "check_at": to_micros(check_at)})
     return by_reference(connection, template.reference)
 
 
 def get(connection: Connection, template_id: int, *, lock: bool = False) -> Template | None:
-    """One template, of whichever account; ``lock`` keeps other writers from it until the transaction ends."""
+    """One template, of any account; ``lock`` blocks other writers until the transaction ends."""
     return _one(connection, templates.c.template_id == template_id, lock=lock)
 
 
@@ -71,7 +71,7 @@ def by_reference(connection: Connection, reference: str, *, lock: bool = False) 
 
 
 def named(connection: Connection, account_sid: str, name: str, language: str) -> Template | None:
-    """The account's template of a name and language, whatever its status."""
+    """The account's template of a name and language, in any status."""
     return _one(
         connection,
         sa.and_(
@@ -108,7 +108,7 @@ def page(
     offset: int,
     limit: int,
 ) -> tuple[list[Template], int]:
-    """A stretch of the account's templates of some statuses, newest first, and how many there are."""
+    """A page of the account's templates in some statuses, newest first, and their total number."""
     mine = [templates.c.account_sid == account_sid, templates.c.status.in_(statuses)]
     total = connection.scalar(sa.select(sa.func.count()).select_from(templates).where(*mine)) or 0
     rows = connection.execute(
@@ -118,7 +118,7 @@ def page(
 
 
 def count(connection: Connection, account_sid: str) -> int:
-    """How many templates the account has."""
+    """Number of templates of the account."""
     mine = templates.c.account_sid == account_sid
     return connection.scalar(sa.select(sa.func.count()).select_from(templates).where(mine)) or 0
 
@@ -126,7 +126,7 @@ def count(connection: Connection, account_sid: str) -> int:
 def note_submitted(
     connection: Connection, reference: str, network_ref: str, check_at: datetime
 ) -> Template | None:
-    """The network has taken a template; what is kept of it, None when it was deleted meanwhile."""
+    """Record that the network has accepted a template; return it, None when it was deleted meanwhile."""
     connection.execute(
         sa.update(templates)
         .where(templates.c.reference == reference, templates.c.network_ref.is_(None))
@@ -136,7 +136,7 @@ def note_submitted(
 
 
 def update_status(connection: Connection, template: Template, check_at: datetime | None) -> None:
-    """Write what a template has become."""
+    """Write the status of a template."""
     connection.execute(
         sa.update(templates)
         .where(templates.c.template_id == template.template_id)
@@ -150,7 +150,7 @@ def update_status(connection: Connection, template: Template, check_at: datetime
 
 
 def postpone(connection: Connection, reference: str, check_at: datetime | None) -> None:
-    """Have the network asked about a template at another time, or no more."""
+    """Set the time of the next query to the network about a template; None for no more."""
     connection.execute(
         sa.update(templates)
         .where(templates.c.reference == reference)
@@ -159,12 +159,12 @@ def postpone(connection: Connection, reference: str, check_at: datetime | None) 
 
 
 def delete(connection: Connection, reference: str) -> bool:
-    """Delete a template; whether it was there."""
+    """Delete a template; return True if it existed."""
     return bool(connection.execute(sa.delete(templates).where(templates.c.reference == reference)).rowcount)
 
 
 def claim_due(connection: Connection, now: datetime, until: datetime, *, limit: int) -> Sequence[Template]:
-    """What the network is to be asked about now; nobody else is given it before ``until``."""
+    """Claim templates due for a query to the network; no other process gets them before ``until``."""
     rows = connection.execute(
         sa.select(templates)
         .where(templates.c.check_at <= to_micros(now))
@@ -177,7 +177,7 @@ def claim_due(connection: Connection, now: datetime, until: datetime, *, limit: 
 
 
 def withdraw(connection: Connection, template: Template, now: datetime, due_at: datetime) -> None:
-    """Remember that the network is to forget a template."""
+    """Record that the network has to forget a template."""
     _WITHDRAW.run(
         connection,
         {
@@ -193,7 +193,7 @@ def withdraw(connection: Connection, template: Template, now: datetime, due_at: 
 def claim_withdrawals(
     connection: Connection, now: datetime, until: datetime, *, limit: int
 ) -> Sequence[Withdrawal]:
-    """What the network is to be told to forget now; nobody else is given it before ``until``."""
+    """Claim due withdrawals from the network; no other process gets them before ``until``."""
     rows = connection.execute(
         sa.select(template_withdrawals)
         .where(template_withdrawals.c.due_at <= to_micros(now))
@@ -208,7 +208,7 @@ def claim_withdrawals(
 
 
 def postpone_withdrawal(connection: Connection, reference: str, due_at: datetime) -> None:
-    """The network could not be told; it is tried again."""
+    """Set the time of the next attempt of a withdrawal."""
     connection.execute(
         sa.update(template_withdrawals)
         .where(template_withdrawals.c.reference == reference)
@@ -217,12 +217,12 @@ def postpone_withdrawal(connection: Connection, reference: str, due_at: datetime
 
 
 def withdrawn(connection: Connection, reference: str) -> None:
-    """The network has forgotten a template."""
+    """Delete a withdrawal after the network has forgotten the template."""
     connection.execute(sa.delete(template_withdrawals).where(template_withdrawals.c.reference == reference))
 
 
 def next_due(connection: Connection) -> datetime | None:
-    """When there is something to ask or to tell the network at the earliest."""
+    """Earliest time of a due query or withdrawal."""
     moments = [
         connection.scalar(sa.select(sa.func.min(templates.c.check_at))),
         connection.scalar(sa.select(sa.func.min(template_withdrawals.c.due_at))),

@@ -1,1 +1,1 @@
-"""The tools of accounts, as they are registered and run."""
+"""Registration and execution of tools."""

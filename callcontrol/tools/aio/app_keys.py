@@ -23,7 +23,7 @@ class AppKeys:
         self._registry = registry
 
     async def list(self, account_sid: str) -> list[ApiKey]:
-        """The keys of the account that open tools still, oldest first."""
+        """The account's app keys that are not revoked, oldest first."""
         now = utc_now()
         return [
             key
@@ -35,13 +35,13 @@ class AppKeys:
         self, account_sid: str, name: str, tools: Sequence[str] | None = None
     ) -> tuple[ApiKey, str]:
         """
-        Make a key and return its record and itself, which is the only time it can be seen.
+        Create a key; return its record and the key itself, which cannot be shown again.
 
-        Without ``tools`` it opens all tools, those registered later too.
+        Without ``tools`` it allows all tools, including those registered later.
 
         Raises:
-            ValidationFailed: There is no such tool; each is named.
-            Conflict: The account has as many keys as it may have.
+            ValidationFailed: Names every tool that does not exist.
+            Conflict: The account has the maximum number of keys.
         """
         if tools is not None:
             known = {registered.tool.name for registered in await self._registry.list(account_sid)}
@@ -62,7 +62,7 @@ class AppKeys:
         Revoke a key at once; repeating it changes nothing.
 
         Raises:
-            NotFound: The account has no such app key.
+            NotFound: The app key does not exist on the account.
         """
         if not any(
             key.key_id == key_id for key in await self._keys.list(account_sid) if key.service == "tools"

@@ -1,4 +1,4 @@
-"""What the built-in tools do: with the product's own services, for the account of the key."""
+"""Implementations of the built-in tools, by the product's own services, for the account of the key."""
 
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -18,16 +18,16 @@ from callcontrol.tools.results import call_result, otp_result, wallet_result
 __all__ = ["Builtin", "call_tools", "naming_arguments", "wallet_tools"]
 
 Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
-"""Does what a tool says for an account, with arguments that fit its schema."""
+"""Runs a tool for an account, with arguments that fit its schema."""
 
 _LANGUAGE: Final = "en-IN"
 
-# Which argument a field of the call or the password comes from.
+# The argument that each field of the call or the password comes from.
 _ARGUMENTS: Final[Mapping[str, str]] = {"verbs[0].text": "message", "verbs[0].language": "language"}
 
 
 class Calls(Protocol):
-    """Where calls are placed, found and ended; see ``callcontrol.calls.aio.service.CallControl``."""
+    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
         """Check, reserve, record and dial."""
@@ -36,25 +36,25 @@ class Calls(Protocol):
         """One call of the account."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Have a call ended."""
+        """End a call."""
 
 
 class Passwords(Protocol):
     """Speaks one-time passwords; see ``callcontrol.otp.aio.VoiceOtp``."""
 
     async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
-        """Call somebody and speak a password."""
+        """Call a number and speak a password."""
 
 
 class Wallets(Protocol):
-    """Knows the money of accounts; see ``callcontrol.wallet.aio.WalletService``."""
+    """Reads the wallets of accounts; see ``callcontrol.wallet.aio.WalletService``."""
 
     async def wallet(self, account_sid: str) -> Wallet:
-        """The money of an account."""
+        """The wallet of an account."""
 
 
 def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[str, Builtin]:
-    """The tools that have to do with calls."""
+    """The tools for calls and one-time passwords."""
 
     async def place_call(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         message, agent_id = arguments.get("message"), arguments.get("agent_id")
@@ -103,7 +103,7 @@ def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[s
 
 
 def wallet_tools(wallets: Wallets) -> dict[str, Builtin]:
-    """The tools that have to do with money."""
+    """The tools for the wallet."""
 
     async def wallet_balance(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return wallet_result(await wallets.wallet(account_sid))
@@ -114,9 +114,9 @@ def wallet_tools(wallets: Wallets) -> dict[str, Builtin]:
 @contextlib.contextmanager
 def naming_arguments(arguments: Mapping[str, str]) -> Iterator[None]:
     """
-    Have a refusal name the arguments of a tool where it names the fields of what was made of them.
+    Rename the fields in a refusal to the tool's arguments that they were made from.
 
-    ``arguments`` has those that are called otherwise than their fields.
+    ``arguments`` has those whose names differ from their fields.
     """
     try:
         yield

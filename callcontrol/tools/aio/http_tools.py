@@ -1,4 +1,4 @@
-"""Using tools that accounts define: one request to a server of the account, and what it answers."""
+"""Client of tools that accounts define: one request to a server of the account, and its answer."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ _MAX_PROBLEM_CHARS: Final = 300
 
 
 class HttpToolClient:
-    """Asks servers of accounts, at addresses that are judged at each connection; follows no redirects."""
+    """Sends requests to servers of accounts; checks the address of each connection, follows no redirects."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
@@ -34,12 +34,12 @@ class HttpToolClient:
 
     async def ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> Any:
         """
-        Ask once, signed with the tool's secret; returns the result, which fits the output schema.
+        Send one request, signed with the tool's secret; return the result, which fits the output schema.
 
         Raises:
             ToolFailed: The server cannot be reached or did not answer with a result; ``details`` has its
-                ``status`` and the beginning of what it said.
-            ToolTimedOut: It took longer than the tool allows.
+                ``status`` and the beginning of its answer.
+            ToolTimedOut: The request took longer than the tool allows.
         """
         try:
             async with asyncio.timeout(tool.timeout_s):

@@ -1,4 +1,4 @@
-"""The built-in tools of messaging: writing to people, and knowing who they are."""
+"""The built-in tools of messaging: sending messages and finding contacts."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -19,9 +19,9 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "template.language": "language",
     "template.bodyParameters": "body_parameters",
 }
-"""Which argument a field of the message comes from."""
+"""The argument that each field of the message comes from."""
 _RESULTS: Final[Mapping[str, str]] = {"messageId": "message_id"}
-"""What results of tools call a detail of a refusal."""
+"""Names in results of tools for the details of a refusal."""
 
 
 class Messages(Protocol):
@@ -32,14 +32,14 @@ class Messages(Protocol):
 
 
 class Contacts(Protocol):
-    """Knows contacts; see ``callcontrol.messaging.aio.contacts.ContactService``."""
+    """Finds contacts; see ``callcontrol.messaging.aio.contacts.ContactService``."""
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
-        """Contacts of the account that a search finds."""
+        """Contacts of the account that match a search."""
 
 
 def messaging_tools(messages: Messages, contacts: Contacts) -> dict[str, Builtin]:
-    """The tools that have to do with messages and contacts."""
+    """The tools for messages and contacts."""
 
     async def send_message(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         text, template = arguments.get("text"), arguments.get("template")

@@ -1,4 +1,4 @@
-"""Tools that accounts define, and which of all tools they have enabled: registered, changed, deleted."""
+"""Tools that accounts define, and the enabled ones of all tools: registered, changed, deleted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ MAX_TOOLS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """A tool as its account manages it; ``http`` is there when the account has defined it."""
+    """A tool as its account manages it; ``http`` is None for a built-in tool."""
 
     tool: Tool
     http: HttpTool | None = None
@@ -35,7 +35,7 @@ class ToolRegistry:
     """
     The tools of accounts.
 
-    ``builtin`` are the names of the built-in tools that this server has; ``changed`` is told when the tools
+    ``builtin`` are the names of the built-in tools that this server has; ``changed`` is called when the tools
     of an account have changed.
     """
 
@@ -49,7 +49,7 @@ class ToolRegistry:
         self.changed: Callable[[], None] = _nobody
 
     async def list(self, account_sid: str) -> list[RegisteredTool]:
-        """All tools of the account, disabled ones too, by name."""
+        """All tools of the account, including disabled ones, by name."""
         defined, off = await self._database.read(partial(_all, account_sid))
         built_in = [RegisteredTool(_marked(tool, off)) for tool in self._builtin.values()]
         own = [_registered(tool, off) for tool in defined]
@@ -60,7 +60,7 @@ class ToolRegistry:
         One tool of the account.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
         """
         found, off = await self._database.look_up(partial(_one, account_sid, name))
         if found is not None:
@@ -71,12 +71,12 @@ class ToolRegistry:
 
     async def register(self, account_sid: str, values: Mapping[str, Any]) -> HttpTool:
         """
-        Define a tool; this is the only time its secret can be seen.
+        Define a tool; its secret cannot be shown again.
 
         Raises:
-            ValidationFailed: With every wrong, missing or unknown field; the URL may lead where this server
-                does not go.
-            Conflict: The account has a tool of this name, or as many as it may have.
+            ValidationFailed: Names every wrong, missing or unknown field; also raised if the
+                URL leads where this server does not go.
+            Conflict: The account has a tool of this name, or the maximum number of tools.
         """
         made = await self._judged(
             partial(new_tool, new_id(), account_sid, values, secret=new_webhook_secret(), now=utc_now()),
@@ -89,7 +89,7 @@ class ToolRegistry:
             if former is not None and former.tool_id != made.tool_id:
                 return Conflict(f"The account has a tool {made.name}; change or delete it.")
             if former is not None:
-                return None  # The answer to a first commit was lost on the way.
+                return None  # The answer to a first commit was lost.
             if tools.count(connection, account_sid) >= MAX_TOOLS:
                 return Conflict(f"The account has {MAX_TOOLS} tools; delete one first.")
             tools.insert(connection, made)
@@ -101,12 +101,12 @@ class ToolRegistry:
 
     async def update(self, account_sid: str, name: str, values: Mapping[str, Any]) -> RegisteredTool:
         """
-        Change the fields that are given; the next use goes by them.
+        Change the given fields; the change applies to the next use.
 
         Raises:
-            NotFound: There is no such tool.
-            Conflict: It is built in.
-            ValidationFailed: With every wrong or unknown field.
+            NotFound: The tool does not exist.
+            Conflict: The tool is built in.
+            ValidationFailed: Names every wrong or unknown field.
         """
         former, now = self._own(await self.get(account_sid, name)), utc_now()
         await self._judged(partial(changed_tool, former, values, now), values)
@@ -129,7 +129,7 @@ class ToolRegistry:
         Enable or disable a tool, built-in or not; repeating it changes nothing.
 
         Raises:
-            NotFound: There is no such tool.
+            NotFound: The tool does not exist.
         """
 
         def write(connection: Connection) -> DomainError | None:
@@ -148,8 +148,8 @@ class ToolRegistry:
         Delete a tool that the account has defined.
 
         Raises:
-            NotFound: There is no such tool.
-            Conflict: It is built in.
+            NotFound: The tool does not exist.
+            Conflict: The tool is built in.
         """
         former = self._own(await self.get(account_sid, name))
 
@@ -166,7 +166,7 @@ class ToolRegistry:
         return registered.http
 
     async def _judged(self, make: Callable[[], HttpTool], values: Mapping[str, Any]) -> HttpTool:
-        """What ``make`` makes, if neither that nor the reach of a URL is wrong; one refusal names it all."""
+        """Make the tool and check the reach of its URL; one refusal names all errors."""
         errors = []
         if isinstance(values.get("url"), str) and values["url"]:
             errors += await reach_errors(self._destinations, values["url"])
@@ -180,7 +180,7 @@ class ToolRegistry:
 
 
 def _nobody() -> None:
-    """Nobody is to be told of a change."""
+    """Default of ``changed``: no listener."""
 
 
 def _no_such_tool() -> NotFound:

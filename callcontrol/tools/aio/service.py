@@ -1,4 +1,4 @@
-"""Tools as they are listed and used: by the key of an app, one use at a time, each bounded."""
+"""Listing and use of tools by the key of an app: each use and their number are limited."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ __all__ = ["ToolService"]
 log = logging.getLogger(__name__)
 
 MAX_AT_ONCE: Final = 20
-"""How many tools an account may have in use at one moment."""
+"""Tools that an account may use at once."""
 
 _MAX_AT_ONCE_IN_ALL: Final = 500
 _BUILTIN_TIMEOUT_S: Final = 30.0
@@ -53,7 +53,7 @@ class ToolService:
         self._client = client
         self._builtin = builtin
         self.uses: Counter[tuple[str, str]] = Counter()
-        """How often tools were used, by kind (``builtin``, ``http``) and outcome."""
+        """Number of uses of tools, by kind (``builtin``, ``http``) and outcome."""
         self.took_s = Histogram(_TOOK_S)
         self._in_use: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -64,7 +64,7 @@ class ToolService:
         registry.changed = self._look.set
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
-        """The tools that a key may use now, by name: enabled, and among those that it is limited to."""
+        """The tools that a key may use now, by name: enabled, and allowed by the key's scopes."""
         limits = tools_of(principal.scopes)
         return [
             registered.tool
@@ -87,7 +87,7 @@ class ToolService:
             return await self._counted(principal, found, arguments)
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Have a listener told the account whose tools have changed; returns what ends this."""
+        """Call a listener with each account whose tools have changed; return a function that stops this."""
         self._listeners.append(listener)
         if self._watch is None:
             self._watch = asyncio.create_task(self._keep_looking(), name="tool-changes")
@@ -99,11 +99,11 @@ class ToolService:
         return end
 
     async def watching(self) -> None:
-        """Wait until every change from now on will be told to those who listen."""
+        """Wait until every later change will be reported to the listeners."""
         await self._looking.wait()
 
     async def close(self) -> None:
-        """Bring built-in tools that are at work to their end, and close all connections."""
+        """Wait for the end of running built-in tools, and close all connections."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait({self._watch})
@@ -136,7 +136,7 @@ class ToolService:
         return ToolResult(content, duration_ms)
 
     async def _to_its_end(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:
-        """Run what must not be cut off half done, whoever still waits for it."""
+        """Run to the end work that must not be interrupted, even if no caller waits for it any more."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -150,7 +150,7 @@ class ToolService:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # It is known to whoever still waits; nobody may be left.
+            task.exception()  # A caller that still waits gets it; there may be none.
 
     @contextlib.contextmanager
     def _place(self, account_sid: str) -> Iterator[None]:
@@ -158,7 +158,7 @@ class ToolService:
         Count one use while it lasts.
 
         Raises:
-            RateLimited: The account, or all of them together, use as many tools as they may.
+            RateLimited: The account, or all accounts together, use the maximum number of tools.
         """
         if self._in_use[account_sid] >= MAX_AT_ONCE or self._in_use.total() >= _MAX_AT_ONCE_IN_ALL:
             message = f"The account has {MAX_AT_ONCE} tools at work, or the server as many as it can."
@@ -172,7 +172,7 @@ class ToolService:
                 del self._in_use[account_sid]
 
     async def _keep_looking(self) -> None:
-        """Tell the listeners of what changes: at once when it was here, within seconds when elsewhere."""
+        """Report changes to the listeners: local ones at once, those of other processes within seconds."""
         seen: int | None = None
         while True:
             with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""All that has to do with tools, wired together."""
+"""The services of tools, wired together."""
 
 from collections.abc import Mapping
 
@@ -22,9 +22,9 @@ class Toolbox:
 
     Attributes:
         registry: Tools as their accounts manage them.
-        service: Tools as they are used.
-        usage: How often they were.
-        app_keys: The keys that open them.
+        service: Listing and use of tools.
+        usage: Counts of their use.
+        app_keys: The keys that allow their use.
     """
 
     def __init__(
@@ -41,5 +41,5 @@ class Toolbox:
         self.app_keys = AppKeys(keys, self.registry)
 
     async def close(self) -> None:
-        """Bring what is at work to its end, and close all connections."""
+        """Wait for the end of running tools, and close all connections."""
         await self.service.close()

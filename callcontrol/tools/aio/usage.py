@@ -1,7 +1,7 @@
 """
 Usage of tools, counted in memory and written in batches.
 
-A kill loses what was counted within the last tenth of a second: nobody is billed by it.
+A kill loses the counts of the last tenth of a second: billing does not use them.
 """
 
 import logging
@@ -33,7 +33,7 @@ _FORGOTTEN_AT_ONCE: Final = 200
 
 
 class UsageStore:
-    """How often the tools of accounts are used. Attach it to one writer."""
+    """Counts the use of the tools of accounts. Attach it to one writer."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class UsageStore:
     async def of_account(
         self, account_sid: str, wanted: UsageFilter
     ) -> tuple[list[tuple[UsageKey, Usage]], bool]:
-        """The usage of an account, the newest day first; and whether there is more than is shown."""
+        """The usage of an account, newest day first; and True if there is more than is returned."""
         await self._writer.catch_up()
         rows = await self._database.read(
             partial(tool_usage.of_account, account_sid=account_sid, wanted=wanted, limit=MAX_USAGE_ROWS + 1)
@@ -59,7 +59,7 @@ class UsageStore:
         return rows[:MAX_USAGE_ROWS], len(rows) > MAX_USAGE_ROWS
 
     async def forget(self) -> int:
-        """Delete the days that are kept no longer; how many rows those were."""
+        """Delete expired days; return the number of rows."""
         before = day_of(utc_now() - timedelta(days=KEPT_DAYS))
         total = 0
         while True:
@@ -70,23 +70,23 @@ class UsageStore:
             if gone < _FORGOTTEN_AT_ONCE:
                 return total
 
-    # The writer asks these four when it puts a transaction together and when that has ended.
+    # The writer calls these four when it assembles a transaction and when that has ended.
 
     def take(self) -> Operation[None] | None:
-        """What adds all that was counted since the last time."""
+        """An operation that adds the counts since the last time; None if there are none."""
         self._taken = self._tally.take()
         return partial(tool_usage.add, counted=self._taken) if self._taken else None
 
     def written(self, result: None) -> None:
-        """What was taken is durable."""
+        """Drop the counts, which are durable now."""
         self._taken = {}
 
     def give_back(self) -> None:
-        """Count again what was taken."""
+        """Add the counts again that ``take`` returned."""
         self._tally.add(self._taken)
         self._taken = {}
 
     def refused(self, error: Exception) -> None:
-        """It would fail again; there is nothing in it that somebody waits for."""
+        """Drop counts that cannot be stored: a retry would fail again, and no caller waits for them."""
         log.error("%d counts of used tools are lost: %s", len(self._taken), type(error).__name__)
         self._taken = {}

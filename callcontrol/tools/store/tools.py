@@ -1,4 +1,4 @@
-"""Tools that accounts define, and which of all tools they have disabled."""
+"""Tools that accounts define, and the disabled ones of all tools."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,20 +32,20 @@ def insert(connection: Connection, tool: HttpTool) -> None:
 
 
 def update(connection: Connection, tool: HttpTool) -> None:
-    """Write what a tool has become."""
+    """Write the changed fields of a tool."""
     connection.execute(
         sa.update(tools).where(tools.c.tool_id == tool.tool_id).values(_mutable(connection, tool))
     )
 
 
 def delete(connection: Connection, tool: HttpTool) -> None:
-    """Delete a tool; what was done with it stays in its account's usage."""
+    """Delete a tool; its usage stays in the account's counts."""
     connection.execute(sa.delete(tools).where(tools.c.tool_id == tool.tool_id))
     set_enabled(connection, tool.account_sid, tool.name, enabled=True)
 
 
 def get(connection: Connection, account_sid: str, name: str, *, lock: bool = False) -> HttpTool | None:
-    """A tool of the account by its name; ``lock`` keeps other writers from it."""
+    """A tool of the account by its name; ``lock`` blocks other writers."""
     wanted = sa.select(tools).where(tools.c.account_sid == account_sid, tools.c.name == name)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return _tool(connection, row) if row is not None else None
@@ -60,13 +60,13 @@ def of_account(connection: Connection, account_sid: str) -> list[HttpTool]:
 
 
 def count(connection: Connection, account_sid: str) -> int:
-    """How many tools the account has defined."""
+    """Number of tools that the account has defined."""
     wanted = sa.select(sa.func.count()).select_from(tools).where(tools.c.account_sid == account_sid)
     return connection.scalar(wanted) or 0
 
 
 def disabled(connection: Connection, account_sid: str) -> frozenset[str]:
-    """The names of the tools that the account has disabled, built-in ones too."""
+    """The names of the tools that the account has disabled, including built-in ones."""
     return frozenset(
         connection.scalars(
             sa.select(disabled_tools.c.name).where(disabled_tools.c.account_sid == account_sid)
@@ -75,7 +75,7 @@ def disabled(connection: Connection, account_sid: str) -> frozenset[str]:
 
 
 def set_enabled(connection: Connection, account_sid: str, name: str, *, enabled: bool) -> None:
-    """Enable or disable a tool; it may be so already."""
+    """Enable or disable a tool; repeating it changes nothing."""
     connection.execute(
         sa.delete(disabled_tools).where(
             disabled_tools.c.account_sid == account_sid, disabled_tools.c.name == name
@@ -87,10 +87,10 @@ def set_enabled(connection: Connection, account_sid: str, name: str, *, enabled:
 
 def begin_change(connection: Connection, account_sid: str) -> None:
     """
-    Note that the tools of an account change in this transaction.
+    Record that the tools of an account change in this transaction.
 
-    Changes of all accounts are made one after the other from here on, so what is read after this stays true
-    until the transaction ends, and nobody sees a later change without an earlier one.
+    Changes of all accounts are serialised from here on, so that later reads stay true until the transaction
+    ends, and no reader sees a later change without an earlier one.
     """
     revision = revisions.next_revision(connection)
     noted = connection.execute(
@@ -106,7 +106,7 @@ def last_change(connection: Connection) -> int:
 
 
 def changed_since(connection: Connection, seen: int) -> Mapping[str, int]:
-    """The accounts whose tools have changed after a revision, each with the revision of that."""
+    """The accounts whose tools have changed after a revision, each with the revision of its change."""
     rows = connection.execute(
         sa.select(tool_changes.c.account_sid, tool_changes.c.revision).where(tool_changes.c.revision > seen)
     )

@@ -1,4 +1,4 @@
-"""How often tools were used."""
+"""Counts of the use of tools."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ from callcontrol.database.tables.tools import tool_usage
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
 
 _ADDED: Final = ("calls", "errors", "total_ms")
-# Both databases spell it so; SQLAlchemy knows it only per dialect.
+# Both databases use this spelling; SQLAlchemy has it only per dialect.
 _ADD: Final = Statement(
     sa.insert(tool_usage)
     .inline()
@@ -24,15 +24,15 @@ _ADD: Final = Statement(
 
 
 def add(connection: Connection, counted: Mapping[UsageKey, Usage]) -> None:
-    """Add to what is counted already."""
-    # Always in one order: two processes that add to the same rows would otherwise wait for each other.
+    """Add counts to the stored ones."""
+    # Always in one order: otherwise two processes that add to the same rows would wait for each other.
     _ADD.many(connection, [_row(key, counted[key]) for key in sorted(counted)])
 
 
 def of_account(
     connection: Connection, account_sid: str, wanted: UsageFilter, limit: int
 ) -> list[tuple[UsageKey, Usage]]:
-    """The usage of an account, the newest day first, then by tool and key."""
+    """The usage of an account, newest day first, then by tool and key."""
     days = tool_usage.c.day
     narrowed = [tool_usage.c.account_sid == account_sid, days.between(wanted.first_day, wanted.last_day)]
     if wanted.tool is not None:
@@ -55,7 +55,7 @@ def of_account(
 
 
 def forget(connection: Connection, before_day: str, limit: int) -> int:
-    """Delete some of the days before one; how many rows those were."""
+    """Delete some rows of days before a day; return their number."""
     old = (
         sa.select(tool_usage.c.account_sid, tool_usage.c.day, tool_usage.c.tool, tool_usage.c.key_id)
         .where(tool_usage.c.day < before_day)

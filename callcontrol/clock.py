@@ -1,4 +1,4 @@
-"""Wall-clock times of a call, reckoned from monotonic ones."""
+"""Wall-clock times of a call, computed from monotonic times."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 @dataclass(frozen=True, slots=True)
 class WallClock:
     """
-    The wall-clock moment that belongs to a monotonic one.
+    Conversion of monotonic times to wall-clock times.
 
-    All times of one call are reckoned from its creation, so that a step of the system's clock during the
-    call never makes an end earlier than its answer.
+    All times of one call are computed from its creation, so a step of the system clock during the call never
+    makes its end earlier than its answer.
     """
 
     monotonic_s: float

@@ -1,10 +1,10 @@
 """
-What the call machinery asks of the services around it, and of what lies outside the edge.
+Interfaces between the call machinery and the services around it.
 
-The services are implemented in the ``aio`` of each feature over one database; tests may put in-memory
-stand-ins in their place. All methods may be called from the event loop only. Every one of them raises
-``callcontrol.errors.DomainError`` and nothing else for a request it refuses; ``ServiceUnavailable`` says
-that the database is failing or its queue full and that nothing was done.
+The services are implemented in the ``aio`` of each feature over one database; tests may replace them by
+in-memory stand-ins. All methods may be called from the event loop only. For a request it refuses, each raises
+``callcontrol.errors.DomainError`` and nothing else; ``ServiceUnavailable`` says that the database is failing
+or its queue is full and that nothing was done.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,27 +37,27 @@ from callcontrol.models import (
 
 class Companion(Protocol):
     """
-    What belongs to a new call and is written in the transaction that inserts it; products have such things.
+    A row of a product that is written in the transaction that inserts its call.
 
-    Its methods may run several times, each time in a new transaction after the former was rolled back.
+    Its methods may run several times, each time in a new transaction after the previous one was rolled back.
     """
 
     def refusal(self, connection: Connection) -> DomainError | None:
-        """Why the call must not be placed; asked before anything is written."""
+        """Return why the call must not be placed, or None; called before anything is written."""
 
     def insert(self, connection: Connection, call_sid: str) -> None:
-        """Write it; the call is inserted already."""
+        """Write the row; the call is already inserted."""
 
     def take_back(self, connection: Connection) -> None:
-        """Delete it: nobody waits for the call any more."""
+        """Delete the row: the request that placed the call was abandoned."""
 
 
 class MaskedRoutes(Protocol):
-    """Whom callers of masked numbers reach; see ``callcontrol.masking.aio.routing.MaskedRouter``."""
+    """Routing of callers of masked numbers; see ``callcontrol.masking.aio.routing.MaskedRouter``."""
 
     async def prepare(self, record: CallRecord) -> None:
         """
-        Have the account's masking webhook told of a call that is about to be recorded.
+        Notify the account's masking webhook of a call that is about to be recorded.
 
         Raises:
             ServiceUnavailable: The database does not answer.
@@ -65,7 +65,7 @@ class MaskedRoutes(Protocol):
 
     async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
         """
-        Whom a caller reaches.
+        Find the party that a caller reaches.
 
         Raises:
             ServiceUnavailable: The database does not answer.
@@ -84,19 +84,19 @@ class CallRecords(Protocol):
         companion: Companion | None = None,
     ) -> None:
         """
-        Make a new call durable with its reserve and what belongs to it; then all of them survive the process.
+        Commit a new call with its reserve, its events and its companion.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
             ServiceUnavailable: The database cannot take the call; nothing was written.
-            DomainError: As the companion refuses; nothing was written.
+            DomainError: The companion refuses; nothing was written.
         """
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """
-        Have the record's state written soon, with the events in the same transaction.
+        Schedule the record's state to be written soon, with the events in the same transaction.
 
-        Never waits and never fails while the database is away: the newest state of each record is kept
+        Never waits and never fails while the database is unavailable: the newest state of each record is kept
         until it can be written.
         """
 
@@ -106,20 +106,20 @@ class CallRecords(Protocol):
         """
         Write the last state of a call, settle its reserve and queue its events, all in one transaction.
 
-        Sets ``record.price_paise``. Like ``update`` it never waits and is never lost to a failing database.
+        Sets ``record.price_paise``. Like ``update`` it never waits and is never lost by a failing database.
         Finishing a call twice charges once.
         """
 
     async def flush(self) -> None:
-        """Wait until everything handed over before this is durable."""
+        """Wait until all changes submitted before are durable."""
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """
-        One call of the account, in its newest state.
+        Return one call of the account, in its newest state.
 
         Raises:
             NotFound: There is no such call.
-            Forbidden: It is another account's.
+            Forbidden: The call belongs to another account.
         """
 
     async def list(
@@ -131,41 +131,42 @@ class CallRecords(Protocol):
         *,
         after: Position | None = None,
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first: a page, or as many as a page holds ``after`` a place."""
+        """Calls of the account, newest first: one page, or ``per_page`` calls behind ``after``."""
 
     async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, without an end: what a former process left behind."""
+        """Calls of this node, or of another, without an end: left behind by a previous process."""
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
         """
-        Keep what ends the legs of unfinished calls, apart from their records, until it is forgotten.
+        Save the dialog state needed to end the legs of unfinished calls, apart from their records.
 
-        Returns that of all calls of this node whose legs are still to be ended: by call, then by leg.
+        Returns the saved state of all calls of this node with legs to end, by call, then by leg; it is kept
+        until ``forget_dialogs``.
         """
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
-        """Their legs have ended."""
+        """Delete the saved dialogs of calls whose legs have ended."""
 
     async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
+        """Ended calls of this node, or of another, whose recording was left incomplete."""
 
 
 class Messages(Protocol):
     """Messages that parties leave on calls; see ``callcontrol.recordings.aio.messages.MessageStore``."""
 
     def add(self, message: Message) -> None:
-        """Keep a message; never waits, and never fails while the database is away."""
+        """Save a message; never waits, and never fails while the database is unavailable."""
 
 
 class Transcripts(Protocol):
-    """What is said on calls with voice agents; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
+    """Transcripts of calls with voice agents; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
 
     def add(self, record: CallRecord, segment: TranscriptSegment) -> None:
-        """Have a segment written soon; never waits, and never fails while the database is away."""
+        """Queue a segment for writing; never waits, and never fails while the database is unavailable."""
 
 
 class Wallets(Protocol):
-    """Prepaid money; see ``callcontrol.wallet.aio.WalletService``."""
+    """Prepaid wallets; see ``callcontrol.wallet.aio.WalletService``."""
 
     async def balance(self, account_sid: str) -> int:
         """The balance in paise: the sum of the ledger, reserves not subtracted."""
@@ -192,10 +193,10 @@ class Wallets(Protocol):
 
     async def settle(self, call_sid: str, charge_paise: int) -> int:
         """
-        Charge a call, release the rest of its reserve, and return what was charged.
+        Charge a call, release the remainder of its reserve, and return the amount charged.
 
-        A charge above the reserve takes what the wallet still has and no more, so that it never falls
-        below zero. Settling again changes nothing and returns the first charge.
+        A charge above the reserve takes only what the wallet still has, so the balance never falls below
+        zero. Settling again changes nothing and returns the first charge.
         """
 
     async def open_reserves(self) -> list[Reserve]:
@@ -207,7 +208,7 @@ class Accounts(Protocol):
 
     async def get(self, account_sid: str) -> Account:
         """
-        One account.
+        Return one account.
 
         Raises:
             NotFound: There is no such account.
@@ -219,7 +220,7 @@ class Numbers(Protocol):
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
         """
-        The account's number, if it may be used as caller-ID.
+        Return the account's number, if it may be used as caller-ID.
 
         Raises:
             NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
@@ -227,7 +228,7 @@ class Numbers(Protocol):
 
 
 class Routes(Protocol):
-    """What is known of trunks and numbers, in memory; see ``callcontrol.directory.directory.Directory``."""
+    """Trunks and numbers, in memory; see ``callcontrol.directory.directory.Directory``."""
 
     def account(self, account_sid: str) -> Account | None:
         """The account, with its limits."""
@@ -236,55 +237,55 @@ class Routes(Protocol):
         self, host: str, port: int, account_sid: str | None = None
     ) -> tuple[Carrier, Gateway] | None:
         """
-        Whose inbound gateway a request came from; the most exact match wins.
+        Find the inbound gateway that a request came from; the most specific match wins.
 
         With ``account_sid`` only the carriers of that account and the platform's count.
         """
 
     def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
-        """All inbound gateways an address belongs to, the most exact match first."""
+        """All inbound gateways that match an address, the most specific match first."""
 
     @property
     def asks_passwords(self) -> bool:
-        """Whether some carrier proves itself by a password."""
+        """True when some carrier authenticates with a password."""
 
     def carriers_with_user(self, username: str) -> Sequence[Carrier]:
-        """The active carriers that call us under this user name."""
+        """Active carriers that authenticate with this user name."""
 
     def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
-        """The active carriers one of these names of a client certificate stands for."""
+        """Active carriers that one of these names of a client certificate identifies."""
 
     def carriers(self) -> Sequence[Carrier]:
         """All carriers."""
 
     def gateways(self, carrier_sid: str | None = None) -> Sequence[Gateway]:
-        """The gateways of a carrier, or all."""
+        """Gateways of a carrier, or all gateways."""
 
     def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called whenever carriers or gateways have changed."""
+        """Call ``tell`` whenever carriers or gateways have changed."""
 
     def knows_host(self, host: str) -> bool:
-        """Whether an address is that of a gateway, inbound or outbound."""
+        """True when an address belongs to a gateway, inbound or outbound."""
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
+        """The number and the binding of its inbound calls."""
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
 
     def application(self, app_sid: str) -> Application | None:
-        """An application by its identifier, of whichever account."""
+        """An application by its identifier, of any account."""
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """A voice agent by its identifier, of whichever account."""
+        """A voice agent by its identifier, of any account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
-        """All gateways calls may leave by."""
+        """All gateways for outbound calls."""
 
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+        """The outbound gateway with a host (and port, when given), the account's own or the platform's."""
 
     def outbound_route(
         self,
@@ -297,11 +298,11 @@ class Routes(Protocol):
 
 
 class Destinations(Protocol):
-    """Which hosts may be connected to; see ``callcontrol.egress.aio.resolver``."""
+    """Rules for outgoing connections; see ``callcontrol.egress.aio.resolver``."""
 
     def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
         """
-        Refuse a URL that can be seen to be wrong without resolving its host.
+        Check a URL without resolving its host.
 
         Raises:
             ValidationFailed: It is no URL of these schemes.
@@ -313,17 +314,17 @@ class Destinations(Protocol):
         Resolve a host once and return the socket addresses that may be connected to.
 
         Raises:
-            DestinationForbidden: It resolves, even in part, to an address that must not be connected to.
-            OSError: It does not resolve.
+            DestinationForbidden: The host resolves, even in part, to a forbidden address.
+            OSError: The host does not resolve.
         """
 
 
 class SandboxCarrier(Protocol):
-    """A scripted far end in this process, over real sockets; implemented in ``fixtures``."""
+    """A scripted SIP peer in this process, over real sockets; implemented in ``fixtures``."""
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens for SIP."""
+        """The address on which it listens for SIP."""
 
     async def start(self) -> None:
         """Bind its sockets and answer calls from now on."""

@@ -94,7 +94,7 @@ class Hunt:
         self.leg: Leg | None = None
         """The leg being tried, later the answered one, or the leg that replaced it."""
         self.ending: Ending | None = None
-        """Why the party was not reached; None before that."""
+        """Ending of the call when the party was not reached."""
         self._legs = legs
         self._attempts: list[Attempt] = []
 

@@ -255,7 +255,7 @@ class JoinConference:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Let a waiting caller hear ringing for a while, without an answer."""
+    """Ring without an answer, for ``timeout_s``."""
 
     timeout_s: float
 

@@ -1,4 +1,4 @@
-"""The call as every interface shows it: REST responses and webhooks have one shape."""
+"""JSON form of a call, the same in REST responses and webhooks."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ __all__ = ["call_object", "timestamp"]
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
+    """Format an aware time as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
@@ -22,9 +22,9 @@ def timestamp(moment: datetime | None) -> str | None:
 
 def call_object(record: CallRecord) -> dict[str, Any]:
     """
-    The call as a JSON object.
+    Return the call as a JSON object.
 
-    ``sid`` repeats ``call_sid`` for clients that look for that name; ``price`` is in rupees.
+    ``sid`` repeats ``call_sid`` for clients that expect that name; ``price`` is in rupees.
     """
     return {
         "call_sid": record.call_sid,

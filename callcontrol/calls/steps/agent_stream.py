@@ -413,7 +413,7 @@ class AgentStep(RunningStep):
 
     def _hand_over(self, _: Event | None) -> Iterator[Effect]:
         """
-        Let the transfer go on without the agent.
+        Continue the transfer without the agent.
 
         The agent's queued audio is still played, and the party hears ringing after it.
         """

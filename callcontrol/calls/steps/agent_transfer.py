@@ -119,7 +119,7 @@ class StreamTransfer:
         return Save("call.transferred", {"transfer": {"mode": mode, "to": to}})
 
     def abandon(self, ending: Ending | None = None) -> Iterator[Effect]:
-        """Give up the transfer; hang up the other party, if dialled."""
+        """Abandon the transfer; hang up the other party, if dialled."""
         self._referring = False
         if self.bridge is not None:
             bridge, self.bridge = self.bridge, None

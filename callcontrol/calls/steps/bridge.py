@@ -131,7 +131,7 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
                 yield from self._hunted(event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Give up the second party."""
+        """Abandon the second party."""
         yield from self._hunt.abandon(ending.cause)
         yield from self._take(BridgeInput.STOP)
 

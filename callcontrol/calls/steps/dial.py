@@ -36,7 +36,7 @@ class DialStep(Bridge):
             yield from self._done()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Give up the second party."""
+        """Abandon the second party."""
         yield from self._disarm()
         yield from super().stop(ending)
 

@@ -161,7 +161,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         yield from self._take(TransferInput.BEGIN)
 
     def stop(self) -> Iterator[Effect]:
-        """Give up the target, because the call ends."""
+        """Abandon the target, because the call ends."""
         yield from self._take(TransferInput.STOP)
 
     def handle(self, event: Event) -> Iterator[Effect]:

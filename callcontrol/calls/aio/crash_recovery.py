@@ -38,7 +38,7 @@ class FormerCalls:
         self._task: asyncio.Task[None] | None = None
 
     async def collect(self, records: Sequence[CallRecord]) -> None:
-        """Take over the dialogs of unfinished calls, and those that an earlier process has not ended."""
+        """Collect the dialogs of unfinished calls, and those that an earlier process has not ended."""
         kept = await self._calls.keep_dialogs(records)
         self._kept = {call_sid: dialogs for call_sid, dialogs in kept.items() if call_sid not in self._legs}
 

@@ -402,7 +402,8 @@ class CallControl:
         Return one call of the account, in its newest state.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It belongs to another account.
         """
         runner = self._runners.get(call_sid)
         if runner is not None and runner.record.account_sid == account_sid:
@@ -420,7 +421,8 @@ class CallControl:
         Request the end of a call; the returned record may still be active.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It belongs to another account.
             CallEnded: It has ended already.
         """
         record, runner = await self._up(account_sid, call_sid)

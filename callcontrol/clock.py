@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 @dataclass(frozen=True, slots=True)
 class WallClock:
     """
-    The wall-clock moment that belongs to a monotonic one.
+    Conversion of monotonic times to wall-clock times.
 
-    All times of one call are reckoned from its creation, so that a step of the system's clock during the
-    call never makes an end earlier than its answer.
+    All times of one call are computed from its creation, so a step of the system clock during the call never
+    makes its end earlier than its answer.
     """
 
     monotonic_s: float
@@ -27,7 +27,7 @@ class WallClock:
 
 
 def timestamp(moment: datetime | None) -> str | None:
-    """An aware moment as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
+    """Format an aware time as RFC 3339 in UTC, with milliseconds and ``Z``; None for None."""
     if moment is None:
         return None
     if moment.tzinfo is not UTC:

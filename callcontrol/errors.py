@@ -1,5 +1,5 @@
 """
-What the domain refuses, and under which code.
+Errors of the domain, and their codes.
 
 ::
 
@@ -24,17 +24,17 @@ What the domain refuses, and under which code.
     ├── BindFailed              bind_failed           names every wrong field
     ├── NotConfigured           not_configured
     ├── ChannelNotConfigured    CHANNEL_NOT_CONFIGURED
-    ├── ProviderRejected        PROVIDER_REJECTED     the messaging network does not want it
-    ├── SendFailed              SEND_FAILED           the messaging network did not take a message
-    ├── ToolFailed              TOOL_FAILED           what a tool asked did not do it
+    ├── ProviderRejected        PROVIDER_REJECTED     the messaging network refused the content
+    ├── SendFailed              SEND_FAILED           the messaging network did not accept a message
+    ├── ToolFailed              TOOL_FAILED           a tool gave no answer, or a wrong one
     ├── ToolTimedOut            TOOL_TIMED_OUT
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
     └── Internal                INTERNAL_ERROR
 
-Callers branch on the class or its ``code``, never on the message; the message says what to do next.
-Codes are those of the platform interface; a service whose interface spells them in lower case converts
-them at its own edge.
+Callers branch on the class or its ``code``, never on the message; the message says what to do next. Codes are
+those of the platform interface; a service whose interface spells them in lower case converts them at its own
+edge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class FieldError:
 
 
 class DomainError(Exception):
-    """A refusal with a code that callers may branch on and a message for people."""
+    """A refused request: a code that callers may branch on and a message for people."""
 
     code: ClassVar[str] = "INTERNAL_ERROR"
 
@@ -76,7 +76,7 @@ class ValidationFailed(DomainError):
 
     @classmethod
     def of(cls, field: str, message: str) -> "ValidationFailed":
-        """The refusal of a single field."""
+        """Return the refusal of a single field."""
         return cls([FieldError(field, message)])
 
 
@@ -99,7 +99,7 @@ class InsufficientBalance(DomainError):
 
 
 class SpendLimitReached(InsufficientBalance):
-    """The account's calls may cost no more in this hour; the wallet itself could pay."""
+    """The account's spending limit for this hour is reached; the wallet itself could pay."""
 
     code = "SPEND_LIMIT_EXCEEDED"
 
@@ -195,31 +195,31 @@ class NotConfigured(DomainError):
 
 
 class ChannelNotConfigured(DomainError):
-    """The account has no messaging channel that is connected."""
+    """The account has no connected messaging channel."""
 
     code = "CHANNEL_NOT_CONFIGURED"
 
 
 class ProviderRejected(DomainError):
-    """The messaging network has judged what it was given, and does not want it."""
+    """The messaging network reviewed the content and refused it."""
 
     code = "PROVIDER_REJECTED"
 
 
 class SendFailed(DomainError):
-    """The messaging network did not take the message."""
+    """The messaging network did not accept the message."""
 
     code = "SEND_FAILED"
 
 
 class ToolFailed(DomainError):
-    """What a tool asked did not answer, or not with what the tool promises."""
+    """A tool did not answer, or its answer is not in the promised form."""
 
     code = "TOOL_FAILED"
 
 
 class ToolTimedOut(DomainError):
-    """A tool took longer than it may; what it asked for may have been done all the same."""
+    """A tool timed out; its action may have been done nevertheless."""
 
     code = "TOOL_TIMED_OUT"
 
@@ -245,24 +245,24 @@ class ServiceUnavailable(DomainError):
 
 
 class Internal(DomainError):
-    """An unexpected failure of the server's own; the cause is in its log, not in the message."""
+    """An unexpected failure of the server itself; the cause is in its log, not in the message."""
 
     code = "INTERNAL_ERROR"
 
 
 class SecretsUnreadable(Exception):
     """
-    Stored secrets cannot be opened: the key is another one, or they were changed.
+    Stored secrets cannot be opened: the key is a different one, or the secrets were changed.
 
-    It is for whoever runs the server, not for who uses its interface, and ends the start.
+    It is addressed to the operator, not to API users, and aborts the start.
     """
 
 
 class SchemaTooNew(Exception):
     """
-    The database was changed by a later version of this program, which is the one to run.
+    The database was migrated by a later version of this program; run that version.
 
-    It is for whoever runs the server, and ends the start.
+    It is addressed to the operator and aborts the start.
     """
 
 

@@ -1,8 +1,8 @@
 """
 Identifiers of the call machinery.
 
-Calls get theirs from ``callcontrol.aio.tokens``, so that the machines stay free of randomness; what belongs
-to a call derives its own from the call's.
+Calls get theirs from ``callcontrol.aio.tokens``, so that the state machines stay free of randomness; objects
+of a call derive their identifiers from the call's.
 """
 
 from typing import Final

@@ -1,9 +1,10 @@
 """
-The call machine: a plan run on legs, from the first INVITE to the settled record.
+State machine of a call: runs a plan on legs, from the first INVITE to the settled record.
 
 The status of a call is a table of states. Everything that happens to a call is one event to ``CallMachine``,
-which returns the effects to perform; it knows no socket, no clock and no database. Legs, hunts, bridges and
-streams are machines of their own (``leg``, ``hunt``, ``bridge``, ``streams``).
+which returns the effects to perform; it knows no socket, no clock and no database. Legs, the dialer, bridges
+and agent streams are state machines of their own (``leg``, ``dialer``, ``steps.bridge``,
+``steps.agent_stream``).
 """
 
 import weakref
@@ -67,7 +68,7 @@ from callcontrol.wallet.meter import Rates
 
 
 class Stage(IntEnum):
-    """The life of a call, in order; ``ENDED`` stands for all final statuses."""
+    """States of a call, in order; ``ENDED`` stands for all final statuses."""
 
     QUEUED = 0
     INITIATED = 1
@@ -77,7 +78,7 @@ class Stage(IntEnum):
 
 
 class StageInput(IntEnum):
-    """What moves the status of a call."""
+    """Inputs that change the status of a call."""
 
     START = auto()
     RING = auto()
@@ -89,8 +90,8 @@ class CallMachine:
     """
     One call.
 
-    ``record`` is changed in place as the call goes on; ``reserved_paise`` is what the wallet already holds
-    for it. All times handed in are monotonic seconds.
+    ``record`` is updated in place during the call; ``reserved_paise`` is the amount that the wallet already
+    holds for it. All times passed in are monotonic seconds.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class CallMachine:
     ) -> None:
         self.record = record
         self.stream_protocol = stream_protocol
-        """What agents are spoken to in that nothing else is said of."""
+        """Stream protocol of agents whose stream settings name none."""
         self.plan = plan
         self.stage = Stage.QUEUED
         self.legs: dict[LegId, Leg] = {}
@@ -139,9 +140,9 @@ class CallMachine:
     @property
     def _parts(self) -> "CallMachine":
         """
-        The call as its parts know it, none of which outlives it.
+        Weak reference to the call, for the call's parts.
 
-        They do not hold it, so that the call and its parts are freed as soon as it is over.
+        The parts hold no strong reference, so the call and its parts are freed as soon as the call is over.
         """
         parts: CallMachine = weakref.proxy(self)
         return parts
@@ -150,25 +151,25 @@ class CallMachine:
 
     @property
     def finished(self) -> bool:
-        """Whether the call is over and nothing of it is awaited."""
+        """True after the call has ended and none of its recordings or messages is pending."""
         return self.stage is Stage.ENDED and not self.recording.pending and not self.messages.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
-        """Begin with a caller whose INVITE is waiting; the record was inserted as initiated."""
+        """Start with a caller whose INVITE is pending; the record was inserted as initiated."""
         self._now = now
         leg = self.legs[A_LEG] = InboundLeg(A_LEG)
         self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
         return leg.handle(LegInput.START)
 
     def start_outbound(self, attempts: Sequence[Attempt], now: float) -> list[Effect]:
-        """Begin by dialling the plan's party through the given gateways, of which there is one at least."""
+        """Start by dialling the plan's party through the given gateways, at least one."""
         self._now = now
         assert self.plan.dial is not None
         self._hunt = Hunt(self.plan.dial, self._parts)
         return self._stage(StageInput.START) + self._hunt.begin(attempts)
 
     def refuse(self, ending: Ending, now: float) -> list[Effect]:
-        """Begin and end at once: a caller whose call cannot be taken."""
+        """Begin and end at once: reject a caller whose call cannot be accepted."""
         self._now = now
         self.legs[A_LEG] = InboundLeg(A_LEG)
         self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
@@ -176,11 +177,11 @@ class CallMachine:
 
     @property
     def answered(self) -> bool:
-        """Whether the call was ever answered."""
+        """True after the call was answered, also when it has ended since."""
         return self._answered_at is not None
 
     def limit_time(self, limit_s: float) -> Iterator[Effect]:
-        """Set another time limit, which counts from the answer; one that has passed ends the call at once."""
+        """Set another time limit, counted from the answer; a limit that has passed ends the call at once."""
         self.plan = replace(self.plan, time_limit_s=limit_s)
         self._limit_ordered = True
         left_s = self.ordered_time_s
@@ -189,23 +190,23 @@ class CallMachine:
 
     @property
     def ordered_time_s(self) -> float | None:
-        """What a time limit set while the call is up leaves of it; None without one, or before the answer."""
+        """Seconds left of a time limit set during the call; None without one, or before the answer."""
         if self._answered_at is None or not self._limit_ordered:
             return None
         return max(0.0, self._answered_at + self.plan.time_limit_s - self._now)
 
     @property
     def now_s(self) -> float:
-        """The time of the event at work, monotonic."""
+        """Monotonic time of the event being handled."""
         return self._now
 
     @property
     def moment(self) -> datetime:
-        """The time of the event at work, as records have it."""
+        """Wall-clock time of the event being handled, as written to records."""
         return self._clock.at(self._now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
-        """Take one event and return what is to be done about it."""
+        """Handle one event and return the effects to perform."""
         self._now = max(now, self._now)
         if self.stage is Stage.ENDED:
             return list(self._afterwards(event))
@@ -221,11 +222,11 @@ class CallMachine:
         return self.legs[self._a_id]
 
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
-        """A new leg of the call; legs that are over are forgotten, but for the first party's."""
+        """Create a leg of the call; forget legs that have ended, except the first party's."""
         reaching_a = self._hunt is not None and self._hunt.state < HuntState.WON
         for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
             del self.legs[leg_id]
-        # Near a leg that stays: the first party's may be gone from a call that it transfers.
+        # The peer leg must stay: the first party may have left a call that it transfers.
         company = next((number for number in (self._a_id, *self.legs) if self.is_up(number)), self._a_id)
         leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else company)
         self._leg_count += 1
@@ -237,12 +238,12 @@ class CallMachine:
         return leg
 
     def is_up(self, leg_id: LegId) -> bool:
-        """Whether a leg is there and answered."""
+        """True while a leg exists and is answered."""
         leg = self.legs.get(leg_id)
         return leg is not None and leg.up
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
-        """Let a caller who waits hear that it rings."""
+        """Send ringing or early media to a caller who is not answered yet."""
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
             yield from self.a_leg.handle(LegInput.RING, LegFacts(status=status, early_media=early_media))
             yield from self._stage(StageInput.RING)
@@ -250,7 +251,7 @@ class CallMachine:
                 yield from self._early_media()
 
     def answer(self) -> Iterator[Effect]:
-        """Answer a caller who waits; a party we dial answers by itself."""
+        """Answer a waiting caller; a party we dial answers by itself."""
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
             yield from self.a_leg.handle(LegInput.ACCEPT)
             yield from self._stage(StageInput.ANSWER)
@@ -259,23 +260,23 @@ class CallMachine:
 
     @property
     def step(self) -> RunningStep | None:
-        """The step under way."""
+        """The current step."""
         return self._step
 
     def other_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one, None when that is an agent or nobody."""
+        """The leg that hears the given one; None when an agent or nobody does."""
         return self.transfers.other_of(leg)
 
     def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
-        """Put a leg that is up in the place of another one, which is charged no more."""
+        """Replace a leg with another answered one; the old leg is no longer charged."""
         yield from self.transfers.take_place(old, new)
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
-        """Join the other leg with a party of another call."""
+        """Connect the other leg with a party of another call."""
         yield from self.transfers.join(old, event)
 
     def dismiss(self, leg: LegId) -> Iterator[Effect]:
-        """Hang up a leg that has no part in the call any more."""
+        """Hang up a leg that no longer takes part in the call."""
         yield from self.transfers.dismiss(leg)
 
     def next_stream_sid(self) -> str:
@@ -284,16 +285,16 @@ class CallMachine:
         return stream_sid(self.record.call_sid, self._stream_count)
 
     def next_consultation(self) -> int:
-        """The number of the next question to the customer's server; they count from 1."""
+        """Return the number of the next request to the customer's server, counted from 1."""
         self._consultation_count += 1
         return self._consultation_count
 
     def follow(self, steps: Sequence[Step]) -> None:
-        """Do these steps when the one under way is over, and nothing else of the plan."""
+        """Set the steps that follow the current one, instead of the rest of the plan."""
         self._steps = list(steps)
 
     def interrupt(self, steps: Sequence[Step]) -> Iterator[Effect]:
-        """Break off the step under way, and do other ones instead of it and of the rest of the plan."""
+        """Abort the current step; do these steps instead of it and of the rest of the plan."""
         if self._step is not None and not self._step.over:
             yield from self._step.interrupt()
         for leg in self.legs.values():
@@ -304,25 +305,25 @@ class CallMachine:
         yield from self._next()
 
     def make_inbound_leg(self) -> InboundLeg:
-        """A new leg for a caller that comes into the call."""
+        """Create a leg for a caller that joins the call."""
         leg = self.legs[self._leg_count] = InboundLeg(self._leg_count)
         self._leg_count += 1
         return leg
 
     def change_first(self, leg: LegId, *, newcomer: bool = True) -> None:
-        """Make another leg the first one; the rest of the plan was for the party that is gone."""
-        self._former_ids.append(self._a_id)  # Its time counts besides that of its successor,
-        self._first_since = None if newcomer else self._now  # which may have been there before.
+        """Make another leg the first one; drop the remaining steps, which were for the party that left."""
+        self._former_ids.append(self._a_id)  # Its time is billed in addition to that of its successor,
+        self._first_since = None if newcomer else self._now  # which may have joined before.
         self._a_id = leg
         self._steps.clear()
 
     def replace_step(self, step: RunningStep) -> None:
-        """Put another step in the place of the one under way; nothing of the plan follows it."""
+        """Replace the current step; no step of the plan follows."""
         self._step = step
         self._steps.clear()
 
     def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
-        """Charge a leg from now on, and another one no more."""
+        """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""
         self.stop_charging(instead_of)
         if leg is not None:
             inbound = isinstance(leg, InboundLeg)
@@ -330,7 +331,7 @@ class CallMachine:
             yield self._money.start(leg.id, rate_paise, self._now)
 
     def take_answer_back(self) -> None:
-        """The caller had given up before our answer left: there was none, and nothing is charged."""
+        """Revert the answer: the caller cancelled before our 200 was sent, so nothing is charged."""
         if self._answered_at is not None and not self._former_ids:
             self._answered_at = self.record.answered_at = None
             self._money.meter.clear()
@@ -338,13 +339,13 @@ class CallMachine:
                 self.progress.take_answer_back()
 
     def stop_charging(self, leg: LegId) -> None:
-        """Charge a leg no further."""
+        """Stop charging a leg."""
         self._money.stop(leg, self._now)
 
     # --- events ---------------------------------------------------------------------------------------------
 
     def _shown(self, effects: Iterator[Effect]) -> Iterator[Effect]:
-        """Have each event show the call as it is at that point: what follows may change its status."""
+        """Attach the current view of the call to each event: later effects may change its status."""
         for effect in effects:
             if isinstance(effect, Save) and effect.event is not None:
                 yield replace(effect, shown=show_call(self.record))
@@ -361,7 +362,7 @@ class CallMachine:
             yield from self.pass_on(event)
 
     def pass_on(self, event: Event) -> Iterator[Effect]:
-        """Give an event to whoever waits for it: the search for the first party, and the step under way."""
+        """Pass an event to its waiting parts: the first party's dialer, transfers and the current step."""
         if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
             yield from self._reaching(self._hunt, event)
         yield from self.transfers.handle(event)
@@ -386,7 +387,7 @@ class CallMachine:
             if event.body:
                 yield from self._early_media()
             if self._step is None and self._steps and isinstance(self._steps[0], Stream):
-                yield from self._next()  # the agent is connected to while the party rings
+                yield from self._next()  # connect the agent while the party rings
 
     def _connected(self, event: MediaConnected) -> Iterator[Effect]:
         yield from self.pass_on(event)
@@ -401,7 +402,7 @@ class CallMachine:
             yield from self.pass_on(event)
 
     def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
-        """An agent's wish to transfer a party, unless that is transferring itself."""
+        """Handle an agent's request to transfer its party; refused while the party itself transfers."""
         if self.transfers.busy:
             yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
         else:
@@ -423,7 +424,7 @@ class CallMachine:
         yield from self.pass_on(event)
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:
-        """A call that is over waits for nothing but its recording, and a message."""
+        """Handle the only events that matter after the end: those of the recording and of a message."""
         match event:
             case RecordingEnded():
                 yield from self._recorded(event)
@@ -440,7 +441,7 @@ class CallMachine:
     # --- the plan -------------------------------------------------------------------------------------------
 
     def _advance(self) -> Iterator[Effect]:
-        """Go on to the next step for as long as the present one is over."""
+        """Move to the next step while the current one is over."""
         while self._step is not None and self._step.over and self.stage is not Stage.ENDED:
             if self._step.successor is not None:
                 self._step = self._step.successor
@@ -449,19 +450,19 @@ class CallMachine:
             yield from self._next()
 
     def _next(self) -> Iterator[Effect]:
-        """Begin the next step; after the last one, or when the first party is not there, end."""
+        """Begin the next step; end the call after the last one, or when the first party is not there."""
         waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
         if not self._steps or waits or self.a_leg.over:
             yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
-        yield from self.transfers.stop()  # whoever was to be put through has left
+        yield from self.transfers.stop()  # the transfer's party has left
         step = self._steps.pop(0)
         if isinstance(step, Hangup | Reject):
             yield from self.end(ending_of(step))
             return
         self._step = make_step(self._parts, step)
         if not self._step.keeps_keys and not isinstance(step, Gather):
-            self.keys.take()  # they were not meant for what comes after this
+            self.keys.take()  # they were not meant for the steps after this one
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):
@@ -506,7 +507,7 @@ class CallMachine:
         yield Save("call.ringing")
 
     def _early_media(self) -> Iterator[Effect]:
-        """Audio is heard before the answer; the call goes on ringing, so only an event tells of it."""
+        """Report early media once; the call stays ringing, so this is only an event."""
         if not self._early:
             self._early = True
             yield Save("call.early-media")
@@ -530,7 +531,7 @@ class CallMachine:
             yield DetectMachine(self._a_id)
 
     def end(self, ending: Ending) -> Iterator[Effect]:
-        """End everything of the call that is not over, for one reason."""
+        """End all parts of the call that are not over, with one reason."""
         if self.stage is Stage.ENDED:
             return
         self._ending = ending

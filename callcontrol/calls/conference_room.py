@@ -1,19 +1,20 @@
-"""A conference as those decide about it who are in it: when it begins, and when it is over."""
+"""Membership of a conference: decides when it begins and when it is over."""
 
 from dataclasses import dataclass
 from typing import Final
 
 MAX_MEMBERS: Final = 40
-"""As many as may hear each other in one conference, whatever its members say."""
+"""Upper limit of members in one conference, whatever its members request."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberTerms:
     """
-    On what terms somebody takes part.
+    Terms of one member.
 
-    It is heard unless ``muted``. The conference begins when somebody is there who ``starts`` it, and is over
-    when somebody leaves who ``ends`` it. The others hear it come and go when it ``beeps``.
+    The member is heard unless ``muted``. The conference begins when a member with ``starts`` joins, and is
+    over when a member with ``ends`` leaves. The others hear a beep when a member with ``beeps`` comes or
+    goes.
     """
 
     muted: bool = False
@@ -24,7 +25,7 @@ class MemberTerms:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What came of it that somebody entered: whether it has to wait, and who waits no longer."""
+    """Result of joining: ``waits`` for the beginning; ``freed`` are members that no longer wait."""
 
     waits: bool
     freed: tuple[str, ...] = ()
@@ -32,14 +33,14 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What came of it that somebody left: whose time is over with it, and whether nobody is there."""
+    """Result of leaving: ``dismissed`` are members that leave as well; ``empty`` when nobody remains."""
 
     dismissed: tuple[str, ...] = ()
     empty: bool = False
 
 
 class ConferenceRoom:
-    """One conference. Members are known by names that nobody else has."""
+    """One conference. Members are identified by unique names."""
 
     def __init__(self) -> None:
         self._members: dict[str, MemberTerms] = {}
@@ -47,22 +48,22 @@ class ConferenceRoom:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Who is there, in the order in which they came."""
+        """Names of the members, in the order of joining."""
         return tuple(self._members)
 
     def has_room(self, max_members: int) -> bool:
-        """Whether one more may enter, by whose reckoning so many may be there."""
+        """True when one more member may join, with ``max_members`` and ``MAX_MEMBERS`` as limits."""
         return len(self._members) < min(max_members, MAX_MEMBERS)
 
     def enter(self, member: str, terms: MemberTerms) -> Entered:
-        """Let somebody in."""
+        """Add a member."""
         waiting = () if self.begun else self.members
         self._members[member] = terms
         self.begun = self.begun or terms.starts
         return Entered(not self.begun, waiting if self.begun else ())
 
     def leave(self, member: str, *, took_part: bool = True) -> Left:
-        """Let somebody go, who ends nothing if it never took part; harmless when it is not there."""
+        """Remove a member, which ends nothing if it never took part; harmless when it is absent."""
         terms = self._members.pop(member, None)
         over = terms is not None and terms.ends and self.begun and took_part
         dismissed = self.members if over else ()

@@ -1,8 +1,8 @@
 """
-Reaching one party through the gateways that lead to it: dial, fail over, give up, as a table of states.
+Dialling one party through its gateways, with failover, as a table of states.
 
-Each try is a leg of its own. The ring timeout covers all tries together; a gateway from which nothing at
-all comes back is given up by the SIP layer after 4 s, so that the next one has its turn.
+Each attempt is a leg of its own. The ring timeout covers all attempts together; the SIP layer gives up a
+gateway that sends nothing for 4 s, so that the next one is tried.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ from callcontrol.routing.targets import Attempt, may_fail_over
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a call, or a part of it, is over; ``status`` is what it makes of a call not yet answered."""
+    """End of a call, or of a part of it; ``status`` is the status of a call that was not answered."""
 
     status: CallStatus
     cause: HangupCause
@@ -51,7 +51,7 @@ class Ending:
 
 
 class HuntState(IntEnum):
-    """The life of a hunt, in order."""
+    """States of the dialer, in order."""
 
     READY = 0
     HUNTING = 1
@@ -60,15 +60,15 @@ class HuntState(IntEnum):
 
 
 class HuntInput(IntEnum):
-    """What a hunt is told."""
+    """Inputs of the dialer."""
 
     BEGIN = auto()
     PROGRESS = auto()
     ANSWERED = auto()
     NEXT = auto()
-    """A try failed, and another gateway may be tried."""
+    """An attempt failed, and another gateway may be tried."""
     FAILED = auto()
-    """A try failed for good, or it was the last."""
+    """An attempt failed for good, or was the last one."""
     TIMEOUT = auto()
     """The party rang for too long."""
     ABANDON = auto()
@@ -76,43 +76,43 @@ class HuntInput(IntEnum):
 
 
 class LegMaker(Protocol):
-    """What a hunt needs of its call."""
+    """Interface of the dialer to its call."""
 
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
-        """A new leg of the call."""
+        """Create a leg of the call."""
 
 
 Action = Callable[["Hunt", LegFacts], Iterator[Effect]]
 
 
 class Hunt:
-    """The search for one party; no I/O, no clock."""
+    """Gateway failover for one party; no I/O, no clock."""
 
     def __init__(self, party: Party, legs: LegMaker) -> None:
         self.party = party
         self.state = HuntState.READY
         self.leg: Leg | None = None
-        """The leg being tried, and at last the one that won, or came in its place."""
+        """The leg being tried, later the answered one, or the leg that replaced it."""
         self.ending: Ending | None = None
-        """Why the party was not reached."""
+        """Ending of the call when the party was not reached."""
         self._legs = legs
         self._attempts: list[Attempt] = []
 
     def begin(self, attempts: Sequence[Attempt]) -> list[Effect]:
-        """Dial the first of the attempts, of which there must be one at least."""
+        """Dial the first of the attempts, at least one."""
         self._attempts = list(attempts)
         return self._take(HuntInput.BEGIN)
 
     def abandon(self, cause: HangupCause) -> list[Effect]:
-        """Stop trying; the leg being tried, or won, is hung up."""
+        """Stop trying; hang up the leg being tried, or the answered one."""
         return self._take(HuntInput.ABANDON, LegFacts(cause=cause))
 
     def owns(self, leg: LegId) -> bool:
-        """Whether the leg is the one being tried, or that won."""
+        """True for the leg being tried, or the answered one."""
         return self.leg is not None and self.leg.id == leg
 
     def handle(self, event: Event) -> list[Effect]:
-        """Take one event; events that are not the hunt's do nothing."""
+        """Handle one event; ignore events of other legs."""
         match event:
             case LegProgress() if self.owns(event.leg):
                 return self._take(HuntInput.PROGRESS, LegFacts(event.body, event.status))
@@ -197,7 +197,7 @@ class Hunt:
 
 
 def _ending_of(event: LegFailed) -> Ending:
-    """What the last failure means; only a response of the far end is its own word."""
+    """Map the last failure to an ending; only a busy or no-answer response counts as the callee's."""
     source: HangupSource = "carrier"
     if event.kind == "timeout":
         outcome = NO_RESPONSE
@@ -213,7 +213,7 @@ def _ending_of(event: LegFailed) -> Ending:
 
 
 def unroutable(refused: RouteRefused) -> Ending:
-    """The ending of a party to which there is no way."""
+    """Return the ending for a party without a route."""
     source: HangupSource = "system" if refused.cause is CALL_REJECTED else "carrier"
     return Ending(CallStatus.FAILED, refused.cause, source)
 

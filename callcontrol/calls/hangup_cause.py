@@ -1,9 +1,9 @@
 """
-Why calls end: the causes, and what a SIP outcome means for the status of a call.
+Hangup causes, and the mapping of SIP outcomes to call statuses.
 
 The mapping of SIP responses follows Asterisk's ``ast_sip_hangup_sip2cause`` with FreeSWITCH's names and
 numbers. Codes above 127 are no Q.850 values: they are shown in records, and on the wire the nearest Q.850
-cause stands in for them.
+cause replaces them.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from sip import read_reasons
 @dataclass(frozen=True, slots=True)
 class HangupCause:
     """
-    One cause of an end: its name and its number, and the Q.850 value that stands for it on the wire.
+    One hangup cause: its name, its number, and its Q.850 value on the wire.
 
-    ``sip_reason`` is a reason of the protocol SIP that goes before it there.
+    ``sip_reason`` is a reason of the protocol SIP that precedes it there.
     """
 
     name: str
@@ -39,7 +39,7 @@ class HangupCause:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt to reach a party ended: the status it gives the call, and the cause."""
+    """Outcome of an attempt to reach a party: the status of the call, and the cause."""
 
     status: CallStatus
     cause: HangupCause
@@ -119,7 +119,7 @@ _BY_Q850: Final = {
         BEARERCAPABILITY_NOTAVAIL,
         RECOVERY_ON_TIMER_EXPIRE,
         INTERWORKING,
-        # Those that only others tell us.
+        # Causes that only peers send.
         HangupCause("NO_ROUTE_TRANSIT_NET", 2),
         HangupCause("CHANNEL_UNACCEPTABLE", 6),
         HangupCause("CALL_AWARDED_DELIVERED", 7),
@@ -158,20 +158,20 @@ _BY_Q850: Final = {
     )
 }
 _SAYS_NOTHING: Final = frozenset({"NORMAL_CLEARING", "NORMAL_UNSPECIFIED", "INTERWORKING"})
-"""In the refusal of a call, or where a caller gives up, these tell less than the message itself."""
+"""Causes that are less specific than the rejection or the CANCEL that carries them."""
 
 RING_TIMEOUT: Final = Outcome(CallStatus.NO_ANSWER, NO_ANSWER)
 """We gave up ringing: CANCEL was sent."""
 
 NO_RESPONSE: Final = Outcome(CallStatus.FAILED, NO_USER_RESPONSE)
-"""No gateway sent anything back: the trunk failed, which is not the same as a 408 that one sent."""
+"""No gateway sent a response: the trunk failed, unlike a 408 that a gateway sent."""
 
 UNREACHABLE: Final = Outcome(CallStatus.FAILED, DESTINATION_OUT_OF_ORDER)
-"""No gateway could be sent to: its name does not resolve, or its transport fails."""
+"""No gateway could be reached: its name does not resolve, or its transport fails."""
 
 
 def outcome_of(sip_status: int) -> Outcome:
-    """What a final response other than 2xx to an INVITE of ours means for the call."""
+    """Map a final non-2xx response to our INVITE to an outcome."""
     outcome = _BY_STATUS.get(sip_status)
     if outcome is not None:
         return outcome
@@ -180,10 +180,10 @@ def outcome_of(sip_status: int) -> Outcome:
 
 def cause_of(reason: str | None) -> HangupCause | None:
     """
-    What a Reason header says, None when it says nothing that is understood here.
+    Map a Reason header to a cause; None when no value in it is known.
 
-    A cause of Q.850 goes before one of SIP, wherever it stands: networks translate it to the status of
-    the latter, not back.
+    A Q.850 cause takes precedence over a SIP one, in any order: networks translate it to the status of the
+    latter, not back.
 
     Source: RFC 3326 2.
     """
@@ -200,13 +200,13 @@ def cause_of(reason: str | None) -> HangupCause | None:
 
 
 def telling_cause_of(reason: str | None) -> HangupCause | None:
-    """As ``cause_of``, but None for causes that tell less than a refusal or a CANCEL does by itself."""
+    """Like ``cause_of``, but None for causes that are less specific than the rejection or CANCEL itself."""
     cause = cause_of(reason)
     return None if cause is None or cause.name in _SAYS_NOTHING else cause
 
 
 def refused_outcome(sip_status: int, cause: HangupCause | None) -> Outcome:
-    """What a final response means whose Reason header gave a cause, or none."""
+    """Map a final response to an outcome; ``cause`` is that of its Reason header, if any."""
     outcome = outcome_of(sip_status)
     if cause is None:
         return outcome
@@ -216,9 +216,9 @@ def refused_outcome(sip_status: int, cause: HangupCause | None) -> Outcome:
     return Outcome(CallStatus.NO_ANSWER if silent else outcome.status, cause)
 
 
-# Final responses that say something about the wanted party, so that they may be passed on to the caller as
-# they are. All others are between us and the gateway: a 401 or 407 without a challenge, or a 481, would only
-# mislead the caller's side.
+# Final responses about the called party, which are forwarded to the caller as they are. All others are
+# between us and the gateway: a 401 or 407 without a challenge, or a 481, would only mislead the caller's
+# side.
 _PASSED_ON: Final = frozenset({404, 408, 410, 480, 484, 485, 486, 488, 502, 503, 504, 600, 603, 604, 606})
 
 _STATUS_OF_CAUSE: Final[dict[int, int]] = {
@@ -241,10 +241,10 @@ _STATUS_OF_CAUSE: Final[dict[int, int]] = {
 
 def rejection_of(cause: HangupCause, sip_status: int | None = None) -> int:
     """
-    The final response that tells a caller why there is no answer.
+    Return the final response that rejects a caller.
 
-    ``sip_status`` is what the far side said, if it said anything; it is passed on where it speaks of the
-    wanted party. Anything unlisted becomes 480, which makes no caller's network try elsewhere.
+    ``sip_status`` is the far end's status, if any; it is forwarded when it is about the called party. Causes
+    that are not listed become 480, which makes no caller's network try elsewhere.
     """
     if sip_status in _PASSED_ON:
         return sip_status

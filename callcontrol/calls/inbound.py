@@ -1,4 +1,4 @@
-"""What becomes of a call that comes in: whose it is, and the plan that its number's binding makes."""
+"""Decision about an inbound call: its account, and the plan of its number's binding."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
 
 NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
-"""The number is somebody's, but its calls go nowhere."""
+"""The number belongs to an account, but has no target."""
 
 NOT_AVAILABLE: Final = Ending(
     CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480, "Temporarily Unavailable"
@@ -50,10 +50,10 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 @dataclass(frozen=True, slots=True)
 class Invitation:
     """
-    The facts of an INVITE that decide about it.
+    The parts of an INVITE that decide its routing.
 
-    ``carriers`` are those the caller has proved to be, by certificate or password; without any its address
-    says who it is.
+    ``carriers`` are those that the caller authenticated as, by certificate or password; without any the
+    source address identifies the carrier.
     """
 
     source: tuple[str, int]
@@ -67,11 +67,12 @@ class Invitation:
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """
-    A call for one of our accounts; without a ``plan`` it is recorded and refused with ``refusal``.
+    An inbound call for an account; without a ``plan`` it is recorded and rejected with ``refusal``.
 
-    ``inbound`` says where calls to the number go, and by whose word.
+    ``inbound`` is the binding of the number's calls, and its origin.
 
-    The ``gateway`` has no ``gateway_sid`` when the carrier proved itself from an address of none of its own.
+    The ``gateway`` has no ``gateway_sid`` when the carrier authenticated from an address that is no gateway
+    of its own.
     """
 
     account: Account
@@ -92,10 +93,9 @@ def receive(
     time_limit_s: float,
 ) -> Arrival | int:
     """
-    Decide about an INVITE; a number instead of an arrival is the status to refuse it with, unrecorded.
+    Decide about an INVITE; an ``int`` is the status of a rejection without a record.
 
-    403 for an unknown source, 404 for a number that is nobody's, or that another account's carrier has no
-    business to call.
+    403 for an unknown source; 404 for a number of no account, or of an account that the carrier may not call.
     """
     origins = origins_of(invitation.carriers, invitation.source, routes)
     if not origins:
@@ -118,7 +118,7 @@ def receive(
 def origin_for(
     carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Routes
 ) -> Origin | None:
-    """The carrier, of those a caller proved to be or by its address, that has to do with this account."""
+    """Find the caller's carrier, authenticated or by address, that may call this account."""
     if not carriers:
         return routes.gateway_for_source(*source, account_sid)
     origins = origins_of(carriers, source, routes)
@@ -129,10 +129,10 @@ def _number(
     invitation: Invitation, origins: Sequence[Origin], routes: Routes
 ) -> tuple[PhoneNumber, Binding | None] | None:
     """
-    The called number by the request URI, or by To when a proxy has rewritten the URI.
+    Find the called number by the request URI, or by To when a proxy has rewritten the URI.
 
-    A carrier we register with calls our Contact address; which number was called stands in To then, even
-    if the user we registered looks like a number itself.
+    A carrier we register with calls our Contact address; the called number is in To then, even if the user we
+    registered looks like a number itself.
     """
     uris = [invitation.request_uri, invitation.to.uri]
     user = invitation.request_uri.user
@@ -142,7 +142,7 @@ def _number(
         for carrier, _ in origins:
             for e164 in numbers_in(user_of(uri), carrier):
                 found = routes.number(e164)
-                # Of how one account's carrier writes numbers nobody else's calls may depend.
+                # The number format of one account's carrier must not affect calls of other accounts.
                 if found is not None and carrier.account_sid in (None, found[0].account_sid):
                     return found
     return None
@@ -181,7 +181,7 @@ def _plan(
 
 
 def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[str, Any] | None]:
-    """Which product a call that comes in belongs to, and what its record keeps for that."""
+    """Return the product of an inbound call, and the details for its record."""
     masked = masked_facts(arrival)
     if masked is not None:
         return MASKING, masked
@@ -193,7 +193,7 @@ def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[st
 
 
 def wanted_events(binding: Binding | None) -> tuple[str, ...]:
-    """The events of a call that its binding wants told, of those that may be chosen."""
+    """Return the status events that a binding selects, or the default ones."""
     chosen = binding.status_webhook_events if binding is not None else None
     return DEFAULT_STATUS_EVENTS if chosen is None else chosen
 
@@ -201,7 +201,7 @@ def wanted_events(binding: Binding | None) -> tuple[str, ...]:
 def _agent_plan(
     number: PhoneNumber, binding: Binding, agents: Agents, time_limit_s: float
 ) -> tuple[Plan | None, Ending | None]:
-    """The plan of a call to a voice agent, whoever speaks for it."""
+    """Return the plan of a call to a voice agent, of any kind."""
     agent = agents.agent(binding.agent_id or "")
     if agent is None or agent.account_sid != number.account_sid:
         return None, NOT_AVAILABLE
@@ -213,7 +213,7 @@ def _agent_plan(
 
 
 def masked_facts(arrival: Arrival) -> dict[str, Any] | None:
-    """What the record of a call to a masked number keeps beyond a plain call's, None of any other call."""
+    """Return the details for the record of a call to a masked number; None for any other call."""
     binding = arrival.inbound.binding
     if binding is None or binding.target != "masking":
         return None

@@ -1,9 +1,9 @@
 """
 One party's side of a call: a dialog and its RTP stream, as a table of states.
 
-A leg is either dialled by us (``OutboundLeg``) or came to us (``InboundLeg``). It lives through one dialog
-only: another gateway is another leg. States are ordered and never go back. A leg that we end is over at
-once; what the far end still says (a 200 that crossed our CANCEL) is settled by the SIP session.
+A leg is either outbound (``OutboundLeg``) or inbound (``InboundLeg``). It has one dialog only: another
+gateway is another leg. States are ordered and never go back. A leg that we end is over at once; the SIP
+session handles later messages of the far end, such as a 200 that crossed our CANCEL.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ from callcontrol.routing.targets import Attempt
 
 
 class LegState(IntEnum):
-    """The life of a leg, in order."""
+    """States of a leg, in order."""
 
     NEW = 0
     TRYING = 1
@@ -44,34 +44,34 @@ class LegState(IntEnum):
 
 
 class LegInput(IntEnum):
-    """What a leg is told: commands of the call, and news of the far end."""
+    """Inputs of a leg: commands of the call, and reports of the far end."""
 
     START = auto()
-    """Command: dial, or take the INVITE that came."""
+    """Command: dial, or accept the offer of the inbound INVITE."""
     RING = auto()
-    """Command: let the caller hear that it rings, or early media."""
+    """Command: send ringing or early media to the caller."""
     ACCEPT = auto()
     """Command: answer the caller."""
     HANG_UP = auto()
-    """Command: end the leg, whatever its state."""
+    """Command: end the leg, in any state."""
     PROGRESS = auto()
-    """The party we dialled is being reached."""
+    """The far end sent a provisional response."""
     ANSWERED = auto()
-    """The party we dialled answered; its SDP is still to be applied."""
+    """The called party answered; its SDP is not applied yet."""
     CONNECTED = auto()
-    """Its SDP is applied: the leg is up."""
+    """The SDP of its answer is applied: the leg is up."""
     CONFIRMED = auto()
     """The caller acknowledged our answer."""
     OFFERED = auto()
     """The far end offers changed media."""
     REFUSED = auto()
-    """There can be no media on this leg."""
+    """No media is possible on this leg."""
     LOST = auto()
     """The far end is gone: rejected, cancelled, hung up, or unreachable."""
 
 
 class LegFacts(NamedTuple):
-    """What comes with an input; each input uses what it needs."""
+    """Parameters of an input; each input uses those it needs."""
 
     body: bytes = b""
     status: int = 180
@@ -86,7 +86,7 @@ Rules = Mapping[tuple[LegState, LegInput], tuple[LegState, Action]]
 
 
 class Leg:
-    """The common part of both kinds of leg; no I/O, no clock."""
+    """Common part of both kinds of leg; no I/O, no clock."""
 
     rules: ClassVar[Rules] = {}
 
@@ -94,20 +94,20 @@ class Leg:
         self.id = leg_id
         self.state = LegState.NEW
         self.rang = False
-        """Whether the party was alerted: it rang, or early media came."""
+        """True after the party was alerted, by ringing or early media."""
 
     @property
     def up(self) -> bool:
-        """Whether the leg is answered and not over."""
+        """True while the leg is answered and not over."""
         return self.state is LegState.UP
 
     @property
     def over(self) -> bool:
-        """Whether the leg has ended."""
+        """True after the leg has ended."""
         return self.state is LegState.ENDED
 
     def handle(self, what: LegInput, facts: LegFacts = NO_FACTS) -> list[Effect]:
-        """Take one input and return what is to be done; inputs that mean nothing now do nothing."""
+        """Handle one input and return the effects; inputs without a rule in this state do nothing."""
         rule = self.rules.get((self.state, what))
         if rule is None:  # listed as ignored
             return []
@@ -157,7 +157,7 @@ class OutboundLeg(Leg):
 
 
 class InboundLeg(Leg):
-    """A leg that came to us."""
+    """A leg of an inbound call."""
 
     def __init__(self, leg_id: LegId) -> None:
         super().__init__(leg_id)
@@ -167,7 +167,7 @@ class InboundLeg(Leg):
         yield TakeOffer(self.id)
 
     def _ring(self, facts: LegFacts) -> Iterator[Effect]:
-        """Tell the caller; what it has been told already is not said again."""
+        """Send the provisional response, unless the same one was sent last."""
         self.rang = True
         news = (facts.status, facts.early_media)
         if news != self._told:
@@ -187,7 +187,7 @@ class InboundLeg(Leg):
         yield CloseMedia(self.id)
 
     def _reject_without_media(self, facts: LegFacts) -> Iterator[Effect]:
-        """488 for SDP with nothing in common, 503 when our ports have run out: ``facts.status`` tells."""
+        """Reject with ``facts.status``: 488 for SDP without common media, 503 without a free port."""
         cause = NORMAL_CIRCUIT_CONGESTION if facts.status == 503 else BEARERCAPABILITY_NOTAVAIL
         yield RejectLeg(self.id, facts.status, cause)
         yield CloseMedia(self.id)
@@ -261,7 +261,7 @@ INBOUND_RULES: Final[dict[tuple[LegState, LegInput], tuple[LegState, Callable[..
     (_UP, _I.HANG_UP): (_ENDED, Leg._hang_up),
 }
 INBOUND_IGNORED: Final = frozenset(
-    _pairs((_NEW,), _I.RING, _I.ACCEPT, _I.CONFIRMED, _I.OFFERED, _I.REFUSED)  # not taken yet
+    _pairs((_NEW,), _I.RING, _I.ACCEPT, _I.CONFIRMED, _I.OFFERED, _I.REFUSED)  # not started yet
     | _pairs((_TRYING, _RINGING, _UP), _I.START)
     | _pairs((_TRYING, _RINGING), _I.CONFIRMED)
     | _pairs((_UP,), _I.RING, _I.ACCEPT)  # answered already

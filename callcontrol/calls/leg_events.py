@@ -1,4 +1,4 @@
-"""Legs that fail, leave, offer or press keys, and their call: a part of ``callcontrol.calls.call``."""
+"""Handlers for events of legs (failure, end, offer, digit): a part of ``callcontrol.calls.call``."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _refused(call: "CallMachine", event: LegRefused) -> Iterator[Effect]:
-    """A caller whose SDP cannot be used gets 488, or 503 when it is we who have no port left."""
+    """Reject a caller whose SDP is not usable with 488, or with 503 when no port of ours is free."""
     first = call.a_leg
     if event.leg != first.id or not isinstance(first, InboundLeg):
         yield from call.pass_on(event)
@@ -79,7 +79,7 @@ def _lost(call: "CallMachine", leg_id: LegId) -> Iterator[Effect]:
 
 
 def _failed(call: "CallMachine", event: LegFailed) -> Iterator[Effect]:
-    """A caller whose transport broke before the answer; legs we dial are the hunt's."""
+    """End the call when the caller's transport failed before the answer; the dialer handles legs we dial."""
     if event.leg == call.a_leg.id and isinstance(call.a_leg, InboundLeg):
         yield from _lost(call, event.leg)
         yield from call.end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
@@ -112,7 +112,7 @@ def _silent(call: "CallMachine", event: MediaSilent) -> Iterator[Effect]:
 
 
 def _detected(call: "CallMachine", event: MachineDetected) -> Iterator[Effect]:
-    """Somebody answered, and now it is told who; later tones of the same leg change nothing."""
+    """Record who answered; later tones of the same leg change nothing."""
     record = call.record
     if event.leg != call.a_leg.id or record.answered_by is not None:
         return
@@ -125,7 +125,7 @@ def _detected(call: "CallMachine", event: MachineDetected) -> Iterator[Effect]:
 
 
 def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
-    """The moment from which a message is recorded by the machine."""
+    """Report that the machine records from now on."""
     if event.leg == call.a_leg.id:
         yield Save("call.greeting_ended", {"reason": event.reason, "detection_ms": event.at_ms})
         yield StopDetecting(event.leg)
@@ -146,5 +146,5 @@ _HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effec
 
 
 def leg_handler(event: Event) -> Callable[["CallMachine", Any], Iterator[Effect]] | None:
-    """What takes an event of a leg; None for any other event."""
+    """Return the handler of a leg event; None for any other event."""
     return _HANDLERS.get(type(event))

@@ -1,8 +1,8 @@
 """
-Plans: the short list of things to do with a call.
+Plans: the list of steps of a call.
 
-A plan is made from what the API was asked for, or from the binding of the number that was called. It is
-only data; ``callcontrol.calls.call`` runs it.
+A plan is made from an API request, or from the binding of the called number. It is only data;
+``callcontrol.calls.call`` runs it.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from media.audio import Sound
 from media.streams import StreamChoice
 
 FALLBACK_EVENT: Final = "call.fallback"
-"""Why a server is asked in the place of one that failed."""
+"""Event of the request to a fallback URL."""
 
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
@@ -27,7 +27,7 @@ DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 WebhookMethod = Literal["POST", "GET"]
 
 WebhookFormat = Literal["json", "form"]
-"""How the customer's server is asked: in our JSON, or as servers written for TwiML expect it."""
+"""Format of requests to the customer's server: our JSON, or form fields as TwiML servers expect."""
 
 
 MachineDetection = Literal["off", "detect", "hangup"]
@@ -35,7 +35,7 @@ MachineDetection = Literal["off", "detect", "hangup"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer the caller, if that has not happened."""
+    """Answer the caller, if not yet answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Speak a text, in the language given such as ``hi-IN``, as often as asked."""
+    """Speak a text ``loops`` times, in a language such as ``hi-IN``."""
 
     text: str
     language: str = "en-IN"
@@ -57,7 +57,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Do nothing for a while."""
+    """Wait for a while."""
 
     length_s: float
 
@@ -74,7 +74,7 @@ class Stream:
     """
     Connect the call to a voice agent until one of the two leaves.
 
-    ``fallback`` asks the customer's server what to do when the agent cannot be reached before the answer.
+    ``fallback`` is the request to the customer's server when the agent cannot be reached before the answer.
     """
 
     choice: StreamChoice
@@ -84,10 +84,10 @@ class Stream:
 @dataclass(frozen=True, slots=True)
 class Converse:
     """
-    Have the built-in agent talk with the party, by its script, in a language such as ``hi-IN``.
+    Connect the party to the built-in agent, which follows its script, in a language such as ``hi-IN``.
 
-    The greeting comes before the first node, and only a key breaks it off. ``variables`` are what texts may
-    name; beside them they may name ``from`` and ``to``.
+    The greeting comes before the first node, and only a key interrupts it. Texts may refer to ``variables``,
+    and to ``from`` and ``to``.
     """
 
     agent_id: str
@@ -100,10 +100,11 @@ class Converse:
 @dataclass(frozen=True, slots=True)
 class Dial:
     """
-    Dial a second party and let the two hear each other until one hangs up.
+    Dial a second party and connect the two until one hangs up.
 
-    With ``action`` the customer's server is asked then, whether or not the party was reached, and told the
-    facts ``dial_call_status`` and ``dial_call_duration``. ``time_limit_s`` counts from that party's answer.
+    With ``action`` the customer's server is asked afterwards, whether or not the party was reached; the
+    request carries the facts ``dial_call_status`` and ``dial_call_duration``. ``time_limit_s`` counts from
+    that party's answer.
     """
 
     party: Party
@@ -114,10 +115,10 @@ class Dial:
 @dataclass(frozen=True, slots=True)
 class Connect:
     """
-    Dial the second party of a masked call and let the two hear each other until one hangs up.
+    Dial the second party of a masked call and connect the two until one hangs up.
 
-    ``max_duration_s`` counts from that party's answer; None is no limit. ``record`` records the two from then
-    on.
+    ``max_duration_s`` counts from that party's answer; None is no limit. ``record`` records both parties from
+    then on.
     """
 
     party: Party
@@ -128,9 +129,10 @@ class Connect:
 @dataclass(frozen=True, slots=True)
 class RouteByCaller:
     """
-    Find out whom the caller of a masked number reaches, and ``Connect`` the two.
+    Find the party that the caller of a masked number reaches, and ``Connect`` the two.
 
-    A caller who shows no number is None. Who reaches nobody is told so in ``language``.
+    ``caller_number`` is None for a caller without a number. A caller who reaches nobody hears an announcement
+    in ``language``.
     """
 
     caller_number: str | None
@@ -141,9 +143,9 @@ class RouteByCaller:
 @dataclass(frozen=True, slots=True)
 class Announce:
     """
-    Say the same several times, each time after a short silence; the key ``*`` has it said again.
+    Repeat the same sounds several times, with a short silence between; the key ``*`` repeats them.
 
-    What is said may be somebody's secret, so no ``repr`` shows it.
+    The sounds may be a secret, so no ``repr`` shows them.
     """
 
     sounds: tuple[Sound, ...] = field(repr=False)
@@ -155,13 +157,13 @@ class Announce:
 @dataclass(frozen=True, slots=True)
 class Consult:
     """
-    Ask the customer's server what to do; what it answers takes the place of all that would follow.
+    Ask the customer's server for instructions, which replace the rest of the plan.
 
-    ``event`` tells the server why it is asked. A caller who waits hears ringing, and goes on hearing it for
-    ``ring_timeout_s`` when the server has nothing to say. ``facts`` are told with the question (the digits
-    that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the server
-    cannot be asked, or answers what cannot be followed; questions that the answer brings about have the
-    same one, and the same ``format``.
+    ``event`` is the reason of the request. A waiting caller hears ringing, and continues to hear it for
+    ``ring_timeout_s`` when the server answers without instructions. ``facts`` are sent with the request (the
+    digits that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the
+    request fails or the instructions are invalid; later requests that the instructions cause have the same
+    fallback and the same ``format``.
     """
 
     url: str
@@ -176,12 +178,12 @@ class Consult:
 @dataclass(frozen=True, slots=True)
 class Gather:
     """
-    Collect keys that the party presses, while something is played.
+    Collect keys that the party presses, while prompts are played.
 
-    It is over with ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for ``timeout_s``
-    after the prompts or the last key. With ``action`` the customer's server is asked then, and told the
-    digits as the fact ``digits``; without keys that is done only if ``action_on_empty``, else the plan goes
-    on.
+    The step ends after ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for
+    ``timeout_s`` after the prompts or the last key. With ``action`` the customer's server is asked then, with
+    the digits as the fact ``digits``; without keys that happens only if ``action_on_empty``, else the plan
+    goes on.
     """
 
     prompts: "tuple[Play | Say | Pause, ...]" = ()
@@ -195,10 +197,10 @@ class Gather:
 @dataclass(frozen=True, slots=True)
 class RecordMessage:
     """
-    Record what the party says, as one leaves a message, into a file of the call.
+    Record the party's message into a file of the call.
 
-    It is over after ``max_length_s``, with a key of ``finish_on_keys``, or after ``silence_s`` of silence.
-    ``action`` is asked then, and told the facts ``recording_url`` and ``recording_duration_ms``.
+    The step ends after ``max_length_s``, with a key of ``finish_on_keys``, or after ``silence_s`` of silence.
+    ``action`` is asked then, with the facts ``recording_url`` and ``recording_duration_ms``.
     """
 
     max_length_s: float = 3600.0
@@ -211,10 +213,10 @@ class RecordMessage:
 @dataclass(frozen=True, slots=True)
 class JoinConference:
     """
-    Let the party hear and be heard in a conference of the account's, by its name.
+    Connect the party to a conference of the account, by its name.
 
-    It hears hold music until the conference has begun, which is when somebody with ``starts`` is there.
-    When somebody with ``ends`` leaves, everybody's turn is over.
+    The party hears hold music until the conference has begun, which is when a member with ``starts`` joins.
+    When a member with ``ends`` leaves, the conference is over for all.
     """
 
     name: str
@@ -227,14 +229,14 @@ class JoinConference:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Let a caller who waits hear ringing for a while, and answer never."""
+    """Ring without an answer, for ``timeout_s``."""
 
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Refuse the caller; a call that is already answered is ended."""
+    """Reject the caller; end a call that is already answered."""
 
     status: int = 486
 
@@ -269,11 +271,11 @@ Step = (
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    What a call is to do.
+    Steps and limits of one call.
 
-    ``dial`` is the party an outbound call begins with; it is None for an inbound one, which has its caller.
-    ``time_limit_s`` counts from the answer. ``machine_detection`` tells who answered an outbound call;
-    ``hangup`` ends the call then when it is a machine.
+    ``dial`` is the party that an outbound call begins with; None for an inbound call. ``time_limit_s`` counts
+    from the answer. ``machine_detection`` reports who answered an outbound call; with ``hangup`` a machine
+    ends the call.
     """
 
     steps: tuple[Step, ...]
@@ -285,18 +287,18 @@ class Plan:
 
     @property
     def answers(self) -> bool:
-        """Whether the first party may come to be connected, which is what costs."""
+        """True when the first party may be connected, and charged."""
         return self.dial is not None or not all(isinstance(step, Ring | Reject) for step in self.steps)
 
     @property
     def dials(self) -> bool:
-        """Whether a second party may be dialled."""
+        """True when a second party may be dialled."""
         return any(isinstance(step, Dial | Connect | RouteByCaller) for step in self.steps)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     """
-    The plan of an inbound call to a number bound to ``media_stream``.
+    Return the plan of an inbound call to a number bound to ``media_stream``.
 
     Raises:
         StreamSetupError: The binding no longer describes a stream that is possible.
@@ -312,12 +314,12 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
 def fallback_of(
     url: str | None, method: WebhookMethod = "POST", form: WebhookFormat = "json"
 ) -> Consult | None:
-    """The question to whom a customer names for when something cannot be asked or reached."""
+    """Return the request to a customer's fallback URL, for a failed request or an unreachable agent."""
     return None if url is None else Consult(url, method, FALLBACK_EVENT, format=form)
 
 
 def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
-    """The plan of an inbound call to a number bound to ``webhook``."""
+    """Return the plan of an inbound call to a number bound to ``webhook``."""
     method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
     form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
     consult = Consult(
@@ -332,15 +334,15 @@ def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
 
 
 def missed_call_plan(binding: Binding) -> Plan:
-    """The plan of an inbound call to a number bound to ``missed_call``: it rings, and nobody is there."""
+    """Return the plan of an inbound call to a number bound to ``missed_call``: ring without an answer."""
     return Plan((Ring(float(binding.timeout_s or DEFAULT_MISSED_CALL_S)),))
 
 
 def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:
     """
-    The plan of an inbound call to a number bound to ``forward``: the plainest B2BUA call.
+    Return the plan of an inbound call to a number bound to ``forward``: a plain B2BUA call.
 
-    ``number`` was called; ``caller`` is shown to the second party unless the binding names an own number.
+    ``number`` was called; ``caller`` is shown to the second party unless the binding names a caller-ID.
     """
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
@@ -357,6 +359,6 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
 
 
 def masking_plan(binding: Binding, caller: Caller, number: str, time_limit_s: float) -> Plan:
-    """The plan of an inbound call to a number that is enrolled for masking; the caller says where it goes."""
+    """Return the plan of an inbound call to a masked number; the caller's number decides the target."""
     shown = None if caller.withheld or not caller.number.startswith("+") else caller.number
     return Plan((RouteByCaller(shown, number, binding.language or "en"),), time_limit_s=time_limit_s)

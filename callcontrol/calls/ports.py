@@ -1,10 +1,10 @@
 """
-What the call machinery asks of the services around it, and of what lies outside the edge.
+Interfaces between the call machinery and the services around it.
 
-The services are implemented in the ``aio`` of each feature over one database; tests may put in-memory
-stand-ins in their place. All methods may be called from the event loop only. Every one of them raises
-``callcontrol.errors.DomainError`` and nothing else for a request it refuses; ``ServiceUnavailable`` says
-that the database is failing or its queue full and that nothing was done.
+The services are implemented in the ``aio`` of each feature over one database; tests may replace them by
+in-memory stand-ins. All methods may be called from the event loop only. For a request it refuses, each raises
+``callcontrol.errors.DomainError`` and nothing else; ``ServiceUnavailable`` says that the database is failing
+or its queue is full and that nothing was done.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,27 +32,27 @@ from callcontrol.models import (
 
 class Companion(Protocol):
     """
-    What belongs to a new call and is written in the transaction that inserts it; products have such things.
+    A row of a product that is written in the transaction that inserts its call.
 
-    Its methods may run several times, each time in a new transaction after the former was rolled back.
+    Its methods may run several times, each time in a new transaction after the previous one was rolled back.
     """
 
     def refusal(self, connection: Connection) -> DomainError | None:
-        """Why the call must not be placed; asked before anything is written."""
+        """Return why the call must not be placed, or None; called before anything is written."""
 
     def insert(self, connection: Connection, call_sid: str) -> None:
-        """Write it; the call is inserted already."""
+        """Write the row; the call is already inserted."""
 
     def take_back(self, connection: Connection) -> None:
-        """Delete it: nobody waits for the call any more."""
+        """Delete the row: the request that placed the call was abandoned."""
 
 
 class MaskedRoutes(Protocol):
-    """Whom callers of masked numbers reach; see ``callcontrol.masking.aio.routing.MaskedRouter``."""
+    """Routing of callers of masked numbers; see ``callcontrol.masking.aio.routing.MaskedRouter``."""
 
     async def prepare(self, record: CallRecord) -> None:
         """
-        Have the account's masking webhook told of a call that is about to be recorded.
+        Notify the account's masking webhook of a call that is about to be recorded.
 
         Raises:
             ServiceUnavailable: The database does not answer.
@@ -60,7 +60,7 @@ class MaskedRoutes(Protocol):
 
     async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
         """
-        Whom a caller reaches.
+        Find the party that a caller reaches.
 
         Raises:
             ServiceUnavailable: The database does not answer.
@@ -79,19 +79,19 @@ class CallRecords(Protocol):
         companion: Companion | None = None,
     ) -> None:
         """
-        Make a new call durable with its reserve and what belongs to it; then all of them survive the process.
+        Commit a new call with its reserve, its events and its companion.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
             ServiceUnavailable: The database cannot take the call; nothing was written.
-            DomainError: As the companion refuses; nothing was written.
+            DomainError: The companion refuses; nothing was written.
         """
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """
-        Have the record's state written soon, with the events in the same transaction.
+        Schedule the record's state to be written soon, with the events in the same transaction.
 
-        Never waits and never fails while the database is away: the newest state of each record is kept
+        Never waits and never fails while the database is unavailable: the newest state of each record is kept
         until it can be written.
         """
 
@@ -101,20 +101,20 @@ class CallRecords(Protocol):
         """
         Write the last state of a call, settle its reserve and queue its events, all in one transaction.
 
-        Sets ``record.price_paise``. Like ``update`` it never waits and is never lost to a failing database.
+        Sets ``record.price_paise``. Like ``update`` it never waits and is never lost by a failing database.
         Finishing a call twice charges once.
         """
 
     async def flush(self) -> None:
-        """Wait until everything handed over before this is durable."""
+        """Wait until all changes submitted before are durable."""
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
         """
-        One call of the account, in its newest state.
+        Return one call of the account, in its newest state.
 
         Raises:
             NotFound: There is no such call.
-            Forbidden: It is another account's.
+            Forbidden: The call belongs to another account.
         """
 
     async def list(
@@ -126,41 +126,42 @@ class CallRecords(Protocol):
         *,
         after: Position | None = None,
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first: a page, or as many as a page holds ``after`` a place."""
+        """Calls of the account, newest first: one page, or ``per_page`` calls behind ``after``."""
 
     async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, without an end: what a former process left behind."""
+        """Calls of this node, or of another, without an end: left behind by a previous process."""
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, Mapping[str, Any]]:
         """
-        Keep what ends the legs of unfinished calls, apart from their records, until it is forgotten.
+        Save the dialog state needed to end the legs of unfinished calls, apart from their records.
 
-        Returns that of all calls of this node whose legs are still to be ended: by call, then by leg.
+        Returns the saved state of all calls of this node with legs to end, by call, then by leg; it is kept
+        until ``forget_dialogs``.
         """
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
-        """Their legs have ended."""
+        """Delete the saved dialogs of calls whose legs have ended."""
 
     async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
+        """Ended calls of this node, or of another, whose recording was left incomplete."""
 
 
 class Messages(Protocol):
     """Messages that parties leave on calls; see ``callcontrol.recordings.aio.messages.MessageStore``."""
 
     def add(self, message: Message) -> None:
-        """Keep a message; never waits, and never fails while the database is away."""
+        """Save a message; never waits, and never fails while the database is unavailable."""
 
 
 class Transcripts(Protocol):
-    """What is said on calls with voice agents; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
+    """Transcripts of calls with voice agents; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
 
     def add(self, record: CallRecord, segment: TranscriptSegment) -> None:
-        """Have a segment written soon; never waits, and never fails while the database is away."""
+        """Queue a segment for writing; never waits, and never fails while the database is unavailable."""
 
 
 class Wallets(Protocol):
-    """Prepaid money; see ``callcontrol.wallet.aio.WalletService``."""
+    """Prepaid wallets; see ``callcontrol.wallet.aio.WalletService``."""
 
     async def balance(self, account_sid: str) -> int:
         """The balance in paise: the sum of the ledger, reserves not subtracted."""
@@ -187,10 +188,10 @@ class Wallets(Protocol):
 
     async def settle(self, call_sid: str, charge_paise: int) -> int:
         """
-        Charge a call, release the rest of its reserve, and return what was charged.
+        Charge a call, release the remainder of its reserve, and return the amount charged.
 
-        A charge above the reserve takes what the wallet still has and no more, so that it never falls
-        below zero. Settling again changes nothing and returns the first charge.
+        A charge above the reserve takes only what the wallet still has, so the balance never falls below
+        zero. Settling again changes nothing and returns the first charge.
         """
 
     async def open_reserves(self) -> list[Reserve]:
@@ -202,7 +203,7 @@ class Accounts(Protocol):
 
     async def get(self, account_sid: str) -> Account:
         """
-        One account.
+        Return one account.
 
         Raises:
             NotFound: There is no such account.
@@ -214,7 +215,7 @@ class Numbers(Protocol):
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
         """
-        The account's number, if it may be used as caller-ID.
+        Return the account's number, if it may be used as caller-ID.
 
         Raises:
             NumberNotOwned: It is not on the account, not active, or not registered on the carrier.

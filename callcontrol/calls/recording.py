@@ -1,4 +1,4 @@
-"""The recording of a call: its names on disk and in the API, and how far it is."""
+"""Recording of a call: its file name, its URL and its state."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,10 +9,10 @@ from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, RecordingStatus
 
 RECORDINGS_FOLDER: Final = "recordings"
-"""Where recordings are, in the data directory."""
+"""Folder of recordings, in the data directory."""
 
 RECORDING_LIMIT_S: Final = 10.0
-"""How long the end of a recording is waited for."""
+"""Time limit for completing a recording after the call, in seconds."""
 
 
 PENDING: Final = frozenset({"in-progress", "paused"})
@@ -20,33 +20,33 @@ PENDING: Final = frozenset({"in-progress", "paused"})
 
 
 def recording_file(call_sid: str) -> str:
-    """The name of the file that a call is recorded into."""
+    """Return the file name of a recording."""
     return f"{call_sid}.wav"
 
 
 def recording_url(call_sid: str) -> str:
-    """Where the API serves the recording of a call."""
+    """Return the path at which the API serves the recording of a call."""
     return f"/recordings/{recording_file(call_sid)}"
 
 
 class CallRecording:
-    """The recording of one call. One that fails is noted in the record, and the call goes on."""
+    """The recording of one call. A failure is noted in the record, and the call goes on."""
 
     def __init__(self, record: CallRecord) -> None:
         self._record = record
 
     @property
     def pending(self) -> bool:
-        """Whether its end is still to come."""
+        """True while the recording is not complete."""
         return self._record.recording_status in PENDING
 
     def start(self, leg: LegId, channels: int) -> Iterator[Effect]:
-        """Record a leg."""
+        """Start recording a leg."""
         self._record.recording_status = "in-progress"
         yield StartRecording(leg, channels)
 
     def objection(self, action: RecordingAction) -> str | None:
-        """Why an order cannot be carried out now, None when it can."""
+        """Return why a command is impossible now, None when it is possible."""
         if action != "start":
             return None if self.pending else "the call is not being recorded"
         if self.pending:
@@ -56,7 +56,7 @@ class CallRecording:
         return None
 
     def control(self, action: RecordingAction) -> Iterator[Effect]:
-        """Pause or resume the recording, or complete it; harmless when that is so already."""
+        """Pause, resume or complete the recording; harmless when already in that state."""
         if not self.pending or action == "start":
             return
         yield ControlRecording(action)
@@ -66,7 +66,7 @@ class CallRecording:
             yield Save()
 
     def ended(self, event: RecordingEnded) -> Iterator[Effect]:
-        """The recording is on disk, after the end of the call or, when it failed, before."""
+        """Handle the end of the recording: after the end of the call or, when it failed, before."""
         record = self._record
         if not self.pending:
             return
@@ -80,7 +80,7 @@ class CallRecording:
         yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
 
     def give_up(self) -> Iterator[Effect]:
-        """It has been waited for long enough."""
+        """Mark the recording as failed: its end did not come in time."""
         if self.pending:
             self._record.recording_status = "failed"
             yield Save()

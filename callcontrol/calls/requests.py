@@ -1,5 +1,5 @@
 """
-What may be asked of the calls over the API, and the plan that it means.
+API requests to place a call, and the plans they result in.
 
 The API has checked JSON types and names; the values are checked here, and every wrong one is named by its
 path in the request (``verbs[0].url``).
@@ -25,12 +25,12 @@ from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
 RecordingChannels = Literal["mono", "dual"]
 
 DEFAULT_STATUS_EVENTS: Final = ("initiated", "ringing", "answered", "completed")
-"""The events that a status webhook gets unless others are asked for."""
+"""Events that a status webhook gets by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """A voice agent to stream to; ``fields`` are as ``media.streams.choose_stream`` takes them."""
+    """A voice agent to stream to; ``fields`` are the fields of ``media.streams.choose_stream``."""
 
     url: str
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -39,15 +39,15 @@ class StreamRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateCall:
     """
-    A call to be placed: whom to call, as which number, and what to do when it is answered.
+    A call to place: the party, the caller-ID, and the steps after the answer.
 
     ``to`` is E.164, a 10-digit Indian number or a ``sip:`` address at a gateway of a carrier. Exactly one of
-    ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` says what to do; a verb is its JSON object, and an
-    agent becomes its stream, or the ``step`` that talks for it, before the plan is made
-    (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` says it
-    (``callcontrol.applications.call_defaults``); ``stream_fields`` then replace those of its
-    stream, and ``needs_stream`` asks for an application that has one. A ``sandbox`` call is confined
-    to its ``carrier_sid`` and not charged (``callcontrol.assistant.sandbox``).
+    ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` defines the steps; a verb is its JSON object, and
+    an agent is replaced by its stream, or the ``step`` that talks for it, before the plan is made
+    (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` defines the steps
+    (``callcontrol.applications.call_defaults``); ``stream_fields`` then replace those of its stream, and
+    ``needs_stream`` requires an application that has one. A ``sandbox`` call is confined to its
+    ``carrier_sid`` and not charged (``callcontrol.assistant.sandbox``).
     """
 
     from_: str
@@ -79,12 +79,12 @@ class CreateCall:
 
     @property
     def says_what_to_do(self) -> bool:
-        """Whether the request itself says what to do with the call."""
+        """True when the request itself defines the steps of the call."""
         return any(way is not None for way in (self.stream, self.verbs, self.webhook_url, self.agent_id))
 
 
 class _Reader:
-    """Reads the values of one request and keeps what is wrong with them."""
+    """Reads the values of one request and collects their errors."""
 
     def __init__(self, request: CreateCall, rules: VerbRules) -> None:
         self._request = request
@@ -93,7 +93,7 @@ class _Reader:
 
     def plan(self) -> Plan | None:
         request = self._request
-        # The caller-ID is needed to read the verbs; what is wrong with it is named first.
+        # The caller-ID is needed to read the verbs; its errors are listed first.
         numbers = VerbReader(self._rules, None)
         caller_id = numbers.number("from", request.from_)
         target = numbers.target("to", request.to)
@@ -151,7 +151,7 @@ class _Reader:
 
 def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     """
-    The plan that a request means.
+    Return the plan of a request.
 
     Raises:
         ValidationFailed: Values are wrong; all of them are named.

@@ -1,4 +1,4 @@
-"""Money held for a call while it runs: asking for more in time, and cutting a call before it is unpaid."""
+"""Reserve of a running call: extends it in time, and cuts the call before it is unpaid."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from callcontrol.ids import LegId
 from callcontrol.wallet.meter import Meter, Rates
 
 EXTEND_LEAD_S: Final = 5.0
-"""How long before a reserve runs out the wallet is asked for more."""
+"""Time before the end of a reserve at which it is extended, in seconds."""
 
 CUT_LEAD_S: Final = 0.5
-"""How long before an unpaid pulse would start a call is cut."""
+"""Time before an unpaid pulse at which a call is cut, in seconds."""
 
 
 def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
-    """What a call must have reserved before it begins: some pulses of every leg it may come to have."""
+    """Return the reserve needed to begin a call: ``reserve_pulses`` of every leg it may have."""
     if not plan.answers:
         return 0
     first_paise = rates.inbound_paise if plan.dial is None else rates.outbound_paise
@@ -26,9 +26,9 @@ def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
 
 class ReserveWatch:
     """
-    The reserve of one call against what its legs cost.
+    Compares the reserve of one call with the charges of its legs.
 
-    Each answer is the effect that keeps ``Timer.MONEY`` where it has to be.
+    The returned ``Arm`` or ``Disarm`` keeps ``Timer.MONEY`` up to date.
     """
 
     def __init__(self, rates: Rates, reserved_paise: int) -> None:
@@ -38,16 +38,16 @@ class ReserveWatch:
         self._refused = False
 
     def start(self, leg: LegId, rate_paise: int, now: float) -> Arm | Disarm:
-        """Charge a leg from now on: it was answered."""
+        """Start charging a leg, which was answered."""
         self.meter.start(leg, rate_paise, now)
         return self._timer(now)
 
     def stop(self, leg: LegId, now: float) -> None:
-        """Charge a leg no further; the timer may then run out early, which does no harm."""
+        """Stop charging a leg; the timer may then fire early, which is harmless."""
         self.meter.stop(leg, now)
 
     def due(self, now: float) -> ExtendReserve | Arm | Disarm | None:
-        """The timer has run out: ask for more, or wait on. None when the call must be cut."""
+        """Handle the timer: extend the reserve, or wait on. None when the call must be cut."""
         at = self.meter.exhausted_at(self._reserved_paise, now)
         if at is None or at - self._lead_s > now:
             return self._timer(now)
@@ -57,12 +57,12 @@ class ReserveWatch:
         return ExtendReserve(max(self._reserved_paise, self.meter.charge_paise(now)) + more_paise)
 
     def extended(self, total_paise: int, now: float) -> Arm | Disarm:
-        """The wallet holds this much now."""
+        """Handle an extension: the wallet now holds this total."""
         self._reserved_paise = max(self._reserved_paise, total_paise)
         return self._timer(now)
 
     def refused(self, now: float) -> Arm | Disarm:
-        """The wallet has no more: what is held is used up, then the call is cut."""
+        """Handle a refused extension: the call is cut when the reserve is used up."""
         self._refused = True
         return self._timer(now)
 

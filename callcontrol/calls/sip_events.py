@@ -1,4 +1,4 @@
-"""What SIP sessions report as events of a call, and digits as bodies of INFO requests."""
+"""Translation of SIP session events to call events, and of digits to bodies of INFO requests."""
 
 import re
 from collections.abc import Callable
@@ -36,10 +36,10 @@ from sip import (
 )
 
 DTMF_RELAY: Final = "application/dtmf-relay"
-"""The content type of an INFO that carries one digit."""
+"""Content type of an INFO with one digit and its duration."""
 
 DTMF: Final = "application/dtmf"
-"""The other such type, whose body is the digit alone."""
+"""Content type of an INFO whose body is the digit alone."""
 
 _DIGITS: Final = "0123456789*#ABCD"
 _SIGNAL: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re.MULTILINE)
@@ -49,26 +49,26 @@ _MAX_DIGIT_MS: Final = 5000
 
 
 def call_event_of(leg: LegId, event: SessionEvent) -> Event | None:
-    """The event of the call that a session's report is, None for what a call need not know."""
+    """Translate a session event to a call event; None when the call does not need it."""
     translate = _TRANSLATIONS.get(type(event))
     return translate(leg, event) if translate is not None else None
 
 
 def digit_body(digit: str, duration_ms: int, content_type: str = DTMF_RELAY) -> bytes:
-    """The body of an INFO for one digit."""
+    """Return the body of an INFO for one digit."""
     if content_type == DTMF:
         return digit.encode("ascii")
     return f"Signal={digit}\r\nDuration={duration_ms}\r\n".encode("ascii")
 
 
 def digit_type_of(headers: Headers) -> str | None:
-    """In which form a party wants digits, by its Accept; None when that says nothing of digits."""
+    """Return the digit format that a party's Accept names; None when it names none."""
     accepted = {_media_type(kind) for value in headers.get_all("Accept") for kind in value.split(",")}
     return next((kind for kind in (DTMF_RELAY, DTMF) if kind in accepted), None)
 
 
 def digit_type_in(event: InfoReceived) -> str | None:
-    """The form of the digit that a party sent; None for an INFO about something else."""
+    """Return the digit format of a party's INFO; None for an INFO without a digit."""
     kind = _media_type(event.content_type)
     return kind if kind in (DTMF_RELAY, DTMF) else None
 
@@ -107,7 +107,7 @@ def _offered(leg: LegId, event: OfferReceived) -> Event:
 
 
 def _info(leg: LegId, event: InfoReceived) -> Event | None:
-    """Digits in INFO, of ``application/dtmf-relay`` and ``application/dtmf``; others are not ours."""
+    """Read a digit from ``application/dtmf-relay`` or ``application/dtmf``; ignore other types."""
     kind = _media_type(event.content_type)
     text = event.body[:256].decode("ascii", "replace")
     if kind == DTMF_RELAY:
@@ -123,7 +123,7 @@ def _info(leg: LegId, event: InfoReceived) -> Event | None:
 
 
 def _refer_accepted(leg: LegId, event: ReferAccepted) -> Event | None:
-    """A peer that will send no news is taken at its word."""
+    """A peer that will send no NOTIFY (RFC 4488) counts as successful with its 202."""
     return None if event.followed else LegReferred(leg, 202)
 
 

@@ -11,24 +11,24 @@ from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Message
 
 MAX_MESSAGES: Final = 50
-"""More of them on one call are not recorded: each is a file, and a call could go on for hours."""
+"""Limit of messages per call: each is a file, and a call could go on for hours."""
 
 
 @dataclass(slots=True)
 class Taking:
-    """A message under way."""
+    """A message being recorded."""
 
     number: int
     spoke: bool = False
-    """Whether the party has said anything."""
+    """True after the party has spoken."""
 
 
 class CallMessages:
     """
     The messages of one call, one at a time.
 
-    A message in which nobody spoke is dropped. One that is cut off by the end of the call is kept like any
-    other: that is how most messages end.
+    A message without speech is dropped. A message cut off by the end of the call is kept like any other: most
+    messages end that way.
     """
 
     def __init__(self, record: CallRecord) -> None:
@@ -38,32 +38,32 @@ class CallMessages:
 
     @property
     def pending(self) -> bool:
-        """Whether the end of one is still to come."""
+        """True while a message is being recorded."""
         return self._taking is not None
 
     @property
     def room(self) -> bool:
-        """Whether another one may be taken."""
+        """True when another message may be recorded."""
         return self._taking is None and self._count < MAX_MESSAGES
 
     def take(self, leg: LegId, max_length_s: float) -> Iterator[Effect]:
-        """Begin one."""
+        """Begin a message."""
         self._count += 1
         self._taking = Taking(self._count)
         yield StartMessage(leg, self._count, max_length_s)
 
     def spoke(self) -> None:
-        """The party speaks."""
+        """Mark the current message as spoken."""
         if self._taking is not None:
             self._taking.spoke = True
 
     def stop(self) -> Iterator[Effect]:
-        """Complete the one under way; ``MessageEnded`` follows."""
+        """Complete the current message; ``MessageEnded`` follows."""
         if self._taking is not None:
             yield StopMessage(self._taking.number)
 
     def ended(self, event: MessageEnded) -> Iterator[Effect]:
-        """It is on disk, or was given up."""
+        """Handle the end of a message: keep it, or drop it without speech or after a failure."""
         taking = self._taking
         if taking is None or taking.number != event.number:
             return
@@ -84,12 +84,12 @@ class CallMessages:
             yield DropMessage(event.path)
 
     def give_up(self) -> None:
-        """Its end has been waited for long enough."""
+        """Stop waiting for the end of the current message."""
         self._taking = None
 
 
 def message_facts(event: MessageEnded) -> dict[str, str | int]:
-    """What the customer is told of a message."""
+    """Return the facts of a message for the customer."""
     return {
         "message_sid": event.message_sid,
         "recording_url": recording_url(event.message_sid),

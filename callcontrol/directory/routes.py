@@ -11,7 +11,7 @@ __all__ = ["Routes"]
 
 
 class Routes(Protocol):
-    """What is known of trunks and numbers, in memory; see ``callcontrol.directory.directory.Directory``."""
+    """Trunks and numbers, in memory; see ``callcontrol.directory.directory.Directory``."""
 
     def account(self, account_sid: str) -> Account | None:
         """The account, with its limits."""
@@ -20,55 +20,55 @@ class Routes(Protocol):
         self, host: str, port: int, account_sid: str | None = None
     ) -> tuple[Carrier, Gateway] | None:
         """
-        Whose inbound gateway a request came from; the most exact match wins.
+        Find the inbound gateway that a request came from; the most specific match wins.
 
         With ``account_sid`` only the carriers of that account and the platform's count.
         """
 
     def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
-        """All inbound gateways an address belongs to, the most exact match first."""
+        """All inbound gateways that match an address, the most specific match first."""
 
     @property
     def asks_passwords(self) -> bool:
-        """Whether some carrier proves itself by a password."""
+        """True when some carrier authenticates with a password."""
 
     def carriers_with_user(self, username: str) -> Sequence[Carrier]:
-        """The active carriers that call us under this user name."""
+        """Active carriers that authenticate with this user name."""
 
     def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
-        """The active carriers one of these names of a client certificate stands for."""
+        """Active carriers that one of these names of a client certificate identifies."""
 
     def carriers(self) -> Sequence[Carrier]:
         """All carriers."""
 
     def gateways(self, carrier_sid: str | None = None) -> Sequence[Gateway]:
-        """The gateways of a carrier, or all."""
+        """Gateways of a carrier, or all gateways."""
 
     def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called whenever carriers or gateways have changed."""
+        """Call ``tell`` whenever carriers or gateways have changed."""
 
     def knows_host(self, host: str) -> bool:
-        """Whether an address is that of a gateway, inbound or outbound."""
+        """True when an address belongs to a gateway, inbound or outbound."""
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
+        """The number and the binding of its inbound calls."""
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """A carrier by its identifier."""
 
     def application(self, app_sid: str) -> Application | None:
-        """An application by its identifier, of whichever account."""
+        """An application by its identifier, of any account."""
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """A voice agent by its identifier, of whichever account."""
+        """A voice agent by its identifier, of any account."""
 
     def outbound_gateways(self) -> Sequence[tuple[Carrier, Gateway]]:
-        """All gateways calls may leave by."""
+        """All gateways for outbound calls."""
 
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+        """The outbound gateway with a host (and port, when given), the account's own or the platform's."""
 
     def outbound_route(
         self,

@@ -278,11 +278,11 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
 
 
 class Destinations(Protocol):
-    """Which hosts may be connected to; see ``callcontrol.egress.aio.resolver``."""
+    """Rules for outgoing connections; see ``callcontrol.egress.aio.resolver``."""
 
     def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
         """
-        Refuse a URL that can be seen to be wrong without resolving its host.
+        Check a URL without resolving its host.
 
         Raises:
             ValidationFailed: It is no URL of these schemes.
@@ -294,6 +294,6 @@ class Destinations(Protocol):
         Resolve a host once and return the socket addresses that may be connected to.
 
         Raises:
-            DestinationForbidden: It resolves, even in part, to an address that must not be connected to.
-            OSError: It does not resolve.
+            DestinationForbidden: The host resolves, even in part, to a forbidden address.
+            OSError: The host does not resolve.
         """

@@ -13,14 +13,14 @@ DEFAULT_RING_TIMEOUT_S: Final = 60.0
 @dataclass(frozen=True, slots=True)
 class Party:
     """
-    Someone to dial, and as what.
+    A party to dial, and the caller identity to show.
 
-    ``caller_id`` is what the party sees: a number of the account in E.164 or, when it is passed through,
-    what the caller came with; ``withheld`` then says that it wants its number shown to nobody.
-    ``ring_timeout_s`` covers all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is
-    the dialog of the party that our call is to take the place of. ``number`` is the account's number that a
-    passed through call came in to: it leaves by that number's carriers, as if placed as it. A caller that is
-    passed through and not ``vouched`` for is shown to carriers of the account's own only.
+    ``caller_id`` is shown to the party: a number of the account in E.164 or, with ``passthrough``, the
+    identity that the caller presented; ``withheld`` then requests privacy for it. ``ring_timeout_s`` covers
+    all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is the dialog of the party that
+    our call replaces. ``number`` is the account's number that a passed-through call came in to: the call
+    leaves by that number's carriers, as if placed by it. A passed-through caller that is not ``vouched`` for
+    is shown only to carriers of the account's own.
     """
 
     target: Target

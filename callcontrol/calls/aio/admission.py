@@ -1,4 +1,4 @@
-"""Whether the server itself can carry one more call, before anything is allocated for it."""
+"""Admission of calls: checks the server's resources before anything is allocated for a call."""
 
 import logging
 from collections import Counter
@@ -19,15 +19,15 @@ REASONS: Final = {
     "descriptors": "the process has too few file descriptors left",
     "memory": "the process has too little memory left",
 }
-"""What may be lacking, and how that is said."""
+"""Lacking resources, and their descriptions."""
 
 
 class CallGate:
     """
-    Closed while a call could not be recorded, or would take what the calls that are up need.
+    Admission gate: closed while a call could not be recorded, or would use up resources of active calls.
 
-    ``refused`` counts the calls it kept out, by what was lacking. Closing and opening are logged, not each
-    call that comes meanwhile.
+    ``refused`` counts the refused calls, by the lacking resource. Closing and opening are logged, not each
+    refused call.
     """
 
     def __init__(self, database_fails: Callable[[], bool], limits: HostLimits | None = None) -> None:
@@ -37,7 +37,7 @@ class CallGate:
         self._told: str | None = None
 
     def lacks(self) -> str | None:
-        """Say what is lacking now: ``database``, ``descriptors`` or ``memory``; None when calls are taken."""
+        """Return the lacking resource: ``database``, ``descriptors`` or ``memory``; None without any."""
         reason = "database" if self._database_fails() else self._limits.lack()
         if reason != self._told:
             if reason is None:
@@ -48,7 +48,7 @@ class CallGate:
         return reason
 
     def admits(self) -> bool:
-        """Whether a call that comes now may begin; counts one that may not."""
+        """Return True when a new call may begin; count it as refused otherwise."""
         reason = self.lacks()
         if reason is None:
             return True
@@ -57,7 +57,7 @@ class CallGate:
 
     def check(self) -> None:
         """
-        Let a call begin that is about to be placed.
+        Check that a call may be placed.
 
         Raises:
             ServiceUnavailable: It may not; the message says why.

@@ -1,4 +1,4 @@
-"""The voice agent of one call: opening its stream, passing on what it asks, telling it what happens."""
+"""The voice agent of one call: opens its stream, posts its commands, and notifies it."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ from media.streams import (
 log = logging.getLogger(__name__)
 
 _SILENCE: Final = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
-"""A byte of silence in each encoding."""
+"""The byte for silence in each encoding."""
 
 Post = Callable[[Event], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -44,7 +44,7 @@ class AgentLink:
     """
     The stream of a call to its agent; one at a time.
 
-    ``spawn`` runs what takes time, as part of the call. Events of a stream that was stopped are not posted.
+    ``spawn`` runs slow work as a task of the call. Events of a stopped stream are not posted.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class AgentLink:
         self._opening: asyncio.Task[None] | None = None
         self._listening: ListenStatus = "resume"
         self.choice: StreamChoice | None = None
-        """How the agent is spoken to, while there is one."""
+        """Stream settings of the agent, while one is connected."""
 
     def open(self, effect: OpenAgent, record: CallRecord) -> None:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
         choice = effect.choice
-        # The stream of an outbound call is announced when the party has answered.
+        # The start event of an outbound call's stream is sent when the party has answered.
         secret, former_secret = self._account.stream_secrets(utc_now())
         announce = record.direction == "inbound" or record.answered_at is not None
         setup = StreamSetup(
@@ -130,7 +130,7 @@ class AgentLink:
 
     @property
     def ears(self) -> Ears:
-        """Where audio for the agent goes; what its party hears too, if the agent is to hear both."""
+        """Receivers of audio for the agent; with track ``both`` also of what its party hears."""
         stream, choice = self._stream, self.choice
         assert stream is not None and choice is not None
         said: Callable[[bytes], None] = stream.send_audio
@@ -142,16 +142,16 @@ class AgentLink:
         return Ears(said, heard if choice.track == "both" else None)
 
     def listen(self, status: ListenStatus) -> None:
-        """Say what the agent is to hear; ``ears`` change with it."""
+        """Set what the agent hears; ``ears`` change with it."""
         self._listening = status
 
     def start(self, tap: PlayoutTap) -> None:
-        """Let audio flow."""
+        """Start the flow of audio."""
         if self._stream is not None:
             self._stream.start(tap)
 
     def stop(self, reason: str, detail: str) -> None:
-        """Say why the stream ends and close it, or give up connecting."""
+        """Send the reason of the end and close the stream, or cancel the connection attempt."""
         if self._opening is not None:
             self._opening.cancel()
             self._opening = None
@@ -167,52 +167,52 @@ class AgentLink:
             self._figures.frames_dropped += stream.stats.frames_dropped
 
     def tell_digit(self, digit: str, duration_ms: int) -> None:
-        """Pass a pressed key on."""
+        """Notify the agent of a pressed key."""
         if self._stream is not None:
             self._stream.send_dtmf(digit, duration_ms)
 
     def tell_digits_sent(self, digits: str) -> None:
-        """Say that the digits asked for are out."""
+        """Notify the agent that its digits are sent."""
         if self._stream is not None:
             self._stream.accept(AgentDtmf(digits))
 
     def tell_done(self, command: AgentHold | AgentMute | AgentRecord) -> None:
-        """Say that a command was carried out."""
+        """Notify the agent that a command was carried out."""
         if self._stream is not None:
             self._stream.accept(command)
 
     def tell_speech(self, active: bool) -> None:
-        """Say that the party talks, or is silent again."""
+        """Notify the agent that the party talks, or is silent again."""
         if self._stream is not None:
             self._stream.tell_speech(active)
 
     def tell_held(self, active: bool) -> None:
-        """Say that the party holds, or holds no more."""
+        """Notify the agent that the party has put us on hold, or has resumed."""
         if self._stream is not None:
             self._stream.tell_held(active)
 
     def tell_mark(self, name: str, cleared: bool) -> None:
-        """Say that a mark was reached, or cleared."""
+        """Notify the agent that a mark was reached, or cleared."""
         if self._stream is not None:
             self._stream.mark_reached(name, cleared)
 
     def tell_overflow(self, dropped_ms: int) -> None:
-        """Say that audio was dropped."""
+        """Notify the agent that audio was dropped."""
         if self._stream is not None:
             self._stream.playout_overflow(dropped_ms)
 
     def tell_level(self, full: bool, level_ms: int) -> None:
-        """Say that so much audio waits that the agent should pause, or that it may go on."""
+        """Notify the agent that it should pause sending, or may resume, with the queued length."""
         if self._stream is not None:
             self._stream.tell_buffer(full, level_ms)
 
     def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
-        """Say how the transfer goes."""
+        """Notify the agent of the progress of its transfer."""
         if self._stream is not None:
             self._stream.transfer_status(status, sip_status, cause)
 
     def tell_error(self, code: str, message: str, ref: str) -> None:
-        """Say that a command, ``ref``, was not carried out."""
+        """Notify the agent that its command ``ref`` was not carried out."""
         if self._stream is not None:
             self._stream.refuse(ref, message, code)
 
@@ -228,7 +228,7 @@ def _silenced(send: Callable[[bytes], None], choice: StreamChoice) -> Callable[[
 
 
 def _event_of(event: AgentEvent) -> Event | None:
-    """What the call is told of; audio, marks and clears are the stream's own business."""
+    """Translate an agent's event for the call; None for audio, marks and clears, which the stream handles."""
     match event:
         case StreamClosed():
             return AgentClosed(_exit_of(event), event.code)

@@ -1,4 +1,4 @@
-"""Doing what a call asks of its voice agent: opening its stream, joining it with a leg, telling it things."""
+"""Performs the agent effects of a call: opening its stream, linking it with a leg, notifying it."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,7 +10,7 @@ from callcontrol.models import CallRecord
 
 
 class AgentPerformer:
-    """Performs the effects of one call that have to do with its agent."""
+    """Performs the agent effects of one call."""
 
     def __init__(self, record: CallRecord, media: MediaLegs, agent: AgentLink) -> None:
         self._record = record
@@ -18,7 +18,7 @@ class AgentPerformer:
         self._agent = agent
 
     def performs(self, effect: Any) -> bool:
-        """Whether an effect is one of these."""
+        """True when this performer handles an effect."""
         return type(effect) in PERFORMERS
 
     def perform(self, effect: Any) -> None:

@@ -1,4 +1,4 @@
-"""Reads call logs."""
+"""Service that reads call logs."""
 
 from datetime import timedelta
 from typing import Final
@@ -15,7 +15,7 @@ from callcontrol.models import Page
 
 __all__ = ["CallLogService"]
 
-# No call lasts longer: what is older than that has found its gateway, was answered or not, and is over.
+# No call lasts longer: older calls are over, and their gateway and answer no longer change.
 _SETTLED_AFTER: Final = timedelta(hours=5)
 
 
@@ -30,7 +30,7 @@ class CallLogService:
     async def list(
         self, account_sid: str, query: CallLogFilter, page: int = 1, per_page: int = 20
     ) -> Page[CallLog]:
-        """Call logs of the account, newest first; state that still waits to be written is written first."""
+        """Call logs of the account, newest first; queued state is written first."""
         await self._writer.catch_up()
         narrowed = (account_sid, query.direction, query.answered, query.carrier_sid, query.text)
         wanted = ListQuery(

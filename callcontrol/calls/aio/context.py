@@ -1,4 +1,4 @@
-"""What the calls of a process share."""
+"""Objects shared by the calls of a process."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from sip.aio import UserAgent
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The layers below, the services beside, and the settings that every call needs."""
+    """Lower layers, services and settings that every call needs."""
 
     user_agent: UserAgent
     engine: MediaEngine
@@ -50,11 +50,11 @@ class CallContext:
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
     conferences: Conferences | None = None
-    """Who confers with whom; None where nobody does."""
+    """Conferences of the process; None without conferences."""
     speech: Synthesizer | None = None
-    """What speaks texts on calls."""
+    """Text-to-speech engine; None without speech."""
     messages: Messages | None = None
     forwarded_headers: Collection[str] = frozenset()
     on_gateway: Callable[[str, SessionEvent], None] | None = None
-    """Told what becomes of calls at each gateway."""
+    """Called with the session events of calls at each gateway."""
     service_route: Callable[[Carrier, Gateway], tuple[str, ...]] = no_service_route

@@ -1,4 +1,4 @@
-"""Tells the peers of calls whose process was killed that these calls are over."""
+"""Ends the SIP dialogs of calls whose process was killed."""
 
 import asyncio
 import logging
@@ -18,15 +18,15 @@ log = logging.getLogger(__name__)
 
 _FORGET_EVERY_S: Final = 1.0
 _FORGET_AT_ONCE: Final = 200
-"""Rows that one statement takes out."""
+"""Number of rows that one statement deletes."""
 
 
 class FormerCalls:
     """
-    The calls that a former process of this node left behind, as their peers see them.
+    The calls that a previous process of this node left behind, with dialogs still open at their peers.
 
-    ``collect`` makes sure that they are told even if this process is killed as well; ``begin`` tells them,
-    beside new calls.
+    ``collect`` saves the dialogs, so that they are ended even if this process is killed as well; ``begin``
+    ends them, beside new calls.
     """
 
     def __init__(self, user_agent: UserAgent, calls: CallRecords, routes: Routes) -> None:
@@ -39,12 +39,12 @@ class FormerCalls:
         self._task: asyncio.Task[None] | None = None
 
     async def collect(self, records: Sequence[CallRecord]) -> None:
-        """Take over what unfinished calls hold, and what an earlier process was not done with."""
+        """Collect the dialogs of unfinished calls, and those that an earlier process has not ended."""
         kept = await self._calls.keep_dialogs(records)
         self._kept = {call_sid: dialogs for call_sid, dialogs in kept.items() if call_sid not in self._legs}
 
     def begin(self) -> None:
-        """Begin to tell the peers; the user agent has to be listening."""
+        """Start ending the dialogs; the user agent has to be listening."""
         kept, self._kept = self._kept, {}
         if not kept:
             return
@@ -58,7 +58,7 @@ class FormerCalls:
             self._task = asyncio.create_task(self._forget(), name="former-calls")
 
     async def close(self) -> None:
-        """Stop; what is not through is kept for the next process."""
+        """Stop; dialogs that are not ended remain saved for the next process."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -74,7 +74,7 @@ class FormerCalls:
             credentials = self._credentials(saved)
             self._user_agent.end_former(saved, CRASH.reason_header(), credentials, over)
         except ParseError as error:
-            # Another version of this server wrote it; the peer's own timers have to do.
+            # Another version of this server saved it; the peer's own timers have to end the dialog.
             log.warning("a leg cannot be ended: %s", error.reason, extra={"call_sid": call_sid})
             over()
 

@@ -1,4 +1,4 @@
-"""Telephone digits that are sent to the parties of a call in RTP."""
+"""DTMF digits sent to the parties of a call in RTP."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,18 +9,18 @@ from callcontrol.calls.events import DigitsSent, Event
 from callcontrol.ids import LegId
 from media.errors import MediaError
 
-_SHORTEST_DIGIT_MS: Final = 40  # Q.24: receivers take digits of 40 ms, and the engine sends no shorter ones
-_GAP_MS: Final = 80  # after a digit that is sent anew
+_SHORTEST_DIGIT_MS: Final = 40  # Q.24: receivers accept digits of 40 ms, and the engine sends no shorter ones
+_GAP_MS: Final = 80  # after a relayed digit
 
 
 class LegDigits:
-    """Sends digits in RTP, as telephone events or as tones. ``post`` hears when they are out."""
+    """Sends digits in RTP, as telephone events or as tones. ``post`` receives their end."""
 
     def __init__(self, legs: Mapping[LegId, LegMedia], post: Callable[[Event], None]) -> None:
         self._legs = legs
         self._post = post
         self._waiting: dict[LegId, deque[bool]] = {}
-        """For each text of digits on its way, in order: whether the API asked for it."""
+        """Per leg, for each string of digits in progress, in order: True when the API asked for it."""
 
     def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, *, by_api: bool = False) -> None:
         """Send digits, none too short to be recognised; ``DigitsSent`` follows."""
@@ -35,15 +35,15 @@ class LegDigits:
             self._waiting.setdefault(leg, deque()).append(by_api)
 
     def sent(self, leg: LegId, digits: str) -> None:
-        """Report that the oldest digits of a leg are out: they leave in the order they were asked for."""
+        """Report that the oldest digits of a leg are sent: they leave in the order of the requests."""
         waiting = self._waiting.get(leg)
         self._post(DigitsSent(leg, digits, by_api=waiting.popleft() if waiting else False))
 
     def relay(self, leg: LegId, digit: str, duration_ms: int) -> None:
         """
-        Send on a digit that came in the RTP of the leg linked with this one, unless the engine has.
+        Forward a digit that came in the RTP of the linked leg, unless the engine has.
 
-        Only legs joined through this process need it. A tone passes there with the other audio.
+        Only legs linked through this process need it. A tone passes there with the other audio.
         """
         media = self._legs.get(leg)
         if media is None or not media.by_taps or media.other is None:

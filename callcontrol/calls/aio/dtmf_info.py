@@ -1,4 +1,4 @@
-"""Telephone digits in INFO requests, for trunks that take none in RTP."""
+"""DTMF digits in INFO requests, for trunks that accept none in RTP."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,10 +13,10 @@ _MAX_WAITING: Final = 64
 
 class InfoDigits:
     """
-    Sends digits one after the other, each for as long as a key would be held.
+    Sends digits one after the other, each with the duration of a key press.
 
-    ``send_digit`` sends one INFO. What is asked for while a leg's digits are still on their way waits for
-    them; what is asked for without end is dropped.
+    ``send_digit`` sends one INFO. Later digits wait for earlier ones of the same leg; requests beyond
+    ``_MAX_WAITING`` are dropped.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class InfoDigits:
         task.add_done_callback(self._tasks.discard)
 
     def stop(self) -> None:
-        """Send no more: the call is over, and pauses that are left would only hold it up."""
+        """Cancel all digits: the call is over, and the remaining pauses would only delay its end."""
         for task in list(self._tasks):
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""Calls that come in by SIP, from the question who calls to the start of the call."""
+"""Inbound calls, from the identification of the caller to the start of the call."""
 
 import asyncio
 import logging
@@ -31,9 +31,9 @@ Begin = Callable[[Arrival, CallRecord, InboundSession, Received], None]
 
 class Arrivals:
     """
-    What the user agent asks about callers and hands over of calls.
+    Handlers of the user agent for callers and inbound calls.
 
-    ``begin`` is called with each call for which there is room; it counts in the capacity by then.
+    ``begin`` is called with each admitted call, which then counts in the capacity.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Arrivals:
         self._looking: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """Stop looking; callers that wait are refused."""
+        """Stop refreshing the directory; reject the callers that wait for it."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     def screen(self, source: Source, request: Request) -> Screened:
-        """Let only carriers in; whoever else asks is told one thing, whatever number it tries."""
+        """Accept only carriers; challenge other sources, or reject them with 403 or silence."""
         caller = identify(
             (source.host, source.port),
             source.names,
@@ -85,7 +85,7 @@ class Arrivals:
         ]
 
     def on_invite(self, session: InboundSession) -> None:
-        """Take a new call: begin it, refuse it, or see first whether its number was added a moment ago."""
+        """Handle a new call: begin it, reject it, or refresh the directory first if its number is unknown."""
         if session.replaces is not None:
             take_replacement(session, self._runners, self._services.routes)
             return
@@ -96,7 +96,7 @@ class Arrivals:
             self._take(session, arrival)
 
     def has_room(self) -> bool:
-        """Whether one more call may begin now."""
+        """True when one more call may begin now."""
         now = asyncio.get_running_loop().time()
         if not self._capacity.has_room(now):
             self._figures.refused["no_room"] += 1
@@ -104,7 +104,7 @@ class Arrivals:
         return self._services.gate.admits()
 
     def _look_soon(self) -> None:
-        """Bring the directory up to date, for a gateway that was added a moment ago and calls again."""
+        """Refresh the directory: a gateway may have been added a moment ago."""
         if self._looking is None or self._looking.done():
             self._looking = self._beside(self._refresh())
 
@@ -125,7 +125,7 @@ class Arrivals:
     async def _look_again(self, session: InboundSession) -> None:
         try:
             await self._services.refresh()
-            # Nobody listened meanwhile: the caller may have given up, and would never be heard of again.
+            # Without a listener, a caller that has cancelled meanwhile would never be reported.
             if session.state < State.ENDED:
                 self._take(session, self._receive(session))
         except BaseException:

@@ -1,4 +1,4 @@
-"""Callers that take the place of a party of a call (RFC 3891): who may, and which call it concerns."""
+"""Callers that replace a party of a call (INVITE with Replaces, RFC 3891): authorization and dispatch."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from sip.aio import InboundSession
 
 def take_replacement(session: InboundSession, runners: Mapping[CallSid, CallRunner], routes: Routes) -> None:
     """
-    Let a caller take the place of the party whose session it names, if its trunk may.
+    Queue a caller for the party whose dialog it replaces, if its trunk may.
 
     The trunk must be one of the account or of the platform (403), and have the right to transfer (603).
     """

@@ -9,7 +9,7 @@ _CALLS = logging.getLogger("callcontrol.calls.call")
 
 class CallLog(logging.LoggerAdapter[logging.Logger]):
     """
-    Log lines of one call: each carries its ``call_sid``, in the text and as a field of the record.
+    Logger of one call: each line carries its ``call_sid``, in the text and as a field of the log record.
 
     Once the first party's dialog is known, ``call_id`` (its SIP Call-ID) is a field as well.
     """
@@ -20,6 +20,6 @@ class CallLog(logging.LoggerAdapter[logging.Logger]):
         self.call_id: str | None = None
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Put the identifier in front of the line and in the record's fields."""
+        """Prefix the line with the identifier, and add it to the fields of the log record."""
         kwargs["extra"] = {"call_sid": self._call_sid, "call_id": self.call_id, **kwargs.get("extra", {})}
         return f"call {self._call_sid}: {msg}", kwargs

@@ -1,8 +1,8 @@
 """
-What happens to one call until its task takes it: a queue of events, timers, and the tasks that run beside it.
+Mailbox of one call: its queue of events, its timers, and the tasks that run beside it.
 
-The adapters of a call know its inbox and not its task. So nothing in a call knows in a circle, and all of a
-call is freed the moment its task is over: circles would wait for the garbage collector, which rarely comes.
+The adapters of a call hold its inbox and not its task. So there are no reference cycles, and a call is freed
+as soon as its task is over: cycles would wait for the garbage collector, which rarely runs.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
 
 _MAX_QUEUED: Final = 1000
-# What a peer can send at any pace. Of all else there is only so much, and a call may hang on each of it.
+# Events that a peer can send at any rate. All others are limited in number, and a call may need each of them.
 _SHED: Final = (
     DigitReceived,
     LegProgress,
@@ -49,9 +49,9 @@ _WIND_UP_LIMIT_S: Final = 10.0
 
 class CallInbox:
     """
-    The events of one call in their order; ``on_closed`` hears once that its record has its end.
+    The events of one call in order; ``on_closed`` is called once, when its record has its end.
 
-    ``outcomes`` are the outcomes of effects, which are handled before anything else is heard.
+    ``outcomes`` are the outcomes of effects, which are handled before any other event.
     """
 
     def __init__(self, record: CallRecord, on_closed: Callable[[CallRecord], None]) -> None:
@@ -68,10 +68,10 @@ class CallInbox:
         self._tasks: set[asyncio.Task[None]] = set()
         self._shedding = False
 
-    # --- what the call's task calls -------------------------------------------------------------------------
+    # --- called by the call's task --------------------------------------------------------------------------
 
     async def next(self) -> Event:
-        """Wait for an event. There is one reader, so an asyncio.Queue would do the same for more."""
+        """Wait for an event. There is only one reader, so this replaces a heavier ``asyncio.Queue``."""
         while True:
             while not self._queue:
                 self._waiting = self._loop.create_future()
@@ -81,7 +81,7 @@ class CallInbox:
                 return event
 
     def cancelled(self, leg: LegId) -> LegCancelled | None:
-        """That a caller has given up, if it waits to be heard."""
+        """Return the queued CANCEL of a caller, if there is one."""
         for event in self._queue:
             if isinstance(event, LegCancelled) and event.leg == leg:
                 return event
@@ -93,7 +93,7 @@ class CallInbox:
             self.disarm(timer)
 
     async def wind_up(self) -> None:
-        """Wait a while for what runs beside the call, then break it off."""
+        """Wait up to 10 s for the tasks beside the call, then cancel them."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_WIND_UP_LIMIT_S)
         for task in list(self._tasks):
@@ -104,7 +104,7 @@ class CallInbox:
     # --- callcontrol.calls.aio.owner.Owner ------------------------------------------------------------------
 
     def post(self, event: Event) -> None:
-        """Put an event in the call's queue; of a flood of digits or commands the newest are lost."""
+        """Queue an event of the call; in a flood of digits or commands the newest are dropped."""
         if len(self._queue) < _MAX_QUEUED or not isinstance(event, _SHED):
             self._queue.append(event)
             if self._waiting is not None and not self._waiting.done():
@@ -114,11 +114,11 @@ class CallInbox:
             self.log.warning("flooded: %s and what follows is dropped", type(event).__name__)
 
     def follow(self, event: Event) -> None:
-        """Have an event handled before anything else: the outcome of the effect being performed."""
+        """Queue the outcome of the effect being performed; it is handled before any other event."""
         self.outcomes.append(event)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run what takes time beside the call."""
+        """Run slow work in a task beside the call."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -131,13 +131,13 @@ class CallInbox:
         self._timers[timer] = self._loop.call_later(delay_s, self._fire, timer)
 
     def disarm(self, timer: Timer) -> None:
-        """Stop a timer; one that has run out but was not heard yet is forgotten too."""
+        """Stop a timer; drop its event if it has fired but was not handled yet."""
         self._due.discard(timer)
         if timer in self._timers:
             self._timers.pop(timer).cancel()
 
     def closed(self) -> None:
-        """Take note that the record has its end: the call makes room for another."""
+        """Note that the record has its end: the call frees its capacity."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -176,6 +176,6 @@ class CallInbox:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            # What it would have reported never comes, and the call might wait for it.
+            # Its result never comes, and the call might wait for it.
             self.log.error("a task of the call failed; the call is ended", exc_info=task.exception())
             self.post(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))

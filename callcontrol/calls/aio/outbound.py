@@ -1,4 +1,4 @@
-"""Calls that are placed: what is checked, reserved and recorded before the first INVITE leaves."""
+"""Outbound calls: checks, reserve and record before the first INVITE is sent."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +38,10 @@ from callcontrol.routing.targets import Attempt
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
     """
-    What the record of a placed call says beyond its plan.
+    Contents of a placed call's record beyond its plan.
 
-    ``product`` is what placed the call, when that is not the call interface (``otp``, ...), and ``details``
-    is what the product keeps with it; both decide how its events are told
+    ``product`` is the product that placed the call, when that is not the call interface (``otp``, ...), and
+    ``details`` are the product's data for it; both decide the form of its events
     (``callcontrol.calls.records.events``).
     """
 
@@ -64,11 +64,11 @@ class Begin(Protocol):
         reserve_paise: int,
         attempts: Sequence[Attempt],
     ) -> None:
-        """Start its task."""
+        """Start the call's task."""
 
 
 class Originator:
-    """Places calls; ``is_draining`` says that no new one is taken, ``begin`` runs each."""
+    """Places calls; none while ``is_draining`` returns True. ``begin`` runs each."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Originator:
         self._begin = begin
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
-        """Place what a request asks for; see ``CallControl.create_call``."""
+        """Place the call of a request; see ``CallControl.create_call``."""
         if request.app_sid is not None:
             request = applied(request, await self._application(account_sid, request.app_sid))
         facts = CallFacts()
@@ -107,7 +107,7 @@ class Originator:
             status_webhook_url=request.status_webhook_url,
             status_webhook_events=tuple(request.status_webhook_events),
         )
-        # Verbs are counted as the request counts them, digits to send at once not being one of them.
+        # Verbs are counted as in the request, which does not include the digits to send at once.
         return await self.place(account_sid, plan, facts, first_verb=0 if request.send_digits is None else 1)
 
     async def place(
@@ -120,7 +120,7 @@ class Originator:
         companion: Companion | None = None,
     ) -> CallRecord:
         """
-        Check who calls whom, reserve the money of a call, record it with its companion and have it dialled.
+        Check the numbers of a call, reserve its money, record it with its companion and start to dial.
 
         Raises:
             DomainError: As ``CallControl.create_call`` says; nothing was recorded.
@@ -166,10 +166,10 @@ class Originator:
 
     async def check_transfer(self, account_sid: str, party: Party) -> None:
         """
-        Refuse at once what a transfer would be refused for later.
+        Check a transfer before it starts, so that a refusal is returned at once.
 
         Raises:
-            DomainError: The party may not be called as that number, or there is no way to it now.
+            DomainError: The party may not be called with that caller-ID, or has no route now.
         """
         await self._services.numbers.owned(account_sid, party.caller_id)
         try:
@@ -210,7 +210,7 @@ class Originator:
             return self._router.attempts(account_sid, plan.dial, now)
 
     def _check_second_parties(self, account_sid: str, plan: Plan, first_verb: int, now: float) -> None:
-        """Refuse at once what a dial verb would be refused later, when nobody listens any more."""
+        """Check the targets of dial verbs now, because a later refusal would have no receiver."""
         for index, step in enumerate(plan.steps):
             if not isinstance(step, Dial):
                 continue
@@ -233,7 +233,7 @@ class Originator:
 
 
 def _details(agent: VoiceAgent, request: CreateCall) -> dict[str, Any]:
-    """What the record of a call keeps of the agent that makes it."""
+    """Return the details of the agent for the record of its call."""
     context = request.stream_fields.get("custom_parameters")
     return assistant_details(
         agent.agent_id,

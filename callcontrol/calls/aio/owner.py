@@ -1,4 +1,4 @@
-"""The task that owns a call, as those see it who perform its effects."""
+"""Interface of the task that owns a call, for the adapters that perform its effects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,13 +14,13 @@ class Owner(Protocol):
     log: CallLog
 
     def post(self, event: Event) -> None:
-        """Put an event in the call's queue."""
+        """Queue an event of the call."""
 
     def follow(self, event: Event) -> None:
-        """Have an event handled before anything else: the outcome of the effect being performed."""
+        """Queue the outcome of the effect being performed; it is handled before any other event."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run what takes time beside the call."""
+        """Run slow work in a task beside the call."""
 
     def arm(self, timer: Timer, delay_s: float) -> None:
         """Start a timer."""
@@ -29,7 +29,7 @@ class Owner(Protocol):
         """Stop a timer."""
 
     def closed(self) -> None:
-        """Take note that the record has its end."""
+        """Note that the record has its end."""
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""

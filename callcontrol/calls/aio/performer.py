@@ -1,4 +1,4 @@
-"""Doing what a call machine asks: each effect goes to the adapter that performs it."""
+"""Performs the effects of a call machine: dispatches each effect to its adapter."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -68,7 +68,7 @@ class Performer:
     """
     Performs the effects of one call.
 
-    Its adapters are not told of it, so that a call is freed as soon as it is over; see ``call_inbox``.
+    Its adapters hold no reference to it, so a call is freed as soon as it is over; see ``mailbox``.
     """
 
     def __init__(self, context: CallContext, record: CallRecord, account: Account, owner: Owner) -> None:
@@ -77,7 +77,7 @@ class Performer:
         self._owner = owner
         self._offer = b""
         self._warning: str | None = None
-        """Why the caller's offer was refused, for its Warning header field."""
+        """Warning header value for the rejection of the caller's offer."""
         self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
         self.agent = AgentLink(
             context.destinations,
@@ -121,13 +121,13 @@ class Performer:
         self.transfers = TransferPerformer(context, record, self.sip, self.media, owner.post, owner.follow)
         self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
         self._conferring = ConferencePerformer(context, record, self.media, owner)
-        # Bound to the table and not to the performer, which is freed as soon as the call is over.
+        # Bound to the table, not to the performer, which is freed as soon as the call is over.
         self._sounds = MediaPerformer(
             context, record, self.media, owner, self._info_digits, partial(_takes_info, self._trunks)
         )
 
     def perform(self, effect: Effect) -> None:
-        """Perform one effect; what comes of it is told to the owner."""
+        """Perform one effect; its outcome is posted to the owner."""
         perform = _PERFORMERS.get(type(effect))
         if perform is not None:
             perform(self, effect)
@@ -141,21 +141,21 @@ class Performer:
             self.transfers.perform(effect)
 
     def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
-        """Take the session of a caller; its place on its trunk is held until its leg's media is closed."""
+        """Adopt the session of a caller; it counts on its trunk until its leg's media is closed."""
         carrier, gateway = trunk
         self._hold_place(A_LEG, carrier, gateway)
         self.sip.adopt(A_LEG, session, carrier, received)
         self._offer = session.request.body
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
-        """An event for the customer, if it is wanted."""
+        """Return an event for the customer; empty when it is not wanted."""
         if self._record.status_webhook_url is None:
             return []
         made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown)
         return [made] if made is not None else []
 
     def _events(self, name: str, details: Any, shown: Any) -> list[PublishedEvent]:
-        """An event for the customer, and for those who subscribed to it."""
+        """Return an event for the customer, and for its subscribers."""
         made: list[PublishedEvent] = [*self.event(name, details, shown)]
         if self._record.product == ASSISTANT:
             told = assistant_event(self._record, name, details, event_id=new_id(), at=utc_now())
@@ -164,7 +164,7 @@ class Performer:
         return made
 
     def release(self) -> None:
-        """Let go of every session, stream, port and carrier's place that is still held."""
+        """Free all sessions, streams, ports and trunk capacity still in use."""
         self.transfers.release()
         self._conferring.release()
         self._sounds.release()
@@ -192,7 +192,7 @@ class Performer:
     def _dial(self, effect: do.DialLeg) -> None:
         attempt = effect.attempt
         carrier, gateway = attempt.carrier, attempt.gateway
-        # Other calls may have taken the place since the way was looked for.
+        # Other calls may have used up the capacity since the route was looked up.
         if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._owner.now()) > 0.0:
             self._owner.follow(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
@@ -205,7 +205,7 @@ class Performer:
             redirects = redirects_of(self._context.router, self._record.account_sid, attempt)
             call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.like, redirects)
         except InvalidValue as error:
-            # The carrier is set up with a name or a domain that no URI can hold.
+            # The configuration of the carrier contains a name or a domain that no URI can hold.
             self._owner.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)
             self._owner.follow(LegFailed(effect.leg, 0, kind="resolve"))
             return
@@ -231,7 +231,7 @@ class Performer:
         if self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg)):
             self.media.watch(effect.leg)
         else:
-            # The event that tells so may be queued behind others, such as the end of the call.
+            # The event that reports it may be queued behind others, such as the end of the call.
             self._owner.follow(LegCancelled(effect.leg))
 
     def _reject(self, effect: do.RejectLeg) -> None:
@@ -324,7 +324,7 @@ class Performer:
             self._owner.post(ReserveRefused())
             return
         except DomainError as failure:
-            # Calls that are up outlive a failing database; the settlement charges what the wallet then has.
+            # Active calls outlive a failing database; the settlement charges what the wallet then has.
             self._context.figures.wallet_failures["unavailable"] += 1
             self._owner.log.warning("reserve not extended: %s", failure.message)
         self._owner.post(ReserveExtended(total_paise))
@@ -336,7 +336,7 @@ class Performer:
     def _transcribe(self, effect: do.Transcribe) -> None:
         if self._context.transcripts is not None:
             self._context.transcripts.add(self._record, effect.segment)
-            # The record counts the segments, for a process that finds the call cut off.
+            # The record counts the segments, for a process that recovers the call after a crash.
             self._context.records.update(self._record)
 
     def _finish(self, effect: do.Finish) -> None:
@@ -350,7 +350,7 @@ class Performer:
 
 
 def _report(owner: Owner, event: Event) -> None:
-    """Tell the call what its media reports; a recording that fails is told to the operator as well."""
+    """Post a media event to the call; log a failed recording for the operator."""
     if isinstance(event, RecordingEnded) and event.problem is not None:
         owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
     owner.post(event)

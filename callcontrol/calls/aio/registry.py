@@ -1,4 +1,4 @@
-"""The calls that are up, as other calls find them: to join two of them, and to put a caller into one."""
+"""Registry of active calls: other calls find them here, to join two calls or to replace a party."""
 
 from typing import Final, Protocol
 
@@ -12,17 +12,17 @@ from sip.aio import Session, UserAgent
 __all__ = ["Member", "Place", "Switchboard"]
 
 Place = tuple[CallSid, LegId]
-"""Where a session stands: its call and its leg there. The sessions of calls keep it as their `data`."""
+"""Position of a session: its call and its leg there. The sessions of calls keep it as their `data`."""
 
 
 class Member(Protocol):
-    """A call, as far as other calls are concerned."""
+    """A call, as seen by other calls."""
 
     record: CallRecord
 
     @property
     def media(self) -> MediaLegs:
-        """The media of its legs."""
+        """Media of its legs."""
 
     def post(self, event: Event) -> None:
         """Put an event in its queue."""
@@ -37,11 +37,11 @@ class Switchboard:
         self._partners: dict[CallSid, CallSid] = {}
 
     def enter(self, member: Member) -> None:
-        """Let a call be found."""
+        """Register a call."""
         self._members[member.record.call_sid] = member
 
     def leave(self, call_sid: CallSid) -> None:
-        """Take note that a call is over; the one it is joined with hears of it."""
+        """Remove an ended call and notify the call that it is joined with."""
         self._members.pop(call_sid, None)
         partner = self._partners.pop(call_sid, None)
         if partner is not None and self._partners.pop(partner, None) == call_sid:
@@ -49,9 +49,9 @@ class Switchboard:
 
     def find(self, replaces: Replaces, seeker: CallRecord) -> Place | None:
         """
-        The leg of another call of the same account that has a dialog, None when there is none.
+        Find the leg of another call of the same account by its dialog; None when there is none.
 
-        The party of that leg must have the right to transfer, too.
+        The trunk of that leg must have the right to transfer, too.
         """
         session = self._user_agent.session_of(replaces)
         place = place_of(session)
@@ -61,29 +61,29 @@ class Switchboard:
         return place if member is not None and member.record.account_sid == seeker.account_sid else None
 
     def member(self, call_sid: CallSid) -> Member | None:
-        """A call that is not over."""
+        """Return a call; None after its end."""
         return self._members.get(call_sid)
 
     def pair(self, one: CallSid, other: CallSid) -> bool:
-        """Note that two calls are joined; False when one of them is over, or joined already."""
+        """Record that two calls are joined; False when one of them has ended, or is joined already."""
         if not {one, other} <= self._members.keys() or {one, other} & self._partners.keys():
             return False
         self._partners[one], self._partners[other] = other, one
         return True
 
     def part(self, one: CallSid, other: CallSid) -> None:
-        """Take back a `pair` that came to nothing."""
+        """Revert a `pair` whose join failed."""
         if self._partners.get(one) == other:
             del self._partners[one], self._partners[other]
 
     def tell_partner(self, call_sid: CallSid, event: Event) -> None:
-        """Give an event to the call that a call is joined with, if it is."""
+        """Post an event to the call that a call is joined with, if any."""
         partner = self._partners.get(call_sid)
         if partner is not None:
             self.post(partner, event)
 
     def post(self, call_sid: CallSid, event: Event) -> bool:
-        """Give an event to a call; False when it is over."""
+        """Post an event to a call; False when it has ended."""
         member = self._members.get(call_sid)
         if member is not None:
             member.post(event)
@@ -91,7 +91,7 @@ class Switchboard:
 
 
 def place_of(session: Session | None) -> Place | None:
-    """Where a session stands, None when it belongs to no call."""
+    """Return the call and leg of a session; None when it belongs to no call."""
     if session is None or not isinstance(session.data, tuple):
         return None
     call_sid, leg = session.data

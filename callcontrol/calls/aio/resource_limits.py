@@ -1,4 +1,4 @@
-"""What the machine lets this process have, and whether one more call finds enough of it."""
+"""Resource limits of this process, and the check that one more call fits into them."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ CALL_DESCRIPTORS: Final = 6
 """Two legs with a socket for RTP and one for RTCP each, an agent's socket or a file, and one to spare."""
 
 _KEPT_DESCRIPTORS: Final = 64
-"""For the API, the database, files and the log: no call gets these."""
+"""Reserved for the API, the database, files and the log, not for calls."""
 _KEPT_SHARE: Final = 0.25
 _RECOUNT_S: Final = 0.2
 _COUNT_AT_LEAST_EVERY_S: Final = 10.0
@@ -26,11 +26,11 @@ _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 class HostLimits:
     """
-    Judges whether there are descriptors and memory for one more call; asked for every new one.
+    Checks for every new call whether there are descriptors and memory for it.
 
-    The limits are read anew, as an operator may change them while the process runs (prlimit). Looking at all
-    descriptors takes a millisecond for some thousand, so what calls take since the last look is reckoned, and
-    it is looked again when that comes near the limit.
+    The limits are read each time, because an operator may change them while the process runs (prlimit).
+    Counting all descriptors takes a millisecond for some thousand, so the use of new calls is estimated since
+    the last count, and they are counted again when the estimate comes near the limit.
     """
 
     def __init__(self) -> None:
@@ -42,14 +42,14 @@ class HostLimits:
         self._memory_file = _memory_file()
 
     def lack(self) -> str | None:
-        """Say what there is too little of for a new call, ``descriptors`` or ``memory``; None for nothing."""
+        """Return the lacking resource for a new call, ``descriptors`` or ``memory``; None without any."""
         now = asyncio.get_running_loop().time()
         if not self._has_descriptors(now):
             return "descriptors"
         return "memory" if self._is_heavy(now) else None
 
     def begun(self) -> None:
-        """Count a call that begins: it will open what it needs in a moment."""
+        """Count a call that begins: it will open its descriptors in a moment."""
         self._begun += 1
 
     def _has_descriptors(self, now: float) -> bool:
@@ -81,7 +81,7 @@ class HostLimits:
 
 
 def _memory_file() -> Path | None:
-    """Where the memory limit of this process's control group is told; None where it has none."""
+    """Return the file with the memory limit of this process's control group; None without one."""
     try:
         lines = (_FOLDER / "cgroup").read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
 """
-The owner task of a call: it takes the call's events one by one, asks the machine, and performs the effects.
+Task of a call: takes the call's events one by one, passes them to the machine, and performs the effects.
 
-Everything that happens to the call goes through one queue, so that the machine sees it in order and alone.
-What takes time (connecting to an agent, fetching audio, asking the wallet) runs beside it and reports back
-through the queue.
+All events of the call go through one queue, so the machine handles them in order and alone. Slow work
+(connecting to an agent, fetching audio, asking the wallet) runs in separate tasks and reports back through
+the queue.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _UNPAID: Final = Ending(CallStatus.FAILED, BALANCE_EXHAUSTED, "system", 480, "Te
 
 
 class CallRunner:
-    """Runs one call from its first event to the end of its last socket; ``on_closed`` hears of its end."""
+    """Runs one call from its first event to the end of its last socket; calls ``on_closed`` at its end."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CallRunner:
         received: Received,
         caller: Caller | None = None,
     ) -> None:
-        """Take the session of a caller; from now on nothing of it is missed."""
+        """Adopt the session of a caller; from now on all its events are handled."""
         self.record.sip_call_id = self.log.call_id = session.call_id
         self._performer.adopt(session, trunk, received)
         self._performer.asker.caller = caller
@@ -75,13 +75,13 @@ class CallRunner:
         trunk: tuple[Carrier, Gateway],
         received: Received,
     ) -> None:
-        """Let a caller take the place of a leg, or be declined."""
+        """Queue a caller that asks to replace a leg; the call accepts or declines it."""
         self._performer.transfers.wait(leg, (session, trunk, received))
         self._context.traces.claim(self.record.call_sid, "b", session.call_id)
 
     @property
     def media(self) -> MediaLegs:
-        """The media of the call's legs, to link them with another call's."""
+        """Media of the call's legs, to link them with another call's."""
         return self._performer.media
 
     def post(self, event: Event) -> None:
@@ -89,19 +89,19 @@ class CallRunner:
         self._inbox.post(event)
 
     def objection(self, order: LiveOrder) -> str | None:
-        """Why the call cannot carry an order out in its present state, None when it can."""
+        """Return why the call cannot carry out a command in its present state, or None."""
         return self._machine.control.objection(order)
 
     async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
-        """Run a call whose record is inserted; ``attempts`` are the ways to its party."""
+        """Run a call whose record is inserted; ``attempts`` are the routes to its party."""
         self._inserted = True
         await self._run(self._machine.start_outbound, attempts)
 
     async def run_inbound(self, reserve_paise: int, refusal: Ending | None) -> None:
         """
-        Insert the record of a call that came in, then run it, or refuse it.
+        Insert the record of an inbound call, then run or reject the call.
 
-        A call that cannot be recorded is not taken: the caller gets 503 and may try elsewhere.
+        A call that cannot be recorded is rejected with 503, so that the caller may try elsewhere.
         """
         try:
             refusal = await self._insert(reserve_paise, refusal)
@@ -117,7 +117,7 @@ class CallRunner:
             return
         given_up = self._inbox.cancelled(A_LEG)
         if refusal is None and given_up is not None:
-            # While the database was slow. Nobody else is to hear of the call, not even for a moment.
+            # The caller cancelled while the database was slow. Nobody else is notified of the call.
             cause = given_up.cause or ORIGINATOR_CANCEL
             refusal = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
         if refusal is None:
@@ -154,10 +154,10 @@ class CallRunner:
 
     def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
         """
-        Take one step; a defect of ours ends this call and no other.
+        Run one step; an internal error ends this call and no other.
 
-        The first time the machine is asked to end the call in good order. Should that fail too, ``_wind_up``
-        frees what is held and gives the record an end.
+        The first time the machine ends the call in good order. Should that fail too, ``_wind_up`` frees all
+        resources and writes an end to the record.
         """
         try:
             self._perform_all(step(*arguments, self._inbox.now()))
@@ -169,7 +169,7 @@ class CallRunner:
             self._guarded(self._machine.handle, HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
 
     def _perform_all(self, effects: list[Effect]) -> None:
-        """Perform effects, then handle what came of them before anything else is heard."""
+        """Perform effects, then handle their outcomes before any other event."""
         outcomes = self._inbox.outcomes
         while True:
             for effect in effects:
@@ -179,7 +179,7 @@ class CallRunner:
             effects = self._machine.handle(outcomes.popleft(), self._inbox.now())
 
     def _perform(self, effect: Effect) -> None:
-        """Perform an effect; one that fails keeps none of the others, such as the last ones, from it."""
+        """Perform an effect; a failure does not prevent the remaining effects."""
         try:
             self._performer.perform(effect)
         except Exception:
@@ -187,7 +187,7 @@ class CallRunner:
             self._inbox.follow(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
 
     async def _wind_up(self) -> None:
-        """Leave nothing: no timer, session, stream or task, and no record without its end."""
+        """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""
         self._inbox.stop_timers()
         try:
             self._performer.release()
@@ -197,7 +197,7 @@ class CallRunner:
         await self._inbox.wind_up()
 
     def _settle(self) -> None:
-        """Have the record's end written, if that did not come about in good order."""
+        """Write the record's end, unless that was done in good order."""
         if not self._inserted or self._inbox.is_closed:
             return
         charge_paise = self.record.price_paise or 0

@@ -1,5 +1,5 @@
 """
-The calls of a process: the one door for the API above and for SIP below.
+All calls of a process: the entry point for the API above and for SIP below.
 
 ``CallControl`` owns the SIP user agent, the media engine and every call's task.
 """
@@ -81,7 +81,7 @@ _RETRY_AFTER_S: Final = 5
 
 
 class CallControl:
-    """Places, takes, lists and ends calls."""
+    """Places, accepts, lists and ends calls."""
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
@@ -135,23 +135,23 @@ class CallControl:
         )
         self._context: CallContext
         self.hep: HepSender | None = None
-        """Sends copies of SIP messages to a capture server, when that is set."""
+        """Sends copies of SIP messages to a capture server, when one is configured."""
         self._traces: TraceBook
         self._clock: WallClock
 
-    # --- life -----------------------------------------------------------------------------------------------
+    # --- start and stop -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """
-        Give an end to what a former process left behind, then take calls.
+        End the calls left by a previous process, then accept calls.
 
         Raises:
-            OSError: A SIP address cannot be had.
-            ValueError: The TLS certificate or the hold music cannot be used.
+            OSError: A SIP address cannot be bound.
+            ValueError: The TLS certificate or the hold music is invalid.
         """
         settings = self.settings
         recordings_dir = settings.data_dir / RECORDINGS_FOLDER
-        # What was said is nobody else's on this machine.
+        # Recordings are private: no other user of this machine may read them.
         await asyncio.to_thread(recordings_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
         hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
@@ -204,7 +204,7 @@ class CallControl:
         self._registrar.start()
 
     async def adopt(self, node: str) -> None:
-        """Give an end to the calls of another node whose process died, and tell their peers."""
+        """End the calls of another node whose process died, and notify their peers."""
         while True:
             try:
                 unfinished = await self._cut_off(node)
@@ -217,14 +217,14 @@ class CallControl:
 
     @property
     def sharing(self) -> Sharing:
-        """Where the SIP addresses are shared with another process."""
+        """The SIP addresses shared with another process."""
         return self._user_agent.sharing
 
     async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
         """
-        Take no new calls, let those that are up go on for a while, then end them.
+        Refuse new calls, let active ones go on for ``timeout_s``, then end them.
 
-        A process that has ``succeeded`` this one is registered in its place: then nothing is taken back.
+        With ``succeeded`` the next process holds the registrations, so they are not removed.
         """
         self._draining = self._user_agent.draining = True
         self._succeeded = succeeded
@@ -236,7 +236,7 @@ class CallControl:
         await self._end_all()
 
     async def close(self) -> None:
-        """End all calls and free every socket; harmless when done before or never started."""
+        """End all calls and free every socket; harmless when repeated or before the start."""
         self._draining = self._user_agent.draining = True
         await self._leave_registrars()
         await self._end_all()
@@ -270,11 +270,11 @@ class CallControl:
         try:
             await self._services.calls.flush()
         except DomainError as failure:
-            # The sockets and the engine are to be freed all the same; a restart settles the calls.
+            # Free the sockets and the engine nevertheless; a restart settles the calls.
             log.error("the last states of calls could not be written: %s", failure.message)
 
     async def _cut_off(self, node: str | None = None) -> Sequence[CallRecord]:
-        """The calls without an end; what ends their legs is kept, so that it may be done at any time."""
+        """Load the calls without an end; save their dialogs, so that their legs can be ended at any time."""
         unfinished = await self._services.calls.unfinished(node)
         await self._former.collect(unfinished)
         return unfinished
@@ -296,17 +296,17 @@ class CallControl:
 
     @property
     def active_calls(self) -> int:
-        """Calls that are not over, those included that only wait for their recording."""
+        """Number of calls that are not over, including those that only wait for their recording."""
         return len(self._runners)
 
     def calls_by_state(self) -> Counter[tuple[str, str]]:
-        """Calls that are not over, by direction and status."""
+        """Number of calls that are not over, by direction and status."""
         return Counter(
             (runner.record.direction, runner.record.status.value) for runner in self._runners.values()
         )
 
     def refused_calls(self) -> dict[str, int]:
-        """New calls that were not taken, by reason."""
+        """Number of refused new calls, by reason."""
         return {
             **self.figures.refused,
             **self._capacity.refused,
@@ -321,15 +321,15 @@ class CallControl:
 
     @property
     def user_agent(self) -> UserAgent:
-        """The SIP user agent, for its figures."""
+        """The SIP user agent, for its metrics."""
         return self._user_agent
 
     def legs_at(self, sid: str) -> int:
-        """Legs that are at a carrier or a gateway now."""
+        """Number of current legs at a carrier or a gateway."""
         return self._capacity.legs_at(sid)
 
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
-        """How the registrations with a carrier stand, or all of them, the worst first."""
+        """States of the registrations with a carrier, or of all, the worst first."""
         return self._registrar.views(carrier_sid)
 
     @property
@@ -339,49 +339,49 @@ class CallControl:
 
     @property
     def transcoded_streams(self) -> int:
-        """Streams that hear another codec than their own."""
+        """Number of streams that hear another codec than their own."""
         return sum(runner.media.transcoded for runner in self._runners.values())
 
     @property
     def open_recordings(self) -> int:
-        """Recordings that are not complete yet."""
+        """Number of recordings that are not complete yet."""
         return len(self._engine.recordings)
 
     @property
     def open_conferences(self) -> int:
-        """Conferences of the media engine."""
+        """Number of conferences of the media engine."""
         return len(self._engine.conferences)
 
     @property
     def media_drops(self) -> dict[str, int]:
-        """RTP packets of far ends that were not used, by reason."""
+        """Dropped RTP packets of far ends, by reason."""
         return self._engine.dropped()
 
     def media_stats(self) -> EngineStats:
-        """Figures of the media engine."""
+        """Statistics of the media engine."""
         return self._engine.stats()
 
     def call_of(self, call_id: str) -> str | None:
-        """The call that a SIP dialog belongs to, while it is remembered; None before the start."""
+        """The call of a SIP dialog, while its trace is kept; None before the start."""
         return self._traces.call_of(call_id) if self._started else None
 
     def trace(self, call_sid: str) -> list[TraceEntry]:
-        """The SIP messages of a call in the order they were on the wire; empty when it is forgotten."""
+        """SIP messages of a call in wire order; empty when the trace is no longer kept."""
         return self._traces.of(call_sid)
 
     # --- calls by the API -----------------------------------------------------------------------------------
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
         """
-        Check a request, reserve its money, record it and dial.
+        Validate a request, reserve its money, record it and dial.
 
         Raises:
             ValidationFailed: Values are wrong; all of them are named.
-            Forbidden: A number or a URL may not be reached.
+            Forbidden: A number or a URL is not allowed.
             NumberNotOwned: ``from`` is no registered number of the account.
             NotFound: ``carrier_sid`` is not the account's.
             InsufficientBalance: The wallet cannot cover the reserve.
-            RateLimited: The account begins calls too fast.
+            RateLimited: The account places calls too fast.
             ServiceUnavailable: There is no capacity; nothing was recorded.
         """
         return await self._originator.create_call(account_sid, request)
@@ -390,18 +390,20 @@ class CallControl:
         self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
     ) -> CallRecord:
         """
-        Place a call for a product of the platform; it raises what ``create_call`` raises.
+        Place a call for a product of the platform; raises the errors of ``create_call``.
 
-        ``plan.dial`` is the party to call, as a number of the account; ``companion`` is written with it.
+        ``plan.dial`` is the party to call, with a number of the account as caller-ID; ``companion`` is
+        written in the same transaction as the call.
         """
         return await self._originator.place(account_sid, plan, facts, companion=companion)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
-        One call of the account, in its newest state.
+        Return one call of the account, in its newest state.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It belongs to another account.
         """
         runner = self._runners.get(call_sid)
         if runner is not None and runner.record.account_sid == account_sid:
@@ -411,15 +413,16 @@ class CallControl:
     async def list_calls(
         self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first; with ``after`` those behind that place, whatever the page."""
+        """Calls of the account, newest first; with ``after`` those behind that position, for any page."""
         return await self._services.calls.list(account_sid, query, page, per_page, after=after)
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
-        Have a call ended; the record returned may still say that it is up.
+        Request the end of a call; the returned record may still be active.
 
         Raises:
-            NotFound: There is no such call on the account.
+            NotFound: There is no such call.
+            Forbidden: It belongs to another account.
             CallEnded: It has ended already.
         """
         record, runner = await self._up(account_sid, call_sid)
@@ -428,11 +431,11 @@ class CallControl:
 
     async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
         """
-        Change a call that is up: all that is asked for, or nothing.
+        Change an active call: all that is requested, or nothing.
 
         Raises:
             NotFound: There is no such call.
-            Forbidden: It is another account's, or may not be transferred there.
+            Forbidden: It belongs to another account, or the transfer target is not allowed.
             CallEnded: It has ended already.
             ValidationFailed: Values are wrong; all of them are named.
             NumberNotOwned: The caller-ID of a transfer is no registered number of the account.
@@ -463,10 +466,10 @@ class CallControl:
             raise CallEnded("The call has already ended.")
         return record, runner
 
-    # --- the calls' tasks -----------------------------------------------------------------------------------
+    # --- call tasks -----------------------------------------------------------------------------------------
 
     def _verb_rules(self) -> VerbRules:
-        """What the verbs of a request, and of a customer's server, are checked against now."""
+        """Current rules for the verbs of a request and of a customer's server."""
         countries, destinations = self.settings.allowed_countries, self._services.destinations
         return VerbRules(countries, self._audio.prompt_names, destinations.check_url)
 
@@ -490,14 +493,14 @@ class CallControl:
         reserve_paise: int,
         attempts: Sequence[Attempt],
     ) -> None:
-        """Run a call that was placed and is recorded."""
+        """Run a recorded outbound call."""
         runner = self._runner(record, plan, account, reserve_paise)
         self._spawn(runner, runner.run_outbound(attempts))
 
     def _begin_inbound(
         self, arrival: Arrival, record: CallRecord, session: InboundSession, received: Received
     ) -> None:
-        """Run a call that came in and for which there is room."""
+        """Run an inbound call that was admitted."""
         plan = arrival.plan or Plan(())
         reserve_paise = initial_reserve_paise(plan, self.settings.rates)
         runner = self._runner(record, plan, arrival.account, reserve_paise)
@@ -514,7 +517,7 @@ class CallControl:
 
     def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
-        if record.status.ended:  # a call that could not be recorded is none
+        if record.status.ended:  # a call that could not be recorded is not counted
             self.figures.note_end(record)
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
@@ -532,13 +535,13 @@ class CallControl:
 
 
 def _late_event(record: CallRecord, event: str, **details: Any) -> list[WebhookEvent]:
-    """An event of a call that a former process should have told of; none when nobody wants it."""
+    """Return an event that a previous process did not send; empty when nobody subscribed to it."""
     told = call_event(record, event, details, event_id=new_id(), at=utc_now())
     return [told] if told is not None else []
 
 
 def _recorded_events(record: CallRecord, recorded_ms: int | None) -> list[WebhookEvent]:
-    """What is told of a recording that is complete by now."""
+    """Return the event of a recording completed after a restart."""
     if recorded_ms is None:
         return []
     return _late_event(record, "call.recording.ready", recording_duration_ms=recorded_ms)

@@ -1,4 +1,4 @@
-"""How calls are carried, and what stands beside them."""
+"""Settings of calls, and the services they use."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -24,15 +24,15 @@ __all__ = ["CallControlSettings", "CallServices"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallControlSettings:
     """
-    How calls are carried.
+    Settings of calls.
 
-    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, whatever those list themselves;
-    ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or nothing at all
-    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go
-    to ``data_dir/recordings``.
+    ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, in addition to the trunks' own
+    lists; ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or no response
+    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go to
+    ``data_dir/recordings``.
 
-    A party on hold hears ``hold_music``: a WAV file, ``tones`` for the melody that is built in, or ``none``.
-    For the timeouts and the tone plan see ``callcontrol.calls.aio.media.leg.MediaSettings``.
+    A party on hold hears ``hold_music``: a WAV file, ``tones`` for the built-in melody, or ``none``. For the
+    timeouts and the tone plan see ``callcontrol.calls.aio.media.leg.MediaSettings``.
     """
 
     sip_listens: Sequence[Listen]
@@ -60,21 +60,21 @@ class CallControlSettings:
 
 
 async def _nothing_newer() -> None:
-    """Stand in where nothing but this process changes the directory."""
+    """Do nothing, where only this process changes the directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallServices:
     """
-    What stands beside the calls.
+    Services that calls use.
 
-    ``masked_routes`` says whom callers of masked numbers reach; without it no caller is known. ``speech``
-    speaks texts; without it none is spoken. ``transcripts`` keeps what is said on calls with voice agents;
-    without it nothing of that is kept. ``messages`` keeps messages that parties leave; without it their
-    files stay where they are, and nobody finds them.
+    ``masked_routes`` finds the parties that callers of masked numbers reach; without it no caller is known.
+    ``speech`` speaks texts; without it none is spoken. ``transcripts`` saves transcripts of calls with voice
+    agents; without it none are saved. ``messages`` saves messages that parties leave; without it their files
+    remain, and nothing refers to them.
 
-    ``gate`` keeps calls out while they could not be recorded or carried. ``refresh`` brings the directory
-    up to date when something is missing from it: another process may have added it a moment ago.
+    ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
+    an entry is missing: another process may have added it a moment ago.
     """
 
     calls: CallRecords

@@ -1,4 +1,4 @@
-"""The legs of one call as SIP sessions: commands become SIP, what SIP reports becomes events."""
+"""The legs of one call as SIP sessions: translates commands to SIP, and SIP reports to events."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -48,28 +48,28 @@ _RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "re
 
 @dataclass(slots=True)
 class _SipLeg:
-    """One leg's session, the trunk it is on, and the leg whose party it was dialled for."""
+    """One leg's session, its trunk, and the leg whose party it was dialled for."""
 
     session: Session
     carrier: Carrier
     other: LegId | None = None
     answer_headers: list[tuple[str, str]] = field(default_factory=list)
-    """What the other leg's responses said that may be passed on to this leg."""
+    """Headers of the other leg's responses that may be forwarded to this leg."""
     farewell: list[tuple[str, str]] = field(default_factory=list)
-    """What the BYE of the other leg said for the one to this leg."""
+    """Headers of the other leg's BYE for the BYE to this leg."""
     digit_type: str = DTMF_RELAY
-    """The form in which its party takes digits: as its Accept says, or as it sends its own."""
+    """Format of digits in INFO: from its party's Accept header, or from its own INFO."""
 
 
 class SipLegs:
     """
     The SIP sessions of one call, by leg.
 
-    ``post`` takes the events in the order in which they happened. ``on_late_answer`` gets the SDP answer to
-    an offer that a party asked us for within the call. ``session_id`` stands for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route`` is
-    asked for the way a registrar wants calls to a gateway to take, ``on_gateway`` told what becomes of calls
-    at each gateway dialled. After ``release`` nothing more is posted.
+    ``post`` receives the events in the order in which they happened. ``on_late_answer`` gets the SDP answer
+    to an offer that a party requested from us within the call. ``session_id`` is used for parties without one
+    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route``
+    returns the Service-Route of a registrar for calls to a gateway; ``on_gateway`` gets the session events of
+    each gateway dialled. After ``release`` nothing more is posted.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class SipLegs:
         self._on_gateway = on_gateway
         self._service_route = service_route
         self.private = False
-        """Whether nothing that one party's side says may go on to the other's; set before the first leg."""
+        """True when no header of one party is forwarded to the other; set before the first leg."""
         self.journal = LegJournal({})
-        """Where what ends the legs is kept; set before the first leg."""
+        """Keeps the dialogs of the legs for crash recovery; set before the first leg."""
         self._ids = SessionIds(session_id)
         self._call_sid = call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -105,14 +105,15 @@ class SipLegs:
         """Make a session that came in over a carrier's trunk a leg of the call."""
         hops_left = session.request.max_forwards
         if hops_left is not None:
-            # A number that leads back to us would ring for ever, one call opening the next (RFC 7332 3).
+            # Prevents endless loops: a number that leads back to us would make each call open another (RFC
+            # 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
         if not self.private:
             self._origin = Origin(carrier, received, self._open_headers)
         self.take_in(leg, session, carrier, received)
 
     def take_in(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
-        """Make a session that came in for a call that is up a leg of it."""
+        """Make a session that came in for an active call a leg of it."""
         self._ids.learn(leg, received.session_id)
         self._attach(leg, _SipLeg(session, carrier))
         self._learn_digit_type(leg, digit_type_of(session.request.headers))
@@ -123,7 +124,7 @@ class SipLegs:
         self.journal.keep(leg, session.saved(), carrier.carrier_sid)
 
     def _note(self, leg: LegId) -> None:
-        """Take down what ends the leg in SIP as it is now."""
+        """Save the leg's dialog in its current state."""
         found = self._legs.get(leg)
         if found is not None:
             self.journal.note(leg, found.session.saved(), found.carrier.carrier_sid)
@@ -142,9 +143,9 @@ class SipLegs:
         other: LegId | None = None,
         redirects: Redirects | None = None,
     ) -> str:
-        """Send the INVITE of a leg, for the party of the leg ``other`` if any; returns its Call-ID."""
+        """Send the INVITE of a leg, for the party of the leg ``other`` if any; return its Call-ID."""
         if self.private:
-            other = None  # Each party is a stranger to the other: no header field of the one is the other's.
+            other = None  # Headers of one party are not forwarded to the other in a private call.
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
         route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
@@ -166,7 +167,7 @@ class SipLegs:
             found.session.progress(status, body, self._response_headers(leg, found), reliable=reliable)
 
     def answer(self, leg: LegId, body: bytes) -> bool:
-        """Answer the caller; False when that one has gone already, of which an event is about to tell."""
+        """Answer the caller; False when the caller has left, which an event is about to report."""
         found = self._legs.get(leg)
         if found is None or not isinstance(found.session, InboundSession):
             return False
@@ -175,7 +176,7 @@ class SipLegs:
         return True
 
     def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
-        """Send one digit in an INFO, in the form that the party takes."""
+        """Send one digit in an INFO, in the format that the party accepts."""
         found = self._legs.get(leg)
         if found is not None:
             kind = found.digit_type
@@ -189,7 +190,7 @@ class SipLegs:
         warning: str | None = None,
         retry_after_s: int | None = None,
     ) -> None:
-        """Refuse the caller; ``warning`` is the value of a Warning header field."""
+        """Reject the caller; ``warning`` is the value of a Warning header field."""
         session_id = self._ids.header(leg, None)
         session = self._drop(leg)
         if isinstance(session, InboundSession):
@@ -201,7 +202,7 @@ class SipLegs:
             session.reject(status, headers=headers)
 
     def hang_up(self, leg: LegId, cause: HangupCause) -> None:
-        """End the leg from our side; nothing more is heard of it."""
+        """End the leg from our side; no more events of it are posted."""
         found = self._legs.get(leg)
         session = self._drop(leg)
         if session is not None and found is not None:
@@ -214,7 +215,7 @@ class SipLegs:
             session.accept_offer(body)
 
     def reject_offer(self, leg: LegId, status: int, warning: str | None) -> None:
-        """Refuse a party's offer; the session goes on as it was."""
+        """Reject a party's offer; the session continues unchanged."""
         session = self._session(leg)
         if session is not None:
             session.reject_offer(status, warning)
@@ -222,29 +223,29 @@ class SipLegs:
     # --- transfers ----------------------------------------------------------------------------------------
 
     def accept_refer(self, leg: LegId) -> None:
-        """Accept a party's REFER; it may have hung up since."""
+        """Accept a party's REFER, also after it has hung up."""
         session = self._referred.get(leg)
         if session is not None:
             session.accept_refer()
 
     def refuse_refer(self, leg: LegId, status: int) -> None:
-        """Refuse a party's REFER."""
+        """Reject a party's REFER."""
         session = self._referred.get(leg)
         if session is not None:
             session.reject_refer(status)
 
     def tell_refer(self, leg: LegId, status: int) -> None:
-        """Tell a party how the transfer goes; a final status is the last news."""
+        """Send a party a NOTIFY with the progress of its transfer; a final status is the last one."""
         session = self._referred.get(leg)
         if session is not None:
             session.tell_refer(status)
 
     def refer(self, leg: LegId, target: str) -> bool:
         """
-        Ask a party to call someone else by itself; False when its trunk has no right to transfers.
+        Send a party a REFER; False when its trunk has no right to transfers.
 
         Raises:
-            InvalidValue: The target is nobody whom SIP can name.
+            InvalidValue: The target is not valid in SIP.
         """
         session = self._session(leg)
         if session is None or not session.allows_refer:
@@ -260,14 +261,14 @@ class SipLegs:
             self._post(TransferRequested(leg, refer.target, refer.replaces, local))
 
     def _is_ours(self, uri: SipUri) -> bool:
-        """Whether a URI names this server: a gateway may share its address, at another port."""
+        """True when a URI names this server; a gateway may share our address, at another port."""
         return any(
             uri.host == (listen.advertise or listen.host) and uri.port in (None, listen.port)
             for listen in self._user_agent.addresses
         )
 
     def release(self) -> None:
-        """Listen to the sessions no more, and end those that nobody has ended."""
+        """Detach from the sessions, and end those that are still open."""
         for session in self._referred.values():
             session.reject_refer(603)
             session.tell_refer(487)
@@ -304,7 +305,7 @@ class SipLegs:
                 self._learn(leg, event.headers)
                 self._note(leg)
             elif isinstance(event, OfferReceived):
-                self._note(leg)  # It may have moved its target.
+                self._note(leg)  # The offer may carry a new target (Contact).
             elif isinstance(event, Failed | Cancelled | Ended):
                 self._part(leg, event)
                 self._ids.forget(leg)
@@ -315,7 +316,7 @@ class SipLegs:
         return listen
 
     def _part(self, leg: LegId, event: SessionEvent) -> None:
-        """Forget a leg that is over; what its BYE says to the other party waits for that one's (RFC 7433)."""
+        """Forget an ended leg; the User-to-User of its BYE is kept for the BYE to the peer (RFC 7433)."""
         found = self._legs.pop(leg, None)
         self.journal.drop(leg)
         if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
@@ -330,7 +331,7 @@ class SipLegs:
             found.digit_type = kind
 
     def _learn(self, leg: LegId, headers: Headers) -> None:
-        """Take from a party's response what may be passed on to the one who waits for it."""
+        """Store the headers of a party's response that may be forwarded to the waiting caller."""
         found = self._legs.get(leg)
         if found is None:
             return

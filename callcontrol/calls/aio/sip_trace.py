@@ -1,4 +1,4 @@
-"""The signalling of recent calls, kept for those who ask what happened on the wire."""
+"""SIP traces of recent calls, for troubleshooting."""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class TraceEntry:
 
 
 class _Dialog:
-    """The messages of one Call-ID: how it began, and what came last."""
+    """The first and the last messages of one Call-ID."""
 
     __slots__ = ("call_sid", "first", "last", "size_bytes")
 
@@ -50,7 +50,7 @@ class _Dialog:
         yield from self.last
 
     def add(self, record: TraceRecord, grown: int) -> int:
-        """Keep a message of so many bytes; by how many the dialog has grown."""
+        """Add a message of ``grown`` bytes; return by how many bytes the dialog has grown."""
         if len(self.first) < _FIRST_MESSAGES:
             self.first.append(record)
         else:
@@ -63,11 +63,11 @@ class _Dialog:
 
 class TraceBook:
     """
-    SIP messages by Call-ID, and the calls whose legs they are.
+    SIP messages by Call-ID, and the calls of these dialogs.
 
-    Bounded in calls, in dialogs a call, in messages a dialog, in bytes a message and in bytes altogether.
-    Messages of an INVITE that no call has claimed yet are kept apart and few, so that a flood of them pushes
-    out nothing of real calls.
+    Bounded in calls, in dialogs per call, in messages per dialog, in bytes per message and in total bytes.
+    Messages of an INVITE that no call has claimed yet are kept apart and few, so that a flood of them
+    displaces no messages of real calls.
     """
 
     def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS, max_bytes: int = _MAX_BYTES) -> None:
@@ -81,12 +81,12 @@ class TraceBook:
         self._calls: OrderedDict[CallSid, list[tuple[str, str]]] = OrderedDict()
 
     def call_of(self, call_id: str) -> CallSid | None:
-        """The call a dialog belongs to, while it is remembered."""
+        """Return the call of a dialog, while its trace is kept."""
         dialog = self._dialogs.get(call_id)
         return None if dialog is None else dialog.call_sid
 
     def note(self, record: TraceRecord) -> None:
-        """Keep a message, if its dialog is kept or begins with it."""
+        """Add a message, if its dialog is kept or begins with it."""
         size_bytes = len(record.message)
         if size_bytes > _MAX_MESSAGE_BYTES:
             record = replace(record, message=record.message[:_MAX_MESSAGE_BYTES] + _CUT)
@@ -106,7 +106,7 @@ class TraceBook:
             dialog.add(record, size_bytes)
 
     def claim(self, call_sid: CallSid, leg: str, call_id: str) -> None:
-        """Say which call a dialog belongs to; its messages are kept with the call's from now on."""
+        """Assign a dialog to a call; its messages are kept with the call's from now on."""
         if call_id in self._dialogs:
             return
         dialog = self._unclaimed.pop(call_id) if call_id in self._unclaimed else _Dialog()
@@ -132,7 +132,7 @@ class TraceBook:
             self.size_bytes -= dialog.size_bytes
 
     def of(self, call_sid: CallSid) -> list[TraceEntry]:
-        """The messages of a call in the order they were on the wire; empty when it is forgotten."""
+        """SIP messages of a call in wire order; empty when the trace is no longer kept."""
         found = [
             (record, leg)
             for leg, call_id in self._calls.get(call_sid, ())

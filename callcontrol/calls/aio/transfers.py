@@ -1,4 +1,4 @@
-"""Doing what transfers ask: REFERs answered, calls joined, callers put into calls."""
+"""Performs the transfer effects of a call: REFERs, joined calls, callers that replace a party."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -25,11 +25,11 @@ from sip import InvalidValue
 from sip.aio import InboundSession
 
 Newcomer = tuple[InboundSession, tuple[Carrier, Gateway], Received]
-"""A caller that waits to come into the call, with its trunk and what its INVITE said."""
+"""A caller waiting to join the call, with its trunk and the headers of its INVITE."""
 
 
 class TransferPerformer:
-    """Performs the effects of one call that have to do with transfers."""
+    """Performs the transfer effects of one call."""
 
     def __init__(
         self,
@@ -54,18 +54,18 @@ class TransferPerformer:
         PERFORMERS[type(effect)](self, effect)
 
     def wait(self, leg: LegId, newcomer: Newcomer) -> None:
-        """Let a caller wait until the call says whether it may take the place of a leg."""
+        """Queue a caller until the call decides whether it may replace a leg."""
         self._tokens += 1
         self._waiting[self._tokens] = newcomer
         caller = newcomer[0].request.from_.uri.user or ""
         self._post(ReplacementCalled(leg, self._tokens, caller[:64]))
 
     def take(self, token: int) -> Newcomer | None:
-        """A caller that waits, who comes into the call now."""
+        """Remove and return a waiting caller, which joins the call now."""
         return self._waiting.pop(token, None)
 
     def release(self) -> None:
-        """Decline whoever still waits, and leave the call this one is joined with."""
+        """Decline all waiting callers, and leave the joined call."""
         for token in list(self._waiting):
             self._decline(do.RefuseReplacement(token))
         self._switchboard.leave(self._record.call_sid)

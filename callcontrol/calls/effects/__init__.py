@@ -1,7 +1,7 @@
 """
-What a call machine wants done: the effects that ``callcontrol.calls.aio`` performs, in the order given.
+Effects of the call machine, performed by ``callcontrol.calls.aio`` in the order given.
 
-An effect that can fail comes back as an event (``LegRefused``, ``RouteRefused``, ``AgentRefused``, ...); none
+An effect that fails results in an event (``LegRefused``, ``RouteRefused``, ``AgentRefused``, ...); none
 returns a value.
 """
 

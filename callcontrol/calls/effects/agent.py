@@ -1,4 +1,4 @@
-"""What the agent's stream is to do, and what the agent is told."""
+"""Effects on the agent's stream, and notifications to the agent."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class OpenAgent:
     """
     Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows.
 
-    ``reconnect`` says that its connection broke and this one goes on; it is tried once, for ``budget_s``.
+    With ``reconnect`` the connection continues a broken one; it is tried once, for ``budget_s``.
     """
 
     choice: StreamChoice
@@ -23,28 +23,28 @@ class OpenAgent:
 
 @dataclass(frozen=True, slots=True)
 class StartAgent:
-    """Let audio flow between the leg and the agent."""
+    """Start the flow of audio between the leg and the agent."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAgent:
-    """Send the agent what the party says, silence instead of it, or nothing."""
+    """Set what the agent hears: the party, silence, or nothing."""
 
     status: ListenStatus
 
 
 @dataclass(frozen=True, slots=True)
 class DrainAgent:
-    """Take no more audio from the agent; ``PlayoutDrained`` follows when the queued audio is played."""
+    """Accept no more audio from the agent; ``PlayoutDrained`` follows when the queued audio is played."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class StopAgent:
-    """Tell the agent why its stream ends and close it; audio not yet played is dropped."""
+    """Send the agent the reason of the end and close its stream; audio not yet played is dropped."""
 
     reason: str
     detail: str
@@ -52,14 +52,14 @@ class StopAgent:
 
 @dataclass(frozen=True, slots=True)
 class MoveAgent:
-    """Let the agent's audio flow to and from another leg."""
+    """Move the agent's audio to another leg."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class TellAgentDigit:
-    """Pass a pressed key to the agent."""
+    """Notify the agent of a pressed key."""
 
     digit: str
     duration_ms: int
@@ -67,35 +67,35 @@ class TellAgentDigit:
 
 @dataclass(frozen=True, slots=True)
 class TellAgentDigitsSent:
-    """Tell the agent that the digits it asked for are out."""
+    """Notify the agent that its digits are sent."""
 
     digits: str
 
 
 @dataclass(frozen=True, slots=True)
 class TellAgentDone:
-    """Tell the agent that a command of its was carried out."""
+    """Notify the agent that its command was carried out."""
 
     command: AgentHold | AgentMute | AgentRecord
 
 
 @dataclass(frozen=True, slots=True)
 class TellAgentSpeech:
-    """Tell the agent that the party talks, or has fallen silent."""
+    """Notify the agent that the party talks, or is silent."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TellAgentHold:
-    """Tell the agent that the party has put it on hold, or takes it back."""
+    """Notify the agent that the party has put us on hold, or has resumed."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TellAgentTransfer:
-    """Tell the agent how its transfer goes: ``ringing``, ``answered`` or ``failed``."""
+    """Notify the agent of the progress of its transfer: ``ringing``, ``answered`` or ``failed``."""
 
     status: str
     sip_status: int | None = None
@@ -104,7 +104,7 @@ class TellAgentTransfer:
 
 @dataclass(frozen=True, slots=True)
 class TellAgentError:
-    """Tell the agent that a command of its was refused."""
+    """Notify the agent that its command was refused."""
 
     code: str
     message: str

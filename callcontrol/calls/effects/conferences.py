@@ -1,4 +1,4 @@
-"""Taking part in conferences."""
+"""Effects on conferences."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from callcontrol.ids import LegId
 @dataclass(frozen=True, slots=True)
 class EnterConference:
     """
-    Let a leg take part in a conference of the account, unless so many are there already.
+    Add a leg to a conference of the account, unless it has ``max_members`` already.
 
-    ``ConferenceEntered`` or ``ConferenceRefused`` follows, later ``ConferenceBegan`` to one that waits, and
-    ``ConferenceOver`` when it is over for all.
+    ``ConferenceEntered`` or ``ConferenceRefused`` follows, later ``ConferenceBegan`` for a leg that waits,
+    and ``ConferenceOver`` when the conference is over for all.
     """
 
     leg: LegId
@@ -23,6 +23,6 @@ class EnterConference:
 
 @dataclass(frozen=True, slots=True)
 class LeaveConference:
-    """Take a leg out of its conference, if it is in one."""
+    """Remove a leg from its conference, if it is in one."""
 
     leg: LegId

@@ -1,4 +1,4 @@
-"""Questions to the customer's server."""
+"""Requests to the customer's server."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from callcontrol.calls.plan import Consult, WebhookFormat, WebhookMethod
 @dataclass(frozen=True, slots=True)
 class AskWebhook:
     """
-    Ask the customer's server what to do with the call.
+    Ask the customer's server for instructions.
 
-    ``InstructionsReceived`` or ``InstructionsFailed`` of the same ``number`` follows. ``event`` is the word
-    that tells the server why it is asked, ``facts`` what has come of it. ``fallback`` is whom questions go
-    to in case of need that the answer brings about.
+    ``InstructionsReceived`` or ``InstructionsFailed`` of the same ``number`` follows. ``event`` is the reason
+    of the request, ``facts`` are its results so far. ``fallback`` is the fallback of later requests that the
+    instructions cause.
     """
 
     number: int
@@ -27,9 +27,9 @@ class AskWebhook:
 @dataclass(frozen=True, slots=True)
 class RouteCaller:
     """
-    Find out whom a caller reaches by a masked number; both are in E.164.
+    Look up the party that a caller reaches by a masked number; both numbers are in E.164.
 
-    ``CallerRouted`` of the same ``number`` follows. A caller who shows no number is None.
+    ``CallerRouted`` of the same ``number`` follows. ``caller_number`` is None for a caller without a number.
     """
 
     number: int
@@ -39,6 +39,6 @@ class RouteCaller:
 
 @dataclass(frozen=True, slots=True)
 class StopAsking:
-    """Nobody waits any more for what a server answers; without effect when it has answered."""
+    """Cancel a request; without effect when it was answered."""
 
     number: int

@@ -1,4 +1,4 @@
-"""What the media of the legs is to do."""
+"""Effects on the media of the legs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class ConnectMedia:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOffer:
-    """Answer a party's new offer by ourselves: apply it, or refuse it and leave everything as it was."""
+    """Answer a party's new offer without the other party: apply it, or reject it and change nothing."""
 
     leg: LegId
     body: bytes
@@ -39,7 +39,7 @@ class CloseMedia:
 
 @dataclass(frozen=True, slots=True)
 class LinkMedia:
-    """Let the two legs hear each other."""
+    """Link the audio of two legs."""
 
     leg: LegId
     other: LegId
@@ -48,9 +48,9 @@ class LinkMedia:
 @dataclass(frozen=True, slots=True)
 class MuteLeg:
     """
-    Let nobody hear what a party says, or the party hear nobody, or undo that.
+    Mute or unmute what a party says, or what it hears.
 
-    What is None stays as it is.
+    None leaves the state unchanged.
     """
 
     leg: LegId
@@ -73,7 +73,7 @@ class PlaySounds:
     """
     Play sounds in a row; ``PlaybackEnded`` of the same ``turn`` follows, unless they are stopped.
 
-    They may be a secret that is spoken.
+    The sounds may be a secret.
     """
 
     leg: LegId
@@ -104,14 +104,14 @@ class DetectSpeech:
 
 @dataclass(frozen=True, slots=True)
 class StopSpeech:
-    """Listen no more for the party's voice."""
+    """Stop listening for the party's voice."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class FillSilence:
-    """Let a party hear hold music, or the soft noise of a line, whenever its agent says nothing."""
+    """Play hold music, or comfort noise, to a party while its agent is silent; None stops it."""
 
     leg: LegId
     sound: Literal["music", "noise"] | None
@@ -119,7 +119,7 @@ class FillSilence:
 
 @dataclass(frozen=True, slots=True)
 class PlayRingback:
-    """Let a party that is already connected hear ringing until ``StopAudio``."""
+    """Play the ringing tone to an answered party until ``StopAudio``."""
 
     leg: LegId
 
@@ -134,9 +134,9 @@ class StopAudio:
 @dataclass(frozen=True, slots=True)
 class SendDigits:
     """
-    Send telephone digits as the leg's trunk takes them, in RTP or in INFO; ``DigitsSent`` follows.
+    Send DTMF digits in the way of the leg's trunk, in RTP or in INFO; ``DigitsSent`` follows.
 
-    ``by_api`` says that no step of the plan waits for them.
+    ``by_api`` is True when no step of the plan waits for them.
     """
 
     leg: LegId
@@ -148,7 +148,7 @@ class SendDigits:
 
 @dataclass(frozen=True, slots=True)
 class RelayDigit:
-    """Pass on a digit that came in RTP, unless the relay has: not into INFO, nor between its threads."""
+    """Forward a digit that came in RTP, where the relay does not: into INFO, and between its threads."""
 
     leg: LegId
     digit: str
@@ -165,7 +165,7 @@ class StartRecording:
 
 @dataclass(frozen=True, slots=True)
 class ControlRecording:
-    """Leave out what passes from here on, take it in again, or complete the recording."""
+    """Pause, resume or complete the recording."""
 
     action: Literal["pause", "resume", "stop"]
 
@@ -175,7 +175,7 @@ class StartMessage:
     """
     Record what the party of a leg says into a file of its own; ``MessageEnded`` of that ``number`` follows.
 
-    It does so also when the leg is closed, or the message is as long as it may be.
+    It also follows when the leg is closed, or the message reaches ``max_length_s``.
     """
 
     leg: LegId
@@ -192,20 +192,20 @@ class StopMessage:
 
 @dataclass(frozen=True, slots=True)
 class DropMessage:
-    """Delete the file of a message that nobody is to have."""
+    """Delete the file of a discarded message."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class DetectMachine:
-    """Listen for who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
+    """Detect who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class StopDetecting:
-    """Listen no more for who answered."""
+    """Stop the detection of who answered."""
 
     leg: LegId

@@ -1,4 +1,4 @@
-"""Routing, time, money and records."""
+"""Effects on routing, timers, money and records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from callcontrol.routing.party import Party
 
 @dataclass(frozen=True, slots=True)
 class FindRoute:
-    """Look for gateways to a party; ``RouteFound`` or ``RouteRefused`` follows at once."""
+    """Look up gateways to a party; ``RouteFound`` or ``RouteRefused`` follows at once."""
 
     party: Party
 
 
 @dataclass(frozen=True, slots=True)
 class RestGateway:
-    """Leave a gateway alone for a while: it said so itself (Retry-After)."""
+    """Put a gateway into cooldown, as its Retry-After demands."""
 
     gateway_sid: str
     rest_s: float
@@ -26,7 +26,7 @@ class RestGateway:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Start a timer, replacing the one that runs under the same name."""
+    """Start a timer, replacing a running one of the same name."""
 
     timer: Timer
     delay_s: float
@@ -41,7 +41,7 @@ class Disarm:
 
 @dataclass(frozen=True, slots=True)
 class ExtendReserve:
-    """Have the wallet hold a total for the call; ``ReserveExtended`` or ``ReserveRefused`` follows."""
+    """Extend the reserve of the call to a total; ``ReserveExtended`` or ``ReserveRefused`` follows."""
 
     total_paise: int
 
@@ -49,9 +49,9 @@ class ExtendReserve:
 @dataclass(frozen=True, slots=True)
 class Save:
     """
-    Write the record as it is now, together with an event for the customer if one is named.
+    Write the present state of the record, with an event for the customer if one is named.
 
-    ``shown`` is the call as it was when the event came about, when it may have gone on since.
+    ``shown`` is the call at the time of the event, when it may have changed since.
     """
 
     event: str | None = None
@@ -61,14 +61,14 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class KeepMessage:
-    """Keep a message that a party left, so that it can be fetched like a recording."""
+    """Save a message that a party left, so that it can be fetched like a recording."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class Transcribe:
-    """Add what was said to the transcript of the call."""
+    """Add a segment to the transcript of the call."""
 
     segment: TranscriptSegment
 

@@ -1,4 +1,4 @@
-"""Offers, answers and refusals, sent to the parties of a call."""
+"""Effects on the SIP dialogs of the parties."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from callcontrol.routing.targets import Attempt
 
 @dataclass(frozen=True, slots=True)
 class TakeOffer:
-    """Give the caller's leg an RTP stream and take its offer; ``OfferTaken`` or ``LegRefused`` follows."""
+    """Open the RTP stream of the caller's leg, apply its offer; ``OfferTaken`` or ``LegRefused`` follows."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class DialLeg:
-    """Give the leg an RTP stream and send its INVITE; ``like`` names the leg whose codec to prefer."""
+    """Open the RTP stream of the leg and send its INVITE; ``like`` is the leg whose codec is preferred."""
 
     leg: LegId
     attempt: Attempt
@@ -43,7 +43,7 @@ class AnswerLeg:
 
 @dataclass(frozen=True, slots=True)
 class RejectLeg:
-    """Refuse the caller with a final response."""
+    """Reject the caller with a final response."""
 
     leg: LegId
     status: int

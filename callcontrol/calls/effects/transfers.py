@@ -1,4 +1,4 @@
-"""Transfers that parties ask for, and calls that are joined."""
+"""Effects of transfers and joined calls."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from sip import Replaces
 
 @dataclass(frozen=True, slots=True)
 class AcceptTransfer:
-    """Answer a party's REFER: its target is being called."""
+    """Accept a party's REFER: its target is being called."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
 class RefuseTransfer:
-    """Refuse a party's REFER."""
+    """Reject a party's REFER."""
 
     leg: LegId
     status: int
@@ -23,7 +23,7 @@ class RefuseTransfer:
 
 @dataclass(frozen=True, slots=True)
 class TellTransfer:
-    """Tell a party how the transfer goes that it asked for; a final status is the last news."""
+    """Send a party a NOTIFY with the progress of its transfer; a final status is the last one."""
 
     leg: LegId
     status: int
@@ -31,7 +31,7 @@ class TellTransfer:
 
 @dataclass(frozen=True, slots=True)
 class ReferLeg:
-    """Ask a party to call someone else by itself; ``LegReferred`` follows, several times."""
+    """Send a party a REFER; ``LegReferred`` follows, several times."""
 
     leg: LegId
     target: str
@@ -39,14 +39,14 @@ class ReferLeg:
 
 @dataclass(frozen=True, slots=True)
 class FindPartner:
-    """Look for the call of ours that has a dialog; ``PartnerFound`` or ``PartnerMissing`` follows at once."""
+    """Look up the call of ours that has a dialog; ``PartnerFound`` or ``PartnerMissing`` follows at once."""
 
     replaces: Replaces
 
 
 @dataclass(frozen=True, slots=True)
 class AskPartner:
-    """Ask another call to give up a leg for ours; ``PartnerReady`` or ``PartnerRefused`` follows."""
+    """Ask another call to drop a leg for ours; ``PartnerReady`` or ``PartnerRefused`` follows."""
 
     call_sid: CallSid
     leg: LegId
@@ -54,7 +54,7 @@ class AskPartner:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPartner:
-    """Tell a call that asked which leg of ours its party is joined with, None for none."""
+    """Answer ``AskPartner`` of another call with the leg to link with; None refuses."""
 
     call_sid: CallSid
     leg: LegId | None
@@ -62,7 +62,7 @@ class AnswerPartner:
 
 @dataclass(frozen=True, slots=True)
 class LinkPartner:
-    """Let a leg and one of another call hear each other; the end of either call ends the other."""
+    """Link a leg with one of another call; the end of either call ends the other."""
 
     leg: LegId
     call_sid: CallSid
@@ -71,7 +71,7 @@ class LinkPartner:
 
 @dataclass(frozen=True, slots=True)
 class PassDigit:
-    """Tell the call that this one is joined with that a key was pressed."""
+    """Notify the joined call of a pressed key."""
 
     digit: str
     duration_ms: int
@@ -80,7 +80,7 @@ class PassDigit:
 
 @dataclass(frozen=True, slots=True)
 class AdoptLeg:
-    """Make the session of a caller that waits, known by ``token``, a leg of the call."""
+    """Make the session of a waiting caller, known by ``token``, a leg of the call."""
 
     leg: LegId
     token: int
@@ -88,6 +88,6 @@ class AdoptLeg:
 
 @dataclass(frozen=True, slots=True)
 class RefuseReplacement:
-    """Decline a caller that would take the place of a leg."""
+    """Decline a caller that asks to replace a leg."""
 
     token: int

@@ -1,8 +1,8 @@
 """
-What happens to a call: the events its machine is fed with, one at a time and in order.
+Input events of the call machine, which handles them one at a time and in order.
 
 They come from SIP sessions, RTP streams, the agent's socket, the API, timers and the wallet, translated by
-``callcontrol.calls.aio``. SIP bodies pass through as they are; the machine never looks into them.
+``callcontrol.calls.aio``. SIP bodies pass through unchanged; the machine never parses them.
 """
 
 from callcontrol.calls.events.agent import (

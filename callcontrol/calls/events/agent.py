@@ -1,4 +1,4 @@
-"""What an agent does on its stream."""
+"""Events of an agent on its stream."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class AgentOpened:
-    """The agent took the connection."""
+    """The agent accepted the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +20,19 @@ class AgentRefused:
 
 
 class AgentExit(Enum):
-    """How an agent left its stream."""
+    """End of an agent's stream."""
 
     NORMAL = "normal"
-    """It closed: what it has queued is played first."""
+    """The agent closed: its queued audio is played first."""
     AT_ONCE = "at_once"
-    """It closed with a code of 4000 to 4099: nothing more is played."""
+    """The agent closed with a code of 4000 to 4099: nothing more is played."""
     LOST = "lost"
     """The connection broke."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentClosed:
-    """The agent's connection is over."""
+    """The agent's connection has ended."""
 
     exit: AgentExit
     code: int | None = None
@@ -67,21 +67,21 @@ class AgentTransfer:
 
 @dataclass(frozen=True, slots=True)
 class AgentHold:
-    """The agent puts the party on hold, or takes the hold back."""
+    """The agent puts the party on hold, or resumes it."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMute:
-    """The agent wants to hear the party no more, or again."""
+    """The agent stops hearing the party, or hears it again."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """The agent wants the call recorded, or its recording paused, resumed or completed."""
+    """The agent starts, pauses, resumes or completes the recording of the call."""
 
     action: Literal["start", "stop", "pause", "resume"]
 
@@ -89,7 +89,7 @@ class AgentRecord:
 @dataclass(frozen=True, slots=True)
 class AgentTranscript:
     """
-    The agent says what was said, by itself or by the party; what is not ``final`` may still change.
+    Transcript of the agent's or the party's speech; a segment that is not ``final`` may still change.
 
     Times count from the answer of the call. The text may be private: no ``repr`` shows it.
     """

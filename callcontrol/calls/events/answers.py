@@ -1,4 +1,4 @@
-"""What routing and the wallet answer."""
+"""Answers of routing and the wallet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

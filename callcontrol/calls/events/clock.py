@@ -21,6 +21,6 @@ class Timer(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """A timer that the machine armed has run out."""
+    """A timer armed by the machine has fired."""
 
     timer: Timer

@@ -1,4 +1,4 @@
-"""What becomes of a leg in a conference."""
+"""Events of a leg in a conference."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from callcontrol.ids import LegId
 
 @dataclass(frozen=True, slots=True)
 class ConferenceEntered:
-    """The leg is there; it ``waits`` when the conference has not begun."""
+    """The leg has joined; it ``waits`` when the conference has not begun."""
 
     leg: LegId
     waits: bool
@@ -23,7 +23,7 @@ class ConferenceBegan:
 
 @dataclass(frozen=True, slots=True)
 class ConferenceRefused:
-    """The leg is not let in: the conference is full, or the media engine cannot have it."""
+    """The leg may not join: the conference is full, or the media engine refused it."""
 
     leg: LegId
     problem: Literal["full", "media"]
@@ -31,6 +31,6 @@ class ConferenceRefused:
 
 @dataclass(frozen=True, slots=True)
 class ConferenceOver:
-    """The conference is over; the leg is in it no more."""
+    """The conference is over; the leg has left it."""
 
     leg: LegId

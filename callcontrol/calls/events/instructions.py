@@ -1,4 +1,4 @@
-"""What a call is to do, as the customer's server or its masking session says."""
+"""Instructions for a call, from the customer's server or its masking session."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ InstructionProblem = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InstructionsReceived:
-    """The customer's server said what to do with the call; without any step it has nothing to say."""
+    """The customer's server answered; no steps means that it has no instructions."""
 
     number: int
     steps: Sequence[Step]
@@ -23,9 +23,9 @@ class InstructionsReceived:
 @dataclass(frozen=True, slots=True)
 class InstructionsFailed:
     """
-    The customer's server could not be asked, or its answer cannot be followed (``instruction``).
+    The customer's server could not be asked, or its instructions are invalid (``instruction``).
 
-    ``message`` says for people what was wrong.
+    ``message`` describes the problem for people.
     """
 
     number: int
@@ -37,7 +37,7 @@ class InstructionsFailed:
 
 @dataclass(frozen=True, slots=True)
 class CallerRouted:
-    """Whom the caller of a masked number reaches; ``found`` is None when that could not be found out."""
+    """The party that the caller of a masked number reaches; ``found`` is None when the lookup failed."""
 
     number: int
     found: RouteFinding | None

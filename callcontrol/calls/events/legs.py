@@ -1,4 +1,4 @@
-"""What the signalling of a leg reports."""
+"""Events of a leg's signalling."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from callcontrol.ids import LegId
 
 @dataclass(frozen=True, slots=True)
 class OfferTaken:
-    """The caller's first offer is acceptable and has its RTP stream."""
+    """The caller's first offer is accepted and has its RTP stream."""
 
     leg: LegId
 
@@ -45,11 +45,11 @@ FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve"
 @dataclass(frozen=True, slots=True)
 class LegFailed:
     """
-    A leg we dialled is over without an answer.
+    A leg ended without an answer: one we dialled, or that of a caller whose transport failed.
 
-    ``kind`` is ``response`` for a final response and otherwise says why there was none; ``timeout`` means
-    that nothing at all came back, ``full`` that the trunk's own limits left no room for it. ``cause`` is what
-    the Reason header of the response added to its status.
+    ``kind`` is ``response`` for a final response and otherwise the reason why there was none; ``timeout``
+    means that no response came at all, ``full`` that the trunk's own limits allowed no further leg. ``cause``
+    is the cause in the Reason header of the response, if it adds to the status.
     """
 
     leg: LegId
@@ -62,7 +62,7 @@ class LegFailed:
 
 @dataclass(frozen=True, slots=True)
 class LegCancelled:
-    """The caller gave up before the answer; ``cause`` is what its Reason header said of that, if it did."""
+    """The caller cancelled before the answer; ``cause`` is that of its Reason header, if any."""
 
     leg: LegId
     cause: HangupCause | None = None
@@ -71,9 +71,9 @@ class LegCancelled:
 @dataclass(frozen=True, slots=True)
 class LegEnded:
     """
-    An answered leg is over: the party hung up, or its signalling was lost (``clean`` is False).
+    An answered leg has ended: the party hung up, or its signalling was lost (``clean`` is False).
 
-    ``cause`` is what the party's Reason header said, if it did.
+    ``cause`` is that of the party's Reason header, if any.
     """
 
     leg: LegId
@@ -82,7 +82,7 @@ class LegEnded:
 
     @property
     def hangup_cause(self) -> HangupCause:
-        """Why the call is over that ends with this leg."""
+        """Hangup cause of a call that ends with this leg."""
         if not self.clean:
             return RECOVERY_ON_TIMER_EXPIRE
         return self.cause or NORMAL_CLEARING
@@ -108,7 +108,7 @@ MediaProblem = Literal["codec", "ports"]
 
 @dataclass(frozen=True, slots=True)
 class LegRefused:
-    """The leg can have no media: nothing in common with its SDP, or no RTP port left."""
+    """The leg can have no media: its SDP has nothing in common with ours, or no RTP port is free."""
 
     leg: LegId
     problem: MediaProblem

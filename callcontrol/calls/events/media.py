@@ -1,4 +1,4 @@
-"""What the media of a leg reports."""
+"""Events of a leg's media."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class DigitReceived:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackEnded:
-    """What ``Play`` or ``PlaySounds`` asked for was played to its end, or could not be played."""
+    """Playback of ``PlayAudio``, ``PlaySounds`` or ``Speak`` has ended, or is not possible."""
 
     leg: LegId
     problem: str | None = None
@@ -33,7 +33,7 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class SpeechEnded:
-    """The party has fallen silent after having talked for ``duration_ms``."""
+    """The party is silent, after having talked for ``duration_ms``."""
 
     leg: LegId
     duration_ms: int
@@ -41,7 +41,7 @@ class SpeechEnded:
 
 @dataclass(frozen=True, slots=True)
 class LegHeld:
-    """The party has put us on hold with its telephone, or takes us back."""
+    """The party has put us on hold, or resumed, by a SIP offer."""
 
     leg: LegId
     active: bool
@@ -49,7 +49,7 @@ class LegHeld:
 
 @dataclass(frozen=True, slots=True)
 class DigitsSent:
-    """All digits of a ``SendDigits`` are out, or cannot be sent; ``by_api`` as there."""
+    """All digits of a ``SendDigits`` are sent, or cannot be sent; ``by_api`` as there."""
 
     leg: LegId
     digits: str
@@ -59,7 +59,7 @@ class DigitsSent:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutDrained:
-    """Everything that the agent had queued was played."""
+    """All queued audio of the agent was played."""
 
     leg: LegId
 
@@ -95,7 +95,7 @@ class MessageEnded:
 
 @dataclass(frozen=True, slots=True)
 class MachineDetected:
-    """Who answered: ``human``, ``machine`` or ``unknown``; what told it, and how long that took."""
+    """Detection result: ``human``, ``machine`` or ``unknown``; its reason, and the time it took."""
 
     leg: LegId
     answered_by: str
@@ -105,7 +105,7 @@ class MachineDetected:
 
 @dataclass(frozen=True, slots=True)
 class GreetingOver:
-    """A machine has said its greeting and records; ``reason`` is ``beep``, ``silence`` or ``timeout``."""
+    """A machine has ended its greeting and records; ``reason`` is ``beep``, ``silence`` or ``timeout``."""
 
     leg: LegId
     reason: str

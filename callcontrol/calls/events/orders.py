@@ -1,4 +1,4 @@
-"""What our own side asks of a call that is up."""
+"""Commands of the API and of the server to an active call."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from callcontrol.models import CallStatus, HangupSource
 from callcontrol.routing.party import Party
 
 PartyName = Literal["a", "b"]
-"""``a`` is the first party of a call, ``b`` whom it talks to, unless that is an agent."""
+"""``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""
 
 ListenStatus = Literal["pause", "silence", "resume"]
 RecordingAction = Literal["start", "stop", "pause", "resume"]
@@ -18,7 +18,7 @@ RecordingAction = Literal["start", "stop", "pause", "resume"]
 @dataclass(frozen=True, slots=True)
 class HangupRequested:
     """
-    Someone on our side ends the call: the API, or the process as it stops.
+    End the call: ordered by the API, by a stopping process, or after an internal error.
 
     ``unanswered`` is the status of a call that the API ends before it was answered.
     """
@@ -30,7 +30,7 @@ class HangupRequested:
 
 @dataclass(frozen=True, slots=True)
 class ConsultRequested:
-    """The API wants the customer's server asked anew; the call goes on as it does until that has answered."""
+    """Ask the customer's server for new instructions; the call goes on until it has answered."""
 
     url: str
     method: WebhookMethod = "POST"
@@ -39,9 +39,9 @@ class ConsultRequested:
 @dataclass(frozen=True, slots=True)
 class MuteRequested:
     """
-    The API wants a party not to be heard, or not to hear, or the contrary.
+    Mute or unmute a party.
 
-    ``says`` is about what the party says, ``hears`` about what it hears; what is None stays as it is.
+    ``says`` is about what the party says, ``hears`` about what it hears; None leaves the state unchanged.
     """
 
     party: PartyName
@@ -51,14 +51,14 @@ class MuteRequested:
 
 @dataclass(frozen=True, slots=True)
 class ListenRequested:
-    """The API wants the agent to hear the party, to hear silence instead, or to be sent nothing."""
+    """Set what the agent hears: the party, silence, or nothing."""
 
     status: ListenStatus
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingRequested:
-    """The API wants the call recorded, or its recording paused, resumed or completed."""
+    """Start, pause, resume or complete the recording of the call."""
 
     action: RecordingAction
     channels: int = 2
@@ -66,7 +66,7 @@ class RecordingRequested:
 
 @dataclass(frozen=True, slots=True)
 class DigitsRequested:
-    """The API wants digits sent to a party."""
+    """Send digits to a party."""
 
     party: PartyName
     digits: str
@@ -75,9 +75,9 @@ class DigitsRequested:
 @dataclass(frozen=True, slots=True)
 class TransferOrdered:
     """
-    The API wants a party put through to someone else.
+    Transfer a party to another one.
 
-    Whoever it talks to until then, the other party or an agent, leaves when that one answers.
+    The present peer, the other party or an agent, leaves when the new one answers.
     """
 
     party: PartyName
@@ -86,7 +86,7 @@ class TransferOrdered:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimitRequested:
-    """The API sets another time limit, counted from the answer."""
+    """Set another time limit, counted from the answer."""
 
     limit_s: float
 
@@ -101,4 +101,4 @@ LiveOrder = (
     | TimeLimitRequested
     | ConsultRequested
 )
-"""What our own side asks of a call that is up."""
+"""Any command to an active call."""

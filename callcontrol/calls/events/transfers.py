@@ -1,4 +1,4 @@
-"""Transfers that parties ask for, and calls that are joined."""
+"""Transfers requested by parties, and joined calls."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from sip import Replaces, SipUri
 @dataclass(frozen=True, slots=True)
 class TransferRequested:
     """
-    A party asks, by REFER, for the other one to be connected elsewhere.
+    A party's REFER: connect the other party elsewhere.
 
-    ``local`` says that the target names a host of ours; ``replaces`` is the dialog to take the place of.
+    ``local`` says that the target names a host of ours; ``replaces`` is the dialog to replace.
     """
 
     leg: LegId
@@ -22,7 +22,7 @@ class TransferRequested:
 
 @dataclass(frozen=True, slots=True)
 class LegReferred:
-    """A party that we asked to call someone else tells how it goes; a final status is the last news."""
+    """NOTIFY progress of a REFER we sent; a final status is the last one."""
 
     leg: LegId
     status: int
@@ -30,7 +30,7 @@ class LegReferred:
 
 @dataclass(frozen=True, slots=True)
 class ReplacementCalled:
-    """A caller wants the place of a leg (INVITE with Replaces); it waits under ``token``."""
+    """A caller asks to replace a leg (INVITE with Replaces); it waits under ``token``."""
 
     leg: LegId
     token: int
@@ -52,7 +52,7 @@ class PartnerMissing:
 
 @dataclass(frozen=True, slots=True)
 class JoinRequested:
-    """Another call asks for the party that hears a leg of ours; that leg is to be given up."""
+    """Another call asks for the peer of a leg of ours; that leg is to be dropped."""
 
     call_sid: CallSid
     leg: LegId
@@ -60,7 +60,7 @@ class JoinRequested:
 
 @dataclass(frozen=True, slots=True)
 class PartnerReady:
-    """The other call has given up its leg: this party of it is to be joined with ours."""
+    """The other call has dropped its leg: this party of it is to be linked with ours."""
 
     call_sid: CallSid
     leg: LegId
@@ -73,7 +73,7 @@ class PartnerRefused:
 
 @dataclass(frozen=True, slots=True)
 class PartnerDigit:
-    """The party of the call that this one is joined with pressed a key; see ``DigitReceived``."""
+    """The party of the joined call pressed a key; see ``DigitReceived``."""
 
     digit: str
     duration_ms: int
@@ -82,4 +82,4 @@ class PartnerDigit:
 
 @dataclass(frozen=True, slots=True)
 class PartnerGone:
-    """The call that this one is joined with is over."""
+    """The joined call has ended."""

@@ -1,8 +1,8 @@
 """
-What the API asks of a call that is up: a part of ``callcontrol.calls.call``.
+API commands to an active call: a part of ``callcontrol.calls.call``.
 
-An order is judged first, by ``objection``, so that a request with several orders is refused as a whole or
-carried out as a whole. One that has become impossible by the time its turn comes does nothing.
+``objection`` checks a command first, so that a request with several commands is refused or carried out as a
+whole. A command that has become impossible before its turn does nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
 
 
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
-"""What the state of a stream says of the agent's hearing."""
+"""Stream states by listen status."""
 
 _NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
 _NEVER_WHEN_MASKED: Final = (TransferOrdered, ConsultRequested)
 
 
 class LiveControl:
-    """The orders from our own side to one call."""
+    """API commands to one call."""
 
     def __init__(self, call: "CallMachine") -> None:
         self._call = call
 
     def takes(self, event: Event) -> bool:
-        """Whether an event is such an order, or comes of one."""
+        """True for a command of the API, or the result of one."""
         return event.by_api if isinstance(event, DigitsSent) else type(event) in _HANDLERS
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Carry an order out, unless there is an objection by now."""
+        """Carry out a command, if it is still possible."""
         if isinstance(event, LiveOrder) and self.objection(event) is None:
             yield from _HANDLERS[type(event)](self, event)
 
     def objection(self, order: LiveOrder) -> str | None:
-        """Why an order cannot be carried out in the present state of the call, None when it can."""
+        """Return why a command is impossible in the present state of the call, None when it is possible."""
         if self._call.record.product == OTP and isinstance(order, _NEVER_FOR_A_PASSWORD):
             return "the call speaks a one-time password, which nobody else may hear"
         if self._call.record.product == MASKING and isinstance(order, _NEVER_WHEN_MASKED):
@@ -68,7 +68,7 @@ class LiveControl:
         judge = _JUDGES.get(type(order))
         return judge(self, order) if judge is not None else None
 
-    # --- whether it can be done -----------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------------------------
 
     def _may_hang_up(self, order: HangupRequested) -> str | None:
         too_late = order.unanswered is CallStatus.NO_ANSWER and self._call.answered
@@ -110,7 +110,7 @@ class LiveControl:
         leg = first if party == "a" else self._call.other_of(first)
         return leg if leg is not None and self._call.is_up(leg) else None
 
-    # --- doing it -------------------------------------------------------------------------------------------
+    # --- execution ------------------------------------------------------------------------------------------
 
     def _hang_up(self, order: HangupRequested) -> Iterator[Effect]:
         if order.source != "api":
@@ -150,10 +150,10 @@ class LiveControl:
 
     def _transfer(self, order: TransferOrdered) -> Iterator[Effect]:
         """
-        Put a party through.
+        Transfer a party.
 
         An agent, or the other party, stays until the new one answers, and keeps the call when it does not.
-        Any other step of the plan ends at once: the party hears ringing, and the call ends with a failure.
+        Any other step of the plan ends at once: the party hears ringing, and a failed transfer ends the call.
         """
         call, step = self._call, self._call.step
         if isinstance(step, Bridge):

@@ -1,4 +1,4 @@
-"""What the API may ask of a call that is up, and the orders that it means."""
+"""API requests to change an active call, and the commands they contain."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from callcontrol.routing.party import Party
 from callcontrol.routing.targets import Target, normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]
-"""Whether a muted party is not heard, or does not hear, or neither."""
+"""Direction of a mute: the party is not heard, does not hear, or both."""
 
 TRANSFER_RING_S: Final = 30.0
-"""How long the target of a transfer rings unless the request says otherwise."""
+"""Ringing limit of a transfer's target, in seconds, unless the request sets another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRequest:
-    """Whom a party is to be put through to, as the request has it."""
+    """Target of a transfer, as requested."""
 
     to: str
     party: PartyName = "a"
@@ -46,7 +46,7 @@ class TransferRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveUpdate:
-    """What is to change about a call; all of it, or nothing."""
+    """Requested changes of a call; applied all together or not at all."""
 
     call_status: Literal["completed", "no-answer"] | None = None
     mute_status: Literal["mute", "unmute"] | None = None
@@ -73,14 +73,14 @@ FIELD_OF: Final[dict[type, str]] = {
     TimeLimitRequested: "time_limit",
     ConsultRequested: "webhook_url",
 }
-"""The field of a request that an order comes from."""
+"""Request field of each command."""
 
 
 def orders_of(
     update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str], check_url: CheckUrl
 ) -> list[LiveOrder]:
     """
-    The orders that an update means, in the order they are carried out.
+    Return the commands of an update, in the order of execution.
 
     ``check_url`` is ``Destinations.check_url``.
 
@@ -135,7 +135,7 @@ def _mute(update: LiveUpdate) -> MuteRequested:
 def _transfer(
     request: TransferRequest, record: CallRecord, allowed_countries: Collection[str]
 ) -> TransferOrdered:
-    """Whom to dial; it sees the number of the call that belongs to the account, unless another is given."""
+    """Build the command; the caller-ID defaults to the account's number of the call."""
     errors: list[FieldError] = []
     own = record.to if record.direction == "inbound" else record.from_
     target: Target | None = None

@@ -1,9 +1,9 @@
 """
 Call records: inserted durably before a call is dialled, then kept up to date behind it.
 
-A call is changed several times within a second, but only its newest state matters. So ``update`` only notes
-that a record is dirty, and the record is read when the next transaction is put together, on the event loop,
-where its owner changes it. However fast a call goes through its states, each transaction writes it once.
+A call changes several times within a second, but only its newest state matters. So ``update`` only marks a
+record as dirty, and the record is read when the next transaction is built, on the event loop, where its owner
+changes it. However fast a call goes through its states, each transaction writes it once.
 """
 
 import logging
@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
 
-# As many records as a transaction writes without keeping the event loop for more than a few milliseconds.
+# Records per transaction that keep the event loop busy for no more than a few milliseconds.
 _MANY: Final = 64
 
-# A record is inserted within seconds of its moment; its outcome comes when the longest call has ended.
+# A record is inserted within seconds of its creation; its outcome follows at the end of the longest call.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
 
@@ -51,11 +51,11 @@ class EventSink(Protocol):
     """Delivers events once their transaction is committed."""
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
-        """The events are durable: deliver them."""
+        """Deliver events that are now durable."""
 
 
 class CallStore:
-    """The records of calls; see ``interfaces.CallRecords``. Attach it to one writer."""
+    """The records of calls; see ``callcontrol.calls.ports.CallRecords``. Attach it to one writer."""
 
     def __init__(self, database: Database, writer: Writer, events: EventSink, *, node: str = "local") -> None:
         self._database = database
@@ -67,12 +67,12 @@ class CallStore:
         self._careful = False
         self._pager = Pager(call_lists.LISTING)
         self.public_url = ""
-        """What links in events begin with, once it is known."""
+        """Base URL of links in events, once it is known."""
         writer.attach(self)
 
     @property
     def unwritten(self) -> int:
-        """Calls whose newest state is in memory alone."""
+        """Number of calls whose newest state is only in memory."""
         return len(self._held.records) + (len(self._taken.records) if self._taken is not None else 0)
 
     async def insert(
@@ -83,7 +83,7 @@ class CallStore:
         events: Sequence[WebhookEvent] = (),
         companion: Companion | None = None,
     ) -> None:
-        """Make a new call durable with its reserve, its events and its companion; sets ``record.node``."""
+        """Commit a new call with its reserve, its events and its companion; sets ``record.node``."""
         record.node = self._node
         await self._writer.commit(
             partial(
@@ -100,7 +100,7 @@ class CallStore:
         self._events.committed(events)
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
-        """Have the record's state written soon, with the events in the same transaction."""
+        """Queue the record's state for writing, with the events in the same transaction."""
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
         self._writer.touch(now=len(self._held.records) >= _MANY, soon=bool(events))
@@ -111,7 +111,7 @@ class CallStore:
         """
         Write the last state of a call, settle its reserve and queue its events, in one transaction.
 
-        Subscribers hear of a missed call with it, and of the end of a call with a voice agent.
+        It also publishes the event of a missed call, and the end events of a call with a voice agent.
         """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
@@ -121,11 +121,11 @@ class CallStore:
         self.update(record, events=told)
 
     async def flush(self) -> None:
-        """Wait until everything handed over before this is durable."""
+        """Wait until all changes submitted before are durable."""
         await self._writer.flush()
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account, in its newest state."""
+        """Return one call of the account, in its newest state."""
         record = await self.find(call_sid)
         if record is None:
             raise NotFound("There is no such call.")
@@ -134,7 +134,7 @@ class CallStore:
         return record
 
     async def find(self, call_sid: str) -> CallRecord | None:
-        """One call in its newest state, of whichever account."""
+        """Return one call of any account, in its newest state."""
         return self._in_memory(call_sid) or await self._database.look_up(partial(_get, call_sid))
 
     async def list(
@@ -147,9 +147,9 @@ class CallStore:
         after: Position | None = None,
     ) -> Page[CallRecord]:
         """
-        Calls of the account, newest first; state that still waits to be written is written first.
+        Calls of the account, newest first; queued state is written first.
 
-        With ``after`` the list goes on behind that place, and ``page`` means nothing.
+        With ``after`` the list continues behind that position, and ``page`` is ignored.
         """
         await self._writer.catch_up()
         wanted = ListQuery(
@@ -171,22 +171,22 @@ class CallStore:
         return await self._database.read(read)
 
     async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, without an end: what a former process left behind."""
+        """Calls of this node, or of another, without an end: left behind by a previous process."""
         return await self._database.read(partial(_unfinished, node or self._node))
 
     async def keep_dialogs(self, records: Sequence[CallRecord]) -> Mapping[str, former_dialogs.Dialogs]:
-        """Keep what ends the legs of unfinished calls; returns that of all calls of this node."""
+        """Save the dialogs of unfinished calls; return those of all calls of this node."""
         cut_off = [record for record in records if record.dialogs]
         if cut_off:
             await self._writer.commit(partial(_keep_dialogs, self._node, cut_off))
         return await self._database.read(partial(former_dialogs.of_node, node=self._node))
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
-        """Forget what ended the legs of calls: their peers know."""
+        """Delete the saved dialogs of calls whose legs have ended."""
         await self._writer.commit(partial(former_dialogs.forget, call_sids=call_sids))
 
     async def cut_recordings(self, node: str | None = None) -> Sequence[CallRecord]:
-        """Calls of this node, or of another, that are over and whose recording was left incomplete."""
+        """Ended calls of this node, or of another, whose recording was left incomplete."""
         return await self._database.read(partial(recordings.cut_off, node=node or self._node))
 
     def _in_memory(self, call_sid: str) -> CallRecord | None:
@@ -195,10 +195,10 @@ class CallStore:
             held = self._taken.records.get(call_sid)
         return held
 
-    # The writer asks these four when it puts a transaction together and when that has ended.
+    # Callbacks of the writer: when it builds a transaction, and when that has ended.
 
     def take(self) -> Operation[dict[str, int]] | None:
-        """What writes all that is held now."""
+        """Return the operation that writes all queued state; None without any."""
         if not self._held:
             return None
         taken, self._held = self._held, _Held()
@@ -208,7 +208,7 @@ class CallStore:
         return partial(write, rows, taken.charges, taken.events, utc_now())
 
     def written(self, result: dict[str, int]) -> None:
-        """The state is durable; ``result`` is what each settled call was charged."""
+        """Handle the commit; ``result`` is the amount charged for each settled call."""
         taken, self._taken = self._taken, None
         self._careful = False
         if taken is None:
@@ -218,13 +218,13 @@ class CallStore:
         self._events.committed(taken.events)
 
     def give_back(self) -> None:
-        """Hold again what was taken; what came since is newer."""
+        """Queue the drained state again; changes made since are newer."""
         taken, self._taken = self._taken, None
         if taken is not None:
             self._held = taken.followed_by(self._held)
 
     def refused(self, error: Exception) -> None:
-        """Something in it cannot be stored, ever: write each row apart, so that the others are."""
+        """Handle a state that can never be stored: write each row apart, so that the others are stored."""
         log.error("call records could not be written together", exc_info=error)
         self._careful = True
         self.give_back()
@@ -237,13 +237,13 @@ def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
         try:
             rows.append(calls.row_of(record))
         except Exception:
-            # A defect of this server's own; it must not keep the other calls from being written.
+            # An internal error; it must not keep the other calls from being written.
             log.exception("the record has no storable state", extra={"call_sid": record.call_sid})
     return rows
 
 
 class _Held:
-    """State that waits to be written: dirty records, charges of ended calls, events in their order."""
+    """Queued state: dirty records, charges of ended calls, events in order."""
 
     __slots__ = ("charges", "events", "records")
 
@@ -275,7 +275,7 @@ def _insert(
     refusal = companion.refusal(connection) if companion is not None else None
     if refusal is not None:
         return refusal
-    # A reserve of nothing is opened too: it is what makes the settlement happen once.
+    # A reserve of zero is opened too: it makes the settlement happen only once.
     refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
     if refusal is not None:
         return refusal
@@ -346,7 +346,7 @@ def _write_each(
         except Exception as error:
             if is_transient(error):
                 raise
-            # Which one is enough: rows hold numbers, and events what a customer's webhook is to know.
+            # Log identifiers only: rows contain numbers, and events are private to a customer.
             rows_lost = [row["call_sid"] for row in some_rows] + [event.event_id for event in some_events]
             log.error("a row is lost: %s", rows_lost or list(some_charges), exc_info=error)
     return charged

@@ -1,4 +1,4 @@
-"""The call as every interface shows it: REST responses and webhooks have one shape."""
+"""JSON form of a call, the same in REST responses and webhooks."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,9 +13,9 @@ __all__ = ["call_object"]
 
 def call_object(record: CallRecord) -> dict[str, Any]:
     """
-    The call as a JSON object.
+    Return the call as a JSON object.
 
-    ``sid`` repeats ``call_sid`` for clients that look for that name; ``price`` is in rupees.
+    ``sid`` repeats ``call_sid`` for clients that expect that name; ``price`` is in rupees.
     """
     return {
         "call_sid": record.call_sid,

@@ -1,4 +1,4 @@
-"""What ends each leg of a call in SIP, kept in its record for a process that finds the call cut off."""
+"""Dialog state of a call's legs, kept in its record so that the next process can end them after a crash."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
@@ -7,11 +7,11 @@ from callcontrol.ids import LegId
 
 
 def _unheard() -> None:
-    """Stand in where nobody waits for news."""
+    """Ignore a change."""
 
 
 class LegJournal:
-    """Keeps ``dialogs`` up to date, leg by leg, and tells ``on_change`` that there is something to write."""
+    """Keeps ``dialogs`` up to date, leg by leg, and calls ``on_change`` when there is something to write."""
 
     def __init__(
         self, dialogs: MutableMapping[str, Mapping[str, Any]], on_change: Callable[[], None] = _unheard
@@ -20,19 +20,19 @@ class LegJournal:
         self._on_change = on_change
 
     def note(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> None:
-        """Take down what ends a leg as it is now; None when there is nothing new to know."""
+        """Save the dialog of a leg and report the change; ``saved`` is None when nothing has changed."""
         if self.keep(leg, saved, carrier_sid):
             self._on_change()
 
     def keep(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> bool:
-        """The same for a call that is about to be inserted, and tells nobody; whether it was anything."""
+        """Save the dialog of a leg without a report, for a call about to be inserted; True if changed."""
         if saved is None:
             return False
-        # A challenge of the carrier's is answered with what is agreed with it: no password is written here.
+        # Credentials are read from the carrier when needed: no password is written here.
         saved["carrier"] = carrier_sid
         self._dialogs[str(leg)] = saved
         return True
 
     def drop(self, leg: LegId) -> None:
-        """Forget a leg that is over."""
+        """Remove the dialog of an ended leg."""
         self._dialogs.pop(str(leg), None)

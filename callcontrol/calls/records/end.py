@@ -1,4 +1,4 @@
-"""What the record of a call says once it is over."""
+"""End of a call in its record."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from sip import reason_phrase
 
 
 def ending_of(step: Hangup | Reject) -> Ending:
-    """How a step of a plan ends the call."""
+    """Return the ending for a step that ends the call."""
     if isinstance(step, Reject):
         outcome = outcome_of(step.status)
         return Ending(outcome.status, outcome.cause, "api", step.status)
@@ -18,7 +18,7 @@ def ending_of(step: Hangup | Reject) -> Ending:
 
 
 def write_end(record: CallRecord, ending: Ending, at: datetime, *, answered_for_s: float | None) -> None:
-    """Note how and when a call ended, and how long ago it had been answered, None when it was not."""
+    """Write the end of a call; ``answered_for_s`` is the time since its answer, None without an answer."""
     answered = answered_for_s is not None
     record.status = CallStatus.COMPLETED if answered else ending.status
     if record.status is CallStatus.COMPLETED and not answered:

@@ -1,4 +1,4 @@
-"""The events of a call as its status webhook gets them; calls of a product have events of their own."""
+"""Events of a call for its status webhook; calls of a product have events of their own."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from callcontrol.otp.calls import otp_event, otp_object
 _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
 )
-"""Events that ``status_webhook_events`` chooses from; all others are sent whenever they happen."""
+"""Events that ``status_webhook_events`` can select; all others are always sent."""
 
 NameEvent = Callable[[CallRecord, str], str | None]
 ShowCall = Callable[[CallRecord], dict[str, Any]]
@@ -33,11 +33,11 @@ _SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
     OTP: (otp_event, otp_object),
     MASKING: (masked_event, masked_object),
 }
-"""By product: what an event of its calls is called, None for one not told, and how the call is shown."""
+"""By product: name of an event (None for an event that is not sent), and JSON form of the call."""
 
 
 def show_call(record: CallRecord) -> dict[str, Any]:
-    """The call as its events show it: what placed it decides what they may tell."""
+    """Return the call as shown in its events; its product decides which fields they contain."""
     _, show = _SHAPES.get(record.product, _SHAPES[None])
     return show(record)
 
@@ -52,11 +52,11 @@ def call_event(
     shown: Mapping[str, Any] | None = None,
 ) -> WebhookEvent | None:
     """
-    An event of a call for its status webhook, None when nobody wants it.
+    Return an event of a call for its status webhook, None when nobody subscribed to it.
 
-    ``shown`` is the call as it was when the event came about; the record as it is now when None.
-    Counts ``record.sequence`` up: receivers see every number once, and none is left out. A product whose
-    events go to a subscription names that in its details.
+    ``shown`` is the call at the time of the event; None stands for the present record. Increments
+    ``record.sequence``: receivers see every number once, without gaps. ``details`` of the record name the
+    subscription of a product whose events go to one.
     """
     url = record.status_webhook_url
     if url is None:

@@ -1,4 +1,4 @@
-"""Call logs: calls as those who run trunks look at them."""
+"""Call logs: calls as operators of trunks see them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,16 +8,16 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Direction
 
 MAX_SPAN: Final = timedelta(days=31)
-"""The longest time that a list of call logs is over, so that none costs more than a month's calls."""
+"""Longest time span of a list of call logs, so that no list reads more than a month of calls."""
 DEFAULT_SPAN: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class CallLogFilter:
     """
-    What a list of call logs is narrowed to; ``start`` is inclusive, ``end`` exclusive.
+    Filter of a list of call logs; ``start`` is inclusive, ``end`` exclusive.
 
-    ``text`` is looked for anywhere in the numbers and the Call-ID.
+    ``text`` is searched for anywhere in the numbers and the Call-ID.
     """
 
     start: datetime
@@ -67,12 +67,12 @@ def span_of(
     now: datetime, days: int | None, start: datetime | None, end: datetime | None
 ) -> tuple[datetime, datetime]:
     """
-    The time that a list is over: the last ``days``, or from ``start`` to ``end``; 30 days unless it is said.
+    Return the time span of a list: the last ``days``, or ``start`` to ``end``; 30 days by default.
 
-    The last days are counted from the full minute, so that the pages of a list are over the same time.
+    The last days are counted from the full minute, so that all pages of a list have the same span.
 
     Raises:
-        ValidationFailed: Both are given, or the time is longer than a list may be over.
+        ValidationFailed: Both are given, the span is longer than ``MAX_SPAN``, or it is empty.
     """
     if days is not None and (start is not None or end is not None):
         raise ValidationFailed.of("days", "cannot be combined with start and end; leave one of them out")

@@ -1,4 +1,4 @@
-"""What is counted of the calls of a process, from its start on."""
+"""Metrics of the calls of a process, from its start on."""
 
 from collections import Counter
 from datetime import datetime
@@ -22,9 +22,9 @@ class StreamFigures:
     Streams to voice agents.
 
     Attributes:
-        open: Those that are connected.
-        connects: Agents that were to be reached, by what became of it: ``connected``, or why not.
-        frames_dropped: Frames of audio that agents were too slow for.
+        open: Connected streams.
+        connects: Attempts to reach an agent, by result: ``connected``, or the reason of the failure.
+        frames_dropped: Audio frames dropped because agents were too slow.
     """
 
     def __init__(self) -> None:
@@ -35,19 +35,19 @@ class StreamFigures:
 
 class CallFigures:
     """
-    How many calls there were, and how they went.
+    Counts and durations of calls.
 
     Attributes:
-        ended: Calls that are over, by direction and final status.
-        answered: Of these, those that were answered, by direction.
-        causes: Of these, by the cause of the end and who ended the call.
-        set_up_s: From a call's beginning to its answer, by direction.
-        post_dial_delay_s: From the beginning of a placed call until the party rang, or answered.
-        duration_s: How long answered calls lasted, by direction.
-        refused: New calls that were not taken, by reason.
-        wallet_failures: What wallets could not do for calls: ``reserve`` or ``extend`` for want of money;
+        ended: Ended calls, by direction and final status.
+        answered: Ended calls that were answered, by direction.
+        causes: Ended calls, by hangup cause and hangup source.
+        set_up_s: Time from a call's beginning to its answer, by direction.
+        post_dial_delay_s: Time from the beginning of a placed call until the party rang, or answered.
+        duration_s: Durations of answered calls, by direction.
+        refused: Refused new calls, by reason.
+        wallet_failures: Failures of wallets: ``reserve`` or ``extend`` for insufficient money;
             ``unavailable`` when the database did not answer.
-        streams: What is counted of the streams to voice agents.
+        streams: Metrics of the streams to voice agents.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class CallFigures:
         self.streams = StreamFigures()
 
     def note_end(self, record: CallRecord) -> None:
-        """Count a call that is over."""
+        """Count an ended call."""
         direction, answered_at = record.direction, record.answered_at
         self.ended[direction, record.status.value] += 1
         self.causes[record.hangup_cause or "none", record.hangup_source or "none"] += 1

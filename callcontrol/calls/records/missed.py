@@ -1,4 +1,4 @@
-"""Missed calls: calls that came in and ended before they were answered, and the event that tells of each."""
+"""Missed calls: inbound calls that ended before they were answered, and their event."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,14 +24,14 @@ __all__ = ["MissedReason", "missed_call", "missed_reason"]
 MissedReason = Literal["no-answer", "busy", "caller_hangup", "rejected", "unreachable"]
 
 _EVENTS: Final = UUID("0f5d9c0e-1c3b-4a53-8d0c-6c1f0a3b9e21")
-"""What the ids of these events are made in: a call has always the same one, however often it is written."""
+"""UUID namespace of event ids: a call always gets the same id, however often its event is written."""
 
 _REASONS: Final[Mapping[str, MissedReason]] = {
     USER_BUSY.name: "busy",
     NO_ANSWER.name: "no-answer",
     NO_USER_RESPONSE.name: "no-answer",
     ALLOTTED_TIMEOUT.name: "no-answer",
-    # Somebody did not want it: who was called, their server, the API, or the wallet.
+    # Rejected by the called party, its server, the API, or the wallet.
     CALL_REJECTED.name: "rejected",
     ORIGINATOR_CANCEL.name: "rejected",
     NORMAL_CLEARING.name: "rejected",
@@ -40,7 +40,7 @@ _REASONS: Final[Mapping[str, MissedReason]] = {
 
 
 def missed_call(record: CallRecord, now: datetime) -> Broadcast | None:
-    """The event of a call that has ended, for whoever subscribed to it; None for one that was not missed."""
+    """Return the event of a missed call for its subscribers; None for any other call."""
     if record.direction != "inbound" or record.answered_at is not None or not record.status.ended:
         return None
     data = {
@@ -68,10 +68,10 @@ def missed_call(record: CallRecord, now: datetime) -> Broadcast | None:
 
 def missed_reason(record: CallRecord) -> MissedReason:
     """
-    Why nobody answered a call.
+    Return the reason why a call was not answered.
 
-    ``unreachable`` stands for everything that kept it from ringing anywhere, or cut it off while it rang:
-    a number without a target, an agent or a carrier that failed, a restart of the server.
+    ``unreachable`` covers everything that prevented the ringing, or interrupted it: a number without a
+    target, an agent or a carrier that failed, a restart of the server.
     """
     if record.hangup_source == "caller":
         return "caller_hangup"

@@ -1,4 +1,4 @@
-"""How good a call sounded, from what the engine measured on its legs."""
+"""Voice quality of a call, from the engine's measurements on its legs."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -10,11 +10,11 @@ from callcontrol.models import DirectionQuality, LegQuality, Quality
 from media.types import RemoteMedia, StreamStats
 
 MAX_LEGS: Final = 8
-"""Of a call that is transferred again and again the first legs are told."""
+"""Limit of legs in the quality of a call; of a call with many transfers the first legs are shown."""
 
 
 def leg_quality(leg: str, remote: RemoteMedia | None, stats: StreamStats) -> LegQuality:
-    """The quality of one leg, by what the engine measured and what the far end reported."""
+    """Return the quality of one leg, from the engine's measurements and the far end's reports."""
     received = DirectionQuality(
         _rounded(stats.mos_received),
         _rounded(stats.jitter_ms) if stats.packets_in else None,
@@ -31,7 +31,7 @@ def leg_quality(leg: str, remote: RemoteMedia | None, stats: StreamStats) -> Leg
 
 
 def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | None:
-    """The quality of a call: what its first party sent, and all legs; None when no leg had media."""
+    """Return the quality of a call: of its first party's audio, and all legs; None when no leg had media."""
     heard = [leg for leg in legs.values() if leg.codec is not None]
     if first not in legs and not heard:
         return None
@@ -49,7 +49,7 @@ def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | No
 
 
 def quality_fields(quality: Quality) -> dict[str, Any]:
-    """A quality as JSON has it. ``dataclasses.asdict`` would copy each figure, for ten times as much."""
+    """Return a quality for JSON. ``dataclasses.asdict`` copies each value and takes ten times as long."""
     fields = _fields(quality)
     fields["legs"] = [
         {**_fields(leg), "received": _fields(leg.received), "sent": _fields(leg.sent)} for leg in quality.legs
@@ -61,12 +61,12 @@ def _fields(part: Quality | LegQuality | DirectionQuality) -> dict[str, Any]:
     return dict(zip(part.__slots__, _VALUES[type(part)](part), strict=True))
 
 
-# One call in C for all fields of a part, of which every call has six.
+# One C call returns all fields of a part; each call has six parts.
 _VALUES: Final = {part: attrgetter(*part.__slots__) for part in (Quality, LegQuality, DirectionQuality)}
 
 
 def stored_quality(stored: Mapping[str, Any]) -> Quality:
-    """Read what was stored of a quality; records of earlier versions have no legs."""
+    """Read a stored quality; records of earlier versions have no legs."""
     values = {name: stored[name] for name in Quality.__slots__ if name in stored}
     values["legs"] = [_stored_leg(leg) for leg in stored.get("legs", ())]
     return Quality(**values)
@@ -78,7 +78,7 @@ def _stored_leg(stored: Mapping[str, Any]) -> LegQuality:
 
 
 class QualityFigures:
-    """The distributions of what was measured on legs that are over, by direction, in seconds and shares."""
+    """Histograms of the measurements of ended legs, in seconds and ratios; both directions count alike."""
 
     def __init__(self) -> None:
         self.loss_ratio = Histogram((0.0, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25))
@@ -87,7 +87,7 @@ class QualityFigures:
         self.mos = Histogram((1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.4))
 
     def observe(self, leg: LegQuality) -> None:
-        """Count a leg that is over."""
+        """Count an ended leg."""
         for direction in (leg.received, leg.sent):
             _observe(self.loss_ratio, direction.packet_loss_pct, 100.0)
             _observe(self.jitter_s, direction.jitter_ms, 1000.0)

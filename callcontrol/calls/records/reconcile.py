@@ -1,4 +1,4 @@
-"""Ends for records whose call is gone: its process was killed, or the call met a defect of ours."""
+"""Ends for records without a running call: its process was killed, or an internal error ended the call."""
 
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.masking.calls import PRODUCT as MASKING
@@ -9,11 +9,11 @@ from callcontrol.wallet.meter import Rates
 
 def close_record(record: CallRecord, cause: HangupCause, rates: Rates) -> int:
     """
-    Give a record without an end one, and return what the call is charged, in paise.
+    Write an end to a record without one, and return the charge of the call, in paise.
 
-    When the call really ended is not known, so it counts as ended with the last thing that was written: an
-    answered call costs the pulse that its answer began, and a masked one that of its second party; any other
-    costs nothing.
+    The real end of the call is unknown, so it counts as ended at the last time written: an answered call
+    costs the pulse that its answer began, and a masked one that of its second party too; any other costs
+    nothing.
     """
     answered = record.answered_at is not None
     record.status = CallStatus.COMPLETED if answered else CallStatus.FAILED

@@ -1,9 +1,9 @@
 """
-Commands of an agent beside its audio, and what it hears: a part of ``callcontrol.calls.steps.agent_stream``.
+Commands of an agent, and what it hears: a part of ``callcontrol.calls.steps.agent_stream``.
 
-An agent that holds its party hears silence, and the party music where the agent says nothing. One that mutes
-itself hears silence, and nothing else changes. The API may silence or pause it in the same way; the agent
-hears its party when nobody wants otherwise.
+An agent that holds its party hears silence, and the party hears music while the agent is silent. An agent
+that mutes itself hears silence, and nothing else changes. The API may silence or pause it in the same way;
+otherwise the agent hears its party.
 """
 
 from collections.abc import Collection, Iterator
@@ -42,12 +42,12 @@ from media.streams import StreamEvent
 
 
 class StreamWishes:
-    """The wishes of one agent that are in force."""
+    """The commands of one agent that are in force."""
 
     def __init__(self, call: CallParts, events: Collection[StreamEvent] = ()) -> None:
         self._call = call
         self._events = events
-        """What the agent is told because its customer asked for it."""
+        """Events that the agent is notified of, as its customer requested."""
         self._held = False
         self._muted = False
         self._away = False
@@ -55,23 +55,23 @@ class StreamWishes:
 
     @property
     def hears(self) -> ListenStatus:
-        """What the agent is sent."""
+        """The audio that the agent is sent."""
         if self._ordered != "resume":
             return self._ordered
         return "silence" if self._held or self._muted else "resume"
 
     def begin(self) -> Iterator[Effect]:
-        """Audio flows for the first time."""
+        """Start, when audio flows for the first time."""
         if "speech" in self._events:
             yield DetectSpeech(self._call.a_leg.id)
 
     def order(self, status: ListenStatus) -> Iterator[Effect]:
-        """Our own side says what the agent is to hear."""
+        """Set what the agent hears, by an order of the API."""
         self._ordered = status
         yield ListenAgent(self.hears)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Do what the agent wants, or tell it why not; tell it what it wants to know."""
+        """Carry out a command of the agent, or send it the reason of a refusal; notify it of its events."""
         match event:
             case SpeechStarted() | SpeechEnded() if self._hears_of("speech", event.leg):
                 yield TellAgentSpeech(isinstance(event, SpeechStarted))
@@ -103,7 +103,7 @@ class StreamWishes:
         yield TellAgentDone(Mute(event.active))
 
     def _record(self, event: AgentRecord) -> Iterator[Effect]:
-        """Record the call, or pause, resume or complete its recording; or tell the agent why not."""
+        """Start, pause, resume or complete the recording, or send the agent the reason of a refusal."""
         recording = self._call.recording
         objection = recording.objection(event.action)
         if objection is not None:
@@ -117,7 +117,7 @@ class StreamWishes:
         yield TellAgentDone(Record(event.action))
 
     def _transcript(self, event: AgentTranscript) -> Iterator[Effect]:
-        """Keep what was said, in the agent's words."""
+        """Save a final transcript segment of the agent."""
         answered_at = self._call.record.answered_at
         if answered_at is None or not event.final:
             return
@@ -127,24 +127,24 @@ class StreamWishes:
         yield Transcribe(TranscriptSegment(event.role, event.text, start_ms, max(start_ms, end_ms)))
 
     def away(self) -> Iterator[Effect]:
-        """Let the party hear that the line is not dead while its agent is away."""
+        """Play noise to the party while its agent is disconnected, so that the line does not seem dead."""
         self._away = True
         if not self._held:
             yield FillSilence(self._call.a_leg.id, "noise")
 
     def back(self) -> Iterator[Effect]:
-        """The agent is there again."""
+        """Stop the noise after the reconnect."""
         self._away = False
         if not self._held:
             yield FillSilence(self._call.a_leg.id, None)
 
     def begin_anew(self) -> Iterator[Effect]:
-        """Audio flows again; what the agent hears is as it was."""
+        """Restore what the agent hears after a reconnect."""
         if self.hears != "resume":
             yield ListenAgent(self.hears)
 
     def end(self) -> Iterator[Effect]:
-        """The agent is gone: take back what its party would go on hearing, and listen for nothing more."""
+        """Stop music, noise and voice detection after the agent has left."""
         if "speech" in self._events and not self._call.a_leg.over:
             yield StopSpeech(self._call.a_leg.id)
         if self._held or self._away:

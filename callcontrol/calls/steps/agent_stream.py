@@ -1,11 +1,11 @@
 """
 A voice agent on the call: connecting, streaming, draining, as a table of states.
 
-The socket is opened while the party waits or rings; a caller who waits is answered when the agent has taken
-the connection, so that nobody is answered into silence. An agent that closes ends its stream after what it
-has queued is played, unless it closes with a code that says "at once". One whose connection breaks is sought
-again for a few seconds, if its customer wants that. An agent may have the caller transferred; then the bridge
-takes the stream's place, also when the agent leaves before the other party has answered.
+The WebSocket is opened while the party waits or rings; a waiting caller is answered when the agent has
+accepted the connection, so that nobody is answered into silence. An agent that closes ends its stream after
+its queued audio is played, unless it closes with a code that says "at once". A broken connection is retried
+for a few seconds, if the customer has enabled that. An agent may have the caller transferred; then the bridge
+replaces the stream, also when the agent leaves before the other party has answered.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -71,27 +71,27 @@ from callcontrol.routing.party import Party
 from media.streams import Reconnect, StreamChoice, under_default
 
 DRAIN_LIMIT_S: Final = 10.0
-"""How long the audio that a leaving agent has queued may go on (streaming 1.6)."""
+"""Limit for playing the queued audio of a leaving agent, in seconds (streaming 1.6)."""
 
 
 class StreamState(IntEnum):
-    """The life of an agent's stream, in order."""
+    """States of an agent's stream, in order."""
 
     NEW = 0
     CONNECTING = 1
     OPEN = 2
-    """The agent is there and the party is not answered yet."""
+    """The agent is connected and the party is not answered yet."""
     LIVE = 3
     AWAY = 4
-    """Its connection broke and is sought again; the only state that is gone back from, when it is found."""
+    """The connection broke and is being reopened; the only state that returns to an earlier one, ``LIVE``."""
     HANDED_OVER = 5
-    """It has left the party to a transfer that is under way."""
+    """The agent has left the party to a transfer in progress."""
     DRAINING = 6
     OVER = 7
 
 
 class StreamInput(IntEnum):
-    """What a stream is told."""
+    """Inputs of a stream."""
 
     BEGIN = auto()
     OPENED = auto()
@@ -101,11 +101,11 @@ class StreamInput(IntEnum):
     """The agent closed or asked to hang up: its queued audio is played first."""
     LEAVES_AT_ONCE = auto()
     HANDS_OVER = auto()
-    """It closed, or its connection broke, while the party is being transferred."""
+    """The agent closed, or its connection broke, while the party is being transferred."""
     BREAKS = auto()
-    """Its connection broke, and may be opened anew."""
+    """The connection broke, and may be reopened."""
     RETRY = auto()
-    """It is time for the next attempt."""
+    """The next reconnect attempt is due."""
     LOST = auto()
     """The agent's connection broke for good."""
     DRAINED = auto()
@@ -115,15 +115,15 @@ class StreamInput(IntEnum):
     DIGITS_SENT = auto()
     TRANSFER = auto()
     WISH = auto()
-    """The agent wants something else of us, or to know what happens."""
+    """Another command of the agent, or an event it may subscribe to."""
     TRANSFERRED = auto()
     """The second party answered."""
     TRANSFER_FAILED = auto()
-    """It cannot be reached, and no agent is left to talk to."""
+    """The target cannot be reached, and no agent is left to talk to."""
     REFERRED = auto()
-    """The party tells how it fares with whom it was asked to call."""
+    """NOTIFY progress of a REFER we sent."""
     REFER_DONE = auto()
-    """It has reached them."""
+    """The REFER has succeeded."""
     STOP = auto()
     """Command: the call ends."""
 
@@ -144,23 +144,23 @@ class AgentStep(RunningStep):
         self._choice = choice = under_default(choice, call.stream_protocol)
         self._sid = stream_sid
         self._former_sid = stream_sid
-        """The stream that was there last; another one while its connection is sought again."""
+        """Identifier of the last connected stream; differs from ``_sid`` during a reconnect."""
         self._fallback = fallback
         self._transfer = StreamTransfer(call)
         self._retries = StreamRetries(choice.max_retries)
         self._wishes = StreamWishes(call, choice.events)
         self._detail = "stream_hangup"
         self._close_code: int | None = None
-        """What the connection that broke was closed with; 1006 where it was without one."""
+        """Close code of the broken connection; 1006 when it had none."""
 
     @property
     def live(self) -> bool:
-        """Whether audio flows between the party and its agent."""
+        """True while audio flows between the party and its agent."""
         return self.state is StreamState.LIVE
 
     @property
     def transferring(self) -> bool:
-        """Whether the agent is having the party transferred."""
+        """True while a transfer of the party is in progress."""
         return self._transfer.pending
 
     def begin(self) -> Iterator[Effect]:
@@ -168,11 +168,11 @@ class AgentStep(RunningStep):
         yield from self._take(StreamInput.BEGIN)
 
     def party_up(self) -> Iterator[Effect]:
-        """The party was answered: audio flows as soon as the agent is there."""
+        """Report that the party was answered: audio flows as soon as the agent is connected."""
         yield from self._take(StreamInput.PARTY_UP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
             yield from self._take(what, event)
@@ -187,16 +187,16 @@ class AgentStep(RunningStep):
                 yield from self._take(StreamInput.TRANSFER_FAILED)
 
     def listen(self, status: ListenStatus) -> Iterator[Effect]:
-        """Let the agent hear the party, silence or nothing, because our own side says so."""
+        """Set what the agent hears (the party, silence or nothing), by an order of the API."""
         yield from self._wishes.order(status)
 
     def transfer_to(self, party: Party) -> Iterator[Effect]:
-        """Put the party through to another one, because our own side says so."""
+        """Transfer the party, by an order of the API."""
         if self.live and not self.transferring:
             yield from self._transfer.order(party)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """End the stream because the call ends, and tell the agent why."""
+        """End the stream because the call ends, and send the agent the reason."""
         yield from self._transfer.abandon(ending)
         self._detail = _detail_of(ending)
         yield from self._take(StreamInput.STOP)
@@ -235,7 +235,7 @@ class AgentStep(RunningStep):
         yield OpenAgent(self._choice, self._sid)
 
     def _opened(self, _: Event | None) -> Iterator[Effect]:
-        """Answer a caller who waits; a party we dial answers by itself, now or later."""
+        """Answer a waiting caller; a party we dial answers by itself, now or later."""
         yield from self.call.answer()
         if self.call.a_leg.up:
             yield from self._take(StreamInput.PARTY_UP)
@@ -252,7 +252,7 @@ class AgentStep(RunningStep):
         yield from self._not_opened(details)
 
     def _not_opened(self, details: Mapping[str, object]) -> Iterator[Effect]:
-        """The customer's fallback decides what becomes of the call, if there is one."""
+        """Report the failure; the customer's fallback decides how the call goes on, if there is one."""
         self.ending = Ending(CallStatus.FAILED, STREAM_DISCONNECTED, "stream")
         if self._fallback is not None:
             self.call.follow((self._fallback,))
@@ -280,7 +280,7 @@ class AgentStep(RunningStep):
         assert event is not None
         yield from self._wishes.handle(event)
 
-    # --- coming back --------------------------------------------------------------------------------------
+    # --- reconnecting -------------------------------------------------------------------------------------
 
     def _broken(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentClosed)
@@ -399,7 +399,7 @@ class AgentStep(RunningStep):
         yield self._transfer.announcement()
 
     def _referred(self, event: Event | None) -> Iterator[Effect]:
-        """The party that was asked to call someone else by itself tells how that goes."""
+        """Handle NOTIFY progress of a REFER we sent."""
         assert isinstance(event, LegReferred)
         asked = self._transfer.pending
         yield from self._transfer.referred(event)
@@ -408,15 +408,15 @@ class AgentStep(RunningStep):
             yield from self._take(StreamInput.REFER_DONE if done else StreamInput.TRANSFER_FAILED)
 
     def _gone_elsewhere(self, event: Event | None) -> Iterator[Effect]:
-        """The party talks to someone else without us: the call ends."""
+        """End the call: the party talks to someone else without us."""
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
         yield from self._transferred(event)
 
     def _hand_over(self, _: Event | None) -> Iterator[Effect]:
         """
-        The agent is gone, the transfer goes on.
+        Continue the transfer without the agent.
 
-        What the agent has queued is still played, and the party hears ringing after it.
+        The agent's queued audio is still played, and the party hears ringing after it.
         """
         yield from self._wishes.end()
         yield PlayRingback(self.call.a_leg.id)
@@ -461,7 +461,7 @@ _DETAILS_OF_CAUSE: Final = {
 
 
 def _detail_of(ending: Ending) -> str:
-    """The word for the end in the agent's ``stop`` (streaming 1.7)."""
+    """The reason in the agent's ``stop`` event (streaming 1.7)."""
     by_cause = _DETAILS_OF_CAUSE.get(ending.cause)
     if by_cause is not None:
         return by_cause
@@ -555,16 +555,16 @@ def _ignored(state: StreamState, *heeded: StreamInput) -> set[tuple[StreamState,
 
 IGNORED: Final = frozenset(
     _ignored(_S.NEW, _I.BEGIN, _I.STOP)
-    # Nothing is heard of an agent before it is connected; a party that answers meanwhile hears silence.
+    # An agent sends nothing before it is connected; a party that answers meanwhile hears silence.
     | _ignored(_S.CONNECTING, _I.OPENED, _I.REFUSED, _I.STOP)
     | _ignored(_S.OPEN, _I.PARTY_UP, _I.LEAVES, _I.LEAVES_AT_ONCE, _I.LOST, _I.STOP)
     | {(_S.LIVE, what) for what in (_I.BEGIN, _I.OPENED, _I.REFUSED, _I.PARTY_UP, _I.DRAINED, _I.RETRY)}
     # A transfer that fails leaves the party with its agent.
     | {(_S.LIVE, _I.TRANSFER_FAILED)}
-    # What the party says and presses while its agent is away is lost.
+    # Speech and keys of the party are lost while its agent is disconnected.
     | _ignored(_S.AWAY, _I.RETRY, _I.OPENED, _I.REFUSED, _I.LOST, _I.STOP)
     | _ignored(_S.HANDED_OVER, _I.TRANSFERRED, _I.REFERRED, _I.REFER_DONE, _I.TRANSFER_FAILED, _I.STOP)
-    # Once it is leaving, an agent has no more say, and its socket may close as it likes.
+    # A leaving agent's commands are ignored, and its socket may close in any way.
     | _ignored(_S.DRAINING, _I.LEAVES_AT_ONCE, _I.DRAINED, _I.STOP)
     | _ignored(_S.OVER)
 )

@@ -1,8 +1,8 @@
 """
-Transfer of a party that talks with its voice agent: a part of ``callcontrol.calls.steps.agent_stream``.
+Transfer of a party that talks with a voice agent: a part of ``callcontrol.calls.steps.agent_stream``.
 
-The agent asks for it, or our own side does. We dial the other party and join the two, or ask the party itself
-to call elsewhere (REFER). Until that has come about the agent goes on being heard.
+The agent asks for it, or the API orders it. We dial the other party and connect the two, or send the party a
+REFER. Until the transfer has succeeded the agent is still heard.
 """
 
 from collections.abc import Iterator
@@ -21,32 +21,32 @@ from callcontrol.routing.transfer_target import agent_party
 
 
 class StreamTransfer:
-    """The transfer that is under way, if any; an agent is told how its own ones go."""
+    """The current transfer, if any; the agent is notified of the progress of its own ones."""
 
     def __init__(self, call: CallParts) -> None:
         self._call = call
         self.bridge: Bridge | None = None
-        """What dials the other party, and takes the stream's place when that answers."""
+        """The step that dials the other party, and replaces the stream when that party answers."""
         self._referring = False
         self._referred_to = ""
         self._ordered = False
-        """Whether our own side has the party transferred: the agent did not ask and is not told."""
+        """True for a transfer ordered by the API: the agent did not ask and is not notified."""
         self.cause: HangupCause = NORMAL_CLEARING
-        """Why the last transfer failed."""
+        """Cause of the last transfer's failure."""
 
     @property
     def pending(self) -> bool:
-        """Whether the party is being put through."""
+        """True while a transfer is in progress."""
         return self.bridge is not None or self._referring
 
     def order(self, party: Party) -> Iterator[Effect]:
-        """Begin, because our own side says so."""
+        """Begin a transfer ordered by the API."""
         self._ordered = True
         self.bridge = Bridge(self._call, party, quiet=True)
         yield from self.bridge.begin()
 
     def ask(self, event: AgentTransfer) -> Iterator[Effect]:
-        """Begin, because the agent wants it, or tell it why not."""
+        """Begin a transfer that the agent asked for, or send it the reason of a refusal."""
         if self.pending:
             yield TellAgentError("invalid_command", "a transfer is already under way", "transfer")
         elif event.mode == "refer":
@@ -66,7 +66,7 @@ class StreamTransfer:
             yield from self.bridge.begin()
 
     def _party_of(self, event: AgentTransfer) -> Party:
-        """Whom to dial; the caller-ID is the number of the call that belongs to the account, if not given."""
+        """Return the party to dial; its caller-ID defaults to the account's number of the call."""
         return agent_party(
             self._call.record,
             event.to,
@@ -76,7 +76,7 @@ class StreamTransfer:
         )
 
     def after_bridge(self, bridge: Bridge, event: Event) -> Iterator[Effect]:
-        """Tell the agent what became of the event that the bridge took."""
+        """Notify the agent, or report a failed order, after the bridge has handled an event."""
         if bridge.over:
             self.bridge = None
             ending = bridge.ending
@@ -93,9 +93,9 @@ class StreamTransfer:
 
     def referred(self, event: LegReferred) -> Iterator[Effect]:
         """
-        The party that was asked to call someone else by itself tells how that goes.
+        Handle NOTIFY progress of a REFER we sent.
 
-        It is not ``pending`` any more when it has failed; ``reached`` says whether it has succeeded.
+        A final status ends the transfer: it is no longer ``pending``.
         """
         if not self._referring or event.status == 100:
             return
@@ -108,18 +108,18 @@ class StreamTransfer:
             yield TellAgentTransfer("failed", event.status, self.cause.name)
 
     def done(self) -> Iterator[Effect]:
-        """Tell the agent that the party talks to someone else now."""
+        """Notify the agent that the party talks to someone else now."""
         if not self._ordered:
             yield TellAgentTransfer("answered", 200)
 
     def announcement(self) -> Save:
-        """What the customer is told of a transfer that came about."""
+        """Return the event for a successful transfer."""
         mode = "refer" if self.bridge is None else "bridge"
         to = self._referred_to if self.bridge is None else str(self.bridge.party.target)
         return Save("call.transferred", {"transfer": {"mode": mode, "to": to}})
 
     def abandon(self, ending: Ending | None = None) -> Iterator[Effect]:
-        """Give up the other party."""
+        """Abandon the transfer; hang up the other party, if dialled."""
         self._referring = False
         if self.bridge is not None:
             bridge, self.bridge = self.bridge, None
@@ -127,5 +127,5 @@ class StreamTransfer:
 
 
 def _refer_target(to: str) -> str:
-    """What the agent wrote, sent as it is (sip:, sips:, tel:); a bare number becomes a tel: address."""
+    """Return the agent's target unchanged (sip:, sips:, tel:); a bare number becomes a tel: URI."""
     return to if ":" in to else f"tel:{to}"

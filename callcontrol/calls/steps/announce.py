@@ -1,4 +1,4 @@
-"""Something said several times over, and again for a party that asks for it with a key."""
+"""An announcement repeated several times, and again when the party presses a key."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,17 +11,17 @@ from callcontrol.calls.steps.base import CallParts, RunningStep
 from media.audio import Pause
 
 LISTEN_S: Final = 3.0
-"""How long after the last time a party may still ask to hear it again."""
+"""Time after the last repetition in which a party may ask for another, in seconds."""
 
 AGAIN_KEY: Final = "*"
 
 
 class AnnounceStep(RunningStep):
     """
-    An announcement under way.
+    An announcement in progress.
 
-    How often it was said to its end is kept in ``details`` of the record, as ``played_count``. The key cuts
-    off what is being said and begins anew, which costs the party none of the times it was to hear it.
+    ``played_count`` in ``details`` of the record counts the complete repetitions. The key interrupts the
+    announcement and starts it again, without reducing the number of repetitions left.
     """
 
     def __init__(self, call: CallParts, announcement: Announce) -> None:
@@ -33,13 +33,13 @@ class AnnounceStep(RunningStep):
         self._speaking = False
 
     def begin(self) -> Iterator[Effect]:
-        """Say it for the first time."""
+        """Play the first repetition."""
         yield from self._speak()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take the end of what was said, the key, and the end of the time for it."""
+        """Handle the end of a repetition, the key, and the end of the time for the key."""
         match event:
-            # An end that was on its way when the key was pressed is not that of what is said now.
+            # ``turn`` filters the late end of a repetition that the key interrupted.
             case PlaybackEnded(problem=problem, turn=turn) if self._speaking and turn == self._turn:
                 yield from self._said(problem)
             case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id and digit == AGAIN_KEY:
@@ -48,7 +48,7 @@ class AnnounceStep(RunningStep):
                 self.over = True
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Fall silent because the call ends."""
+        """Stop playing because the call ends."""
         if not self._speaking:
             yield Disarm(Timer.PAUSE)
         elif not self.call.a_leg.over:

@@ -1,7 +1,7 @@
 """
-The steps of a plan while they run, and what they need of their call.
+Running steps of a plan, and their interface to the call.
 
-The small ones are here; a second party is ``callcontrol.calls.steps.bridge``, a voice agent
+The small steps are here; a second party is in ``callcontrol.calls.steps.bridge``, a voice agent in
 ``callcontrol.calls.steps.agent_stream``.
 """
 
@@ -25,11 +25,11 @@ from callcontrol.routing.targets import Attempt
 
 
 class CallParts(Protocol):
-    """What a step may use of the call it runs in."""
+    """The part of its call that a step may use."""
 
     @property
     def record(self) -> CallRecord:
-        """The record, whose stream fields a step may change."""
+        """The record of the call; a step may change its stream fields."""
 
     @property
     def a_leg(self) -> Leg:
@@ -37,7 +37,7 @@ class CallParts(Protocol):
 
     @property
     def stream_protocol(self) -> str:
-        """What agents are spoken to in that nothing else is said of."""
+        """Stream protocol of agents whose stream settings name none."""
 
     @property
     def recording(self) -> CallRecording:
@@ -45,7 +45,7 @@ class CallParts(Protocol):
 
     @property
     def messages(self) -> CallMessages:
-        """The messages that are left on the call."""
+        """The messages left on the call."""
 
     @property
     def keys(self) -> TypedKeys:
@@ -53,89 +53,89 @@ class CallParts(Protocol):
 
     @property
     def progress(self) -> MaskedProgress | None:
-        """How far a masked call is, None for any other."""
+        """Progress of a masked call; None for any other."""
 
     @property
     def ordered_time_s(self) -> float | None:
-        """What a time limit set while the call is up leaves of it; None without one, or before the answer."""
+        """Seconds left of a time limit set during the call; None without one, or before the answer."""
 
     @property
     def now_s(self) -> float:
-        """The time of the event at work, monotonic."""
+        """Monotonic time of the event being handled."""
 
     @property
     def moment(self) -> datetime:
-        """The time of the event at work, as records have it."""
+        """Wall-clock time of the event being handled, as written to records."""
 
     def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
-        """A new leg of the call."""
+        """Create a leg of the call."""
 
     def next_stream_sid(self) -> str:
         """The identifier of the next agent stream of the call."""
 
     def next_consultation(self) -> int:
-        """The number of the next question to the customer's server; they count from 1."""
+        """Return the number of the next request to the customer's server, counted from 1."""
 
     def follow(self, steps: Sequence[Step]) -> None:
-        """Do these steps when the one under way is over, and nothing else of the plan."""
+        """Set the steps that follow the current one, instead of the rest of the plan."""
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
-        """Let a caller who waits hear that it rings."""
+        """Send ringing or early media to a caller who is not answered yet."""
 
     def answer(self) -> Iterator[Effect]:
-        """Answer a caller who waits."""
+        """Answer a waiting caller."""
 
 
 class RunningStep:
-    """A step under way. When it is ``over``, ``ending`` says what to end the call with if nothing follows."""
+    """A step in progress. When it is ``over``, ``ending`` is the ending of the call if no step follows."""
 
     needs_answer = True
-    """Whether a waiting caller is to be answered before the step begins."""
+    """True when a waiting caller is answered before the step begins."""
 
     keeps_keys = False
-    """Whether keys that the first party presses meanwhile are kept for a step that asks for keys."""
+    """True when keys that the first party presses meanwhile are kept for a step that collects keys."""
 
     def __init__(self, call: CallParts) -> None:
         self.call = call
         self.over = False
         self.ending: Ending | None = None
         self.successor: RunningStep | None = None
-        """The step that took this one's place, when it is over for that reason."""
+        """The step that replaced this one, when it is over for that reason."""
 
     def begin(self) -> Iterator[Effect]:
         """Start."""
         raise NotImplementedError
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call; others' events do nothing."""
+        """Handle one event of the call; ignore events of other parts."""
         raise NotImplementedError
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """End the step because the call ends; legs are hung up by the call."""
+        """End the step because the call ends; the call hangs up the legs."""
         yield from ()
 
     def interrupt(self) -> Iterator[Effect]:
-        """Break the step off because something else is to be done with the call, which goes on."""
+        """Abort the step because the call goes on with other steps."""
         yield from self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
 
 
 class AnswerStep(RunningStep):
-    """Nothing but the answer, which the call gives before it begins."""
+    """Answer the call. The call itself answers before the step begins."""
 
     keeps_keys = True
 
     def begin(self) -> Iterator[Effect]:
-        """Be over."""
+        """Finish at once."""
         self.over = True
         yield from ()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Nothing can happen to it."""
+        """Ignore all events."""
         yield from ()
 
 
 class PlayStep(RunningStep):
-    """Audio being played; a file that cannot be had is passed over."""
+    """Play audio; a file that cannot be fetched is skipped."""
 
     keeps_keys = True
 
@@ -148,19 +148,19 @@ class PlayStep(RunningStep):
         yield PlayAudio(self.call.a_leg.id, self._play.url, self._play.loops)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Wait for its end."""
+        """Finish when the audio has ended."""
         if isinstance(event, PlaybackEnded):
             self.over = True
         yield from ()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Cut the audio off."""
+        """Stop the audio."""
         if not self.call.a_leg.over:
             yield StopAudio(self.call.a_leg.id)
 
 
 class PauseStep(RunningStep):
-    """A silence; a caller who is not answered yet hears ringing."""
+    """Wait in silence; a caller who is not answered yet hears ringing."""
 
     needs_answer = False
     keeps_keys = True
@@ -170,23 +170,23 @@ class PauseStep(RunningStep):
         self._length_s = pause.length_s
 
     def begin(self) -> Iterator[Effect]:
-        """Start the clock."""
+        """Send ringing to a waiting caller and start the timer."""
         yield from self.call.ring()
         yield Arm(Timer.PAUSE, self._length_s)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Wait for it."""
+        """Finish when the timer fires."""
         if isinstance(event, TimerFired) and event.timer is Timer.PAUSE:
             self.over = True
         yield from ()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Stop the clock."""
+        """Stop the timer."""
         yield Disarm(Timer.PAUSE)
 
 
 class RingStep(RunningStep):
-    """Ringing that nobody answers, however long the caller waits."""
+    """Ring without an answer until the timeout."""
 
     needs_answer = False
 
@@ -195,35 +195,35 @@ class RingStep(RunningStep):
         self._timeout_s = ring.timeout_s
 
     def begin(self) -> Iterator[Effect]:
-        """Let it ring."""
+        """Send ringing and start the timer."""
         yield from self.call.ring()
         yield Arm(Timer.RING, self._timeout_s)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Wait until it has rung for long enough."""
+        """End the call as not answered (480) when the timer fires."""
         if isinstance(event, TimerFired) and event.timer is Timer.RING:
             self.over = True
             self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)
         yield from ()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Stop the clock."""
+        """Stop the timer."""
         yield Disarm(Timer.RING)
 
 
 class DigitsStep(RunningStep):
-    """Digits being sent."""
+    """Send DTMF digits."""
 
     def __init__(self, call: CallParts, dtmf: SendDtmf) -> None:
         super().__init__(call)
         self._digits = dtmf.digits
 
     def begin(self) -> Iterator[Effect]:
-        """Ask for the digits."""
+        """Send the digits."""
         yield SendDigits(self.call.a_leg.id, self._digits)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Wait until they are out."""
+        """Finish when the digits are sent."""
         if isinstance(event, DigitsSent):
             self.over = True
         yield from ()

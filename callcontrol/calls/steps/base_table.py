@@ -1,7 +1,7 @@
 """
-Machines that are tables: from what they are and what they are told, to what they become and do.
+Table-driven state machines: from (state, input) to (next state, action).
 
-A machine names its rules; what a rule does not speak of is ignored, and listed beside the rules as such.
+A machine names its rules; pairs without a rule are ignored, and listed as such beside the rules.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ StateT = TypeVar("StateT", bound=IntEnum)
 InputT = TypeVar("InputT", bound=IntEnum)
 
 Rules = Mapping[tuple[StateT, InputT], tuple[StateT, Callable[[Any, Event | None], Iterator[Effect]]]]
-"""The state that follows, and what is done on the way there, by state and input."""
+"""Next state and action, by state and input."""
 
 
 class TableMachine(ABC, Generic[StateT, InputT]):
-    """Something with a state that only rules change, and that never goes back to a former one."""
+    """Object whose state only its rules change; it never returns to an earlier state."""
 
     state: StateT
 
@@ -31,7 +31,7 @@ class TableMachine(ABC, Generic[StateT, InputT]):
         """The table of the machine."""
 
     def _take(self, what: InputT, event: Event | None = None) -> list[Effect]:
-        """Follow the rule for what the machine is told, if there is one."""
+        """Apply the rule for an input in the current state, if there is one."""
         rule = self.rules().get((self.state, what))
         if rule is None:  # listed in IGNORED
             return []
@@ -44,12 +44,12 @@ class TableMachine(ABC, Generic[StateT, InputT]):
 
 @cache
 def _last_of(states: type[IntEnum]) -> IntEnum:
-    """The last state of a machine; looking through an enumeration takes long, and there are few of them."""
+    """Return the last state of a machine; cached, because iterating an enumeration is slow."""
     return max(states)
 
 
 class TableStep(RunningStep, TableMachine[StateT, InputT]):
-    """A step of a call that is such a machine; it is over in the last of its states."""
+    """A step of a call as such a state machine; it is over in the last state."""
 
     def __init__(self, call: CallParts, first: StateT) -> None:
         super().__init__(call)

@@ -1,9 +1,8 @@
 """
-A second party: dialled through its gateways and joined with the first, as a table of states.
+A second party: dialled through its gateways and connected with the first, as a table of states.
 
-While the second party rings, a caller who waits is told so (180, or 183 with its early media), and a caller
-who is already connected hears a ringing tone or that early media. The second party's answer answers the
-caller.
+While the second party rings, a waiting caller gets 180, or 183 with its early media, and an answered caller
+hears a ringing tone or that early media. The second party's answer answers the caller.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +39,7 @@ _RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})
 
 
 class BridgeState(IntEnum):
-    """The life of a bridge, in order."""
+    """States of a bridge, in order."""
 
     NEW = 0
     ROUTING = 1
@@ -50,7 +49,7 @@ class BridgeState(IntEnum):
 
 
 class BridgeInput(IntEnum):
-    """What a bridge is told."""
+    """Inputs of a bridge."""
 
     BEGIN = auto()
     ROUTED = auto()
@@ -69,7 +68,7 @@ Action = Callable[["Bridge", Event | None], Iterator[Effect]]
 
 
 class Bridge(TableStep[BridgeState, BridgeInput]):
-    """The step that dials a second party and joins it with the first."""
+    """The step that dials a second party and connects it with the first."""
 
     needs_answer = False
 
@@ -77,9 +76,9 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
         self, call: CallParts, party: Party, *, quiet: bool = False, announce: Save | None = None
     ) -> None:
         """
-        ``quiet`` leaves the first party's audio alone while the second rings: it hears its agent.
+        ``quiet`` leaves the first party's audio unchanged while the second rings: it hears its agent.
 
-        ``announce`` is told when the two are joined.
+        ``announce`` is saved when the two are connected.
         """
         super().__init__(call, BridgeState.NEW)
         self._hunt = Hunt(party, call)
@@ -87,7 +86,7 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
         self._announce = announce
         self._ringback = False
         self._early: LegId | None = None
-        """The leg whose early media is heard; a ringing tone of ours would cover it."""
+        """The leg whose early media is heard; our ringing tone would cover it."""
         self._party = party
 
     def rules(self) -> Rules[BridgeState, BridgeInput]:
@@ -96,12 +95,12 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
 
     @property
     def party(self) -> Party:
-        """Who is dialled."""
+        """The party that is dialled."""
         return self._party
 
     @property
     def joined(self) -> bool:
-        """Whether the two parties hear each other."""
+        """True while the two parties are connected."""
         return self.state is BridgeState.JOINED
 
     @property
@@ -110,15 +109,15 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
         return self._hunt.leg.id if self._hunt.leg is not None else None
 
     def change_second(self, leg: Leg) -> None:
-        """Go on with another leg of the second party's; it is up."""
+        """Replace the leg of the second party by an answered one."""
         self._hunt.leg = leg
 
     def begin(self) -> Iterator[Effect]:
-        """Look for a way to the second party."""
+        """Request a route to the second party."""
         yield from self._take(BridgeInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         match event:
             case RouteFound():
                 yield from self._take(BridgeInput.ROUTED, event)
@@ -132,7 +131,7 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
                 yield from self._hunted(event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Give up the second party."""
+        """Abandon the second party."""
         yield from self._hunt.abandon(ending.cause)
         yield from self._take(BridgeInput.STOP)
 
@@ -204,7 +203,7 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
             yield StopAudio(self.call.a_leg.id)
 
     def _pass_digit(self, event: DigitReceived) -> Iterator[Effect]:
-        """Digits in RTP go through the relay where they can; those in signalling are sent on by us."""
+        """Relay a digit: in RTP the relay forwards it where it can; one in signalling is sent by us."""
         a_leg, b_leg = self.call.a_leg.id, self.b_leg
         if not self.joined or b_leg is None or event.leg not in (a_leg, b_leg):
             return

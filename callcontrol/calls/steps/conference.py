@@ -1,4 +1,4 @@
-"""Taking part in a conference, as a step of a plan and a table of states."""
+"""Participation in a conference, as a step of a plan and a table of states."""
 
 from collections.abc import Iterator
 from enum import IntEnum, auto
@@ -20,32 +20,32 @@ from callcontrol.calls.steps.base_table import Rules, TableStep
 
 
 class ConferringState(IntEnum):
-    """The life of somebody in a conference, in order."""
+    """States of a conference member, in order."""
 
     NEW = 0
     ENTERING = 1
     WAITING = 2
-    """It has not begun; the party hears music."""
+    """The conference has not begun; the party hears music."""
     TALKING = 3
     OVER = 4
 
 
 class ConferringInput(IntEnum):
-    """What the step is told."""
+    """Inputs of the step."""
 
     BEGIN = auto()
     WAITS = auto()
     TALKS = auto()
     REFUSED = auto()
-    """It is full, or there can be none."""
+    """The conference is full, or the media engine refused the leg."""
     DISMISSED = auto()
     """The conference is over."""
     STOP = auto()
-    """Command: the call ends, or does something else."""
+    """Command: the call ends, or continues with other steps."""
 
 
 class ConferenceStep(TableStep[ConferringState, ConferringInput]):
-    """The step that takes part in a conference; the plan goes on when that is over."""
+    """The step that joins a conference; the plan goes on when the conference is over."""
 
     def __init__(self, call: CallParts, wanted: JoinConference) -> None:
         super().__init__(call, ConferringState.NEW)
@@ -57,11 +57,11 @@ class ConferenceStep(TableStep[ConferringState, ConferringInput]):
         return RULES
 
     def begin(self) -> Iterator[Effect]:
-        """Enter."""
+        """Join the conference."""
         yield from self._take(ConferringInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         match event:
             case ConferenceEntered():
                 what = ConferringInput.WAITS if event.waits else ConferringInput.TALKS
@@ -74,7 +74,7 @@ class ConferenceStep(TableStep[ConferringState, ConferringInput]):
                 yield from self._take(ConferringInput.DISMISSED, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Leave."""
+        """Leave the conference."""
         yield from self._take(ConferringInput.STOP)
 
     def _enter(self, _: Event | None) -> Iterator[Effect]:

@@ -1,4 +1,4 @@
-"""A second party as a verb dials it: for a limited time, and with a server that is told how it went."""
+"""The step of a dial verb: a second party with a time limit, and a server that gets the result."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from callcontrol.models import CallStatus
 
 
 class DialStep(Bridge):
-    """The step that dials a second party, and then asks what follows if that is wished."""
+    """The step that dials a second party, and then asks the ``action`` URL, if there is one."""
 
     def __init__(self, call: CallParts, dial: Dial) -> None:
         super().__init__(call, dial.party)
@@ -23,7 +23,7 @@ class DialStep(Bridge):
         self._joined_at: float | None = None
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         if isinstance(event, TimerFired) and event.timer is Timer.TALK:
             yield from self._time_up()
         else:
@@ -36,12 +36,12 @@ class DialStep(Bridge):
             yield from self._done()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Give up the second party."""
+        """Abandon the second party."""
         yield from self._disarm()
         yield from super().stop(ending)
 
     def _time_up(self) -> Iterator[Effect]:
-        """The two have talked for as long as they may; the first party goes on with the plan."""
+        """Disconnect the second party at the time limit; the first party continues with the plan."""
         if self.joined and self._limit_s is not None:
             ending = Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system")
             yield from super().stop(ending)
@@ -52,7 +52,7 @@ class DialStep(Bridge):
         if self._action is None or self.ending is None:
             return
         talked_s = 0 if self._joined_at is None else round(self.call.now_s - self._joined_at)
-        # Its own status is no more than that of the call once the two are joined.
+        # After the connection the ending describes the call, not the dialled party.
         status = self.ending.status if self._joined_at is None else CallStatus.COMPLETED
         facts = (("dial_call_status", status.value), ("dial_call_duration", talked_s))
         self.call.follow((replace(self._action, facts=(*self._action.facts, *facts)),))

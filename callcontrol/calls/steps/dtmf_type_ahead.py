@@ -1,23 +1,23 @@
-"""Keys that a party presses before they are asked for, kept for the step that asks."""
+"""DTMF type-ahead: keys pressed before a step collects them."""
 
 from callcontrol.calls.events import DigitReceived
 
 MAX_KEPT = 32
-"""More keys than that are no answer to anything; the newest are dropped."""
+"""Limit of kept keys; later ones are dropped, since no input is that long."""
 
 
 class TypedKeys:
-    """The keys that the first party pressed ahead, in their order."""
+    """The keys that the first party pressed ahead, in order."""
 
     def __init__(self) -> None:
         self._keys = ""
 
     def note(self, event: DigitReceived) -> None:
-        """Keep a key."""
+        """Append a key."""
         if len(self._keys) < MAX_KEPT:
             self._keys += event.digit
 
     def take(self) -> str:
-        """All keys that were kept; they are kept no longer."""
+        """Return all kept keys and clear them."""
         keys, self._keys = self._keys, ""
         return keys

@@ -1,4 +1,4 @@
-"""Speaking to a party, and collecting the keys that it answers with: steps of a plan."""
+"""Speaking to a party, and collecting its keys: steps of a plan."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from callcontrol.calls.steps.prompts import Prompts
 
 
 class SayStep(RunningStep):
-    """A text being spoken; one that cannot be spoken is passed over."""
+    """Speak a text; a text that cannot be spoken is skipped."""
 
     keeps_keys = True
 
@@ -28,37 +28,37 @@ class SayStep(RunningStep):
         yield from self._prompts.begin()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Wait for the end."""
+        """Finish when the text was spoken."""
         yield from self._prompts.handle(event)
         self.over = self._prompts.done
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Cut the voice off."""
+        """Stop speaking."""
         yield from self._prompts.stop()
 
 
 class GatherState(IntEnum):
-    """The life of a question that is answered with keys, in order."""
+    """States of collecting keys, in order."""
 
     NEW = 0
     PROMPTING = 1
-    """The party hears what it is asked; the first key cuts that off."""
+    """The party hears the prompts; the first key stops them."""
     WAITING = 2
     OVER = 3
 
 
 class GatherInput(IntEnum):
-    """What such a question is told."""
+    """Inputs of the step."""
 
     BEGIN = auto()
     PROMPTED = auto()
-    """All that was to be heard was heard."""
+    """All prompts were played."""
     KEY = auto()
     COMPLETE = auto()
-    """With this key there is nothing more to wait for."""
+    """This key completes the input."""
     TIMEOUT = auto()
     STOP = auto()
-    """Command: the call ends, or does something else."""
+    """Command: the call ends, or continues with other steps."""
 
 
 class GatherStep(TableStep[GatherState, GatherInput]):
@@ -76,11 +76,11 @@ class GatherStep(TableStep[GatherState, GatherInput]):
         return RULES
 
     def begin(self) -> Iterator[Effect]:
-        """Begin with the keys that were pressed already, and ask for the others."""
+        """Start with the keys pressed ahead, and prompt for the others."""
         yield from self._take(GatherInput.BEGIN)
         for key in self.call.keys.take():
             if self.over:
-                # What is more than enough here is for the next question.
+                # Keys beyond the complete input are kept for the next step.
                 self.call.keys.note(DigitReceived(self.call.a_leg.id, key, 0))
             else:
                 yield from self._pressed(key)
@@ -88,7 +88,7 @@ class GatherStep(TableStep[GatherState, GatherInput]):
             yield from self._take(GatherInput.PROMPTED)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         match event:
             case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id:
                 yield from self._pressed(digit)
@@ -100,7 +100,7 @@ class GatherStep(TableStep[GatherState, GatherInput]):
                 yield from self._take(GatherInput.TIMEOUT)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Ask for nothing any more."""
+        """Stop prompting and collecting."""
         yield from self._take(GatherInput.STOP)
 
     def _pressed(self, key: str) -> Iterator[Effect]:

@@ -1,4 +1,4 @@
-"""What a party hears one after the other: files, texts that are spoken, and silences between them."""
+"""Sequence of prompts for a party: files, spoken texts, and silences."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _MAX_SILENCE_MS: Final = 60_000
 
 class Prompts:
     """
-    Prompts on their way to a party. What cannot be played or spoken is passed over.
+    Prompts being played to a party. A prompt that cannot be played or spoken is skipped.
 
     ``done`` from the start when there are none.
     """
@@ -28,16 +28,16 @@ class Prompts:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is heard any more."""
+        """True when all prompts were played, or stopped."""
         return self._playing is None and not self._waiting
 
     def begin(self) -> Iterator[Effect]:
-        """Let the first be heard."""
+        """Play the first prompt."""
         yield from self._next()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take the end of what is heard."""
-        # An end that was on its way when something was stopped is not that of what is heard now.
+        """Handle the end of the current prompt."""
+        # ``turn`` filters the late end of a prompt that was stopped.
         match event:
             case PlaybackEnded(leg=leg, turn=turn) if leg == self._leg.id and turn == self._turn:
                 if self._playing is None:
@@ -47,7 +47,7 @@ class Prompts:
                 yield from self._next()
 
     def stop(self) -> Iterator[Effect]:
-        """Fall silent, now and for all that was still to come."""
+        """Stop the current prompt and drop the others."""
         self._waiting.clear()
         if self._playing is not None:
             self._playing = None

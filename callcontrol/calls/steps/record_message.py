@@ -1,4 +1,4 @@
-"""Taking a message from a party, as a step of a plan and a table of states."""
+"""Recording a message of a party, as a step of a plan and a table of states."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,39 +28,39 @@ _BEEP_MS: Final = 300
 
 
 class MessageState(IntEnum):
-    """The life of a message, in order."""
+    """States of a message, in order."""
 
     NEW = 0
     BEEPING = 1
     TAKING = 2
     CLOSING = 3
-    """Its end is on the way to the disk."""
+    """Its file is being completed."""
     OVER = 4
 
 
 class MessageInput(IntEnum):
-    """What the step is told."""
+    """Inputs of the step."""
 
     BEGIN = auto()
     BEEPED = auto()
     TALKS = auto()
     SILENT = auto()
-    """The party talks no more, for now."""
+    """The party is silent, for now."""
     ENOUGH = auto()
-    """A key that ends it, or a silence that is long enough."""
+    """A key that ends it, or a silence of the given length."""
     ENDED = auto()
-    """The file is complete, be it because the message was too long, or given up."""
+    """The file is complete (also when the message was too long), or was given up."""
     REFUSED = auto()
-    """The call has taken all the messages that it may."""
+    """The call has recorded its maximum of messages."""
     STOP = auto()
-    """Command: the call ends, or does something else."""
+    """Command: the call ends, or continues with other steps."""
 
 
 class MessageStep(TableStep[MessageState, MessageInput]):
     """
-    The step that takes a message.
+    The step that records a message.
 
-    When somebody spoke, the customer's server is asked with what came of it. When nobody did, there is no
+    After speech, the customer's server is asked with the facts of the message. Without speech there is no
     message, and the plan goes on.
     """
 
@@ -76,7 +76,7 @@ class MessageStep(TableStep[MessageState, MessageInput]):
         return RULES
 
     def begin(self) -> Iterator[Effect]:
-        """Beep, if that is wanted, and begin."""
+        """Play the beep, if wanted, and begin."""
         if not self.call.messages.room:
             yield from self._take(MessageInput.REFUSED)
             return
@@ -85,7 +85,7 @@ class MessageStep(TableStep[MessageState, MessageInput]):
             yield from self._take(MessageInput.BEEPED)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         match event:
             case DigitReceived(leg=leg, digit=digit):
                 if leg == self._leg.id and digit in self._wanted.finish_on_keys:
@@ -99,7 +99,7 @@ class MessageStep(TableStep[MessageState, MessageInput]):
                 yield from self._take(MessageInput.ENDED, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Take no more of it; what was said is kept."""
+        """Stop recording; the message so far is kept."""
         yield from self._take(MessageInput.STOP)
 
     def _beep(self, _: Event | None) -> Iterator[Effect]:
@@ -162,7 +162,7 @@ RULES: Final[Rules[MessageState, MessageInput]] = {
 }
 IGNORED: Final = frozenset(
     {(_S.NEW, what) for what in MessageInput if what not in (_I.BEGIN, _I.REFUSED, _I.STOP)}
-    # A key before the beep ends nothing: many a caller skips the greeting with one.
+    # A key before the beep ends nothing: many callers skip the greeting with one.
     | {(_S.BEEPING, what) for what in MessageInput if what not in (_I.BEEPED, _I.STOP)}
     | {(_S.TAKING, _I.BEGIN), (_S.TAKING, _I.BEEPED), (_S.TAKING, _I.REFUSED)}
     | {(_S.CLOSING, what) for what in MessageInput if what not in (_I.ENDED, _I.STOP)}

@@ -1,8 +1,8 @@
 """
-Asking the customer's server what to do with a call: as a step of its plan, and in the middle of any step.
+Requests to the customer's server for instructions: as a step of the plan, and during any step.
 
-Asking takes time, and the answer may come when nobody waits for it any more: questions are numbered, and an
-answer to another number than the awaited one is none.
+An answer may arrive after its step is over: requests are numbered, and an answer with another number than the
+awaited one is ignored.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine
 
 MAX_CONSULTATIONS: Final = 200
-"""How often a server is asked for one call: enough for a long menu, and an end to what goes in circles."""
+"""Limit of requests to a server per call: enough for a long menu, and it stops endless loops."""
 
 MAX_UNANSWERED_S: Final = 600.0
-"""How long a caller rings at most, whatever the server says: nobody pays for it, and it occupies a call."""
+"""Ringing limit for an unanswered caller, in seconds; ringing is unpaid and occupies a call."""
 
 _REDIRECTED: Final = "call.redirected"
 
 
 class ConsultState(IntEnum):
-    """The life of a question that the plan asks, in order."""
+    """States of a request made by the plan, in order."""
 
     NEW = 0
     ASKING = 1
     WAITING = 2
-    """The server has nothing to say to a caller who waits: it rings."""
+    """The server gave no instructions for an unanswered caller: it rings."""
     OVER = 3
 
 
 class ConsultInput(IntEnum):
-    """What a question is told."""
+    """Inputs of a request."""
 
     BEGIN = auto()
     INSTRUCTED = auto()
     LET_RING = auto()
-    """The server has nothing to say, and the caller waits."""
+    """The server gave no instructions, and the caller is not answered."""
     LET_GO = auto()
-    """The server has nothing to say to a party that is connected."""
+    """The server gave no instructions for an answered party."""
     FAILED = auto()
     TIMEOUT = auto()
-    """It has rung for long enough."""
+    """The ringing limit has passed."""
     STOP = auto()
-    """Command: the call ends, or does something else."""
+    """Command: the call ends, or continues with other steps."""
 
 
 Action = Callable[["ConsultStep", Event | None], Iterator[Effect]]
 
 
 class ConsultStep(TableStep[ConsultState, ConsultInput]):
-    """The step that asks the customer's server; what it answers are the next steps of the call."""
+    """The step that asks the customer's server; the instructions are the next steps of the call."""
 
     needs_answer = False
     keeps_keys = True
@@ -86,7 +86,7 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
         return RULES
 
     def begin(self) -> Iterator[Effect]:
-        """Ask, while a caller who waits hears ringing."""
+        """Send the request, while a waiting caller hears ringing."""
         self._number = self.call.next_consultation()
         if self._number > MAX_CONSULTATIONS:
             yield from self._take(ConsultInput.FAILED, _too_often(self._number))
@@ -94,13 +94,13 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
             yield from self._take(ConsultInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
             yield from self._take(what, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
-        """Wait for no answer any more."""
+        """Stop waiting for the answer."""
         yield from self._take(ConsultInput.STOP)
 
     def _input_of(self, event: Event) -> ConsultInput | None:
@@ -117,9 +117,9 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield from self.call.ring()
         if self._number == 1 and not self.call.a_leg.up:
-            yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer sets that of the call
+            yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer replaces it by the limit of the call
         consult = self._consult
-        # What a fallback brings about falls back to it, too.
+        # Instructions of a fallback fall back to it, too.
         fallback = replace(consult, facts=()) if consult.event == FALLBACK_EVENT else consult.fallback
         yield AskWebhook(
             self._number, consult.url, consult.method, consult.event, consult.facts, consult.format, fallback
@@ -150,7 +150,7 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
             self.call.follow((self._instead(fallback, event),))
 
     def _instead(self, fallback: Consult, event: InstructionsFailed) -> Consult:
-        """The question to whom the customer has named for this case, who is told what has come before."""
+        """Request to the fallback URL; includes what happened before."""
         why = (
             ("failed_url", self._consult.url),
             ("error_reason", event.reason),
@@ -197,10 +197,10 @@ IGNORED: Final = frozenset(
 
 class Consultations:
     """
-    Questions that the API wants asked in the middle of a call, one at a time: a newer one takes the place.
+    Requests ordered by the API during a call, one at a time: a newer one replaces the older.
 
-    The call goes on as it does until the server has answered. Then the step under way is broken off and the
-    instructions are followed. A server that has nothing to say, or cannot be asked, changes nothing.
+    The call goes on until the server has answered. Then the current step is aborted and the instructions are
+    followed. A server that has no instructions, or cannot be reached, changes nothing.
     """
 
     def __init__(self, call: "CallMachine") -> None:
@@ -209,7 +209,7 @@ class Consultations:
         self._url = ""
 
     def requested(self, event: ConsultRequested) -> Iterator[Effect]:
-        """Ask."""
+        """Send a request, instead of any earlier one."""
         yield from self.stop()
         problem = self._objection()
         number = self._call.next_consultation()
@@ -222,7 +222,7 @@ class Consultations:
         yield AskWebhook(number, event.url, event.method, _REDIRECTED)
 
     def received(self, event: InstructionsReceived) -> Iterator[Effect]:
-        """Follow what the server said, if this is what was awaited here."""
+        """Follow the server's instructions, if they answer the request awaited here."""
         if event.number != self._awaited:
             yield from self._call.pass_on(event)
             return
@@ -234,7 +234,7 @@ class Consultations:
             yield from self._call.interrupt(event.steps)
 
     def failed(self, event: InstructionsFailed) -> Iterator[Effect]:
-        """Tell the customer; the call goes on."""
+        """Report the failure to the customer; the call goes on."""
         if event.number != self._awaited:
             yield from self._call.pass_on(event)
             return
@@ -242,18 +242,18 @@ class Consultations:
         yield _alert(self._url, event)
 
     def stop(self) -> Iterator[Effect]:
-        """Wait for no answer any more."""
+        """Stop waiting for the answer."""
         if self._awaited:
             yield StopAsking(self._awaited)
             self._awaited = 0
 
     def objection(self) -> str | None:
-        """Why nothing else can be done with the call now, None when it can."""
+        """Return why the call cannot be redirected now, None when it can."""
         problem = self._objection()
         return problem.message if problem is not None else None
 
     def _objection(self) -> InstructionsFailed | None:
-        """Why nothing else can be done with the call now."""
+        """Return why the call cannot be redirected now, as a failure event; None when it can."""
         first = self._call.a_leg
         waits = isinstance(first, InboundLeg) and not first.over
         if isinstance(self._call.step, PartnerStep):
@@ -273,7 +273,7 @@ def _too_often(number: int) -> InstructionsFailed:
 
 
 def _alert(url: str, event: InstructionsFailed) -> Save:
-    """Tell the customer, by the status webhook, that its server could not be followed."""
+    """Report the failure by the status webhook of the customer."""
     reason: InstructionProblem = event.reason
     details = {
         "reason": reason,

@@ -1,4 +1,4 @@
-"""What transfers do to a call: the part of ``callcontrol.calls.call`` that lets parties change places."""
+"""Transfers of a call: the part of ``callcontrol.calls.call`` in which parties change places."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -37,16 +37,17 @@ if TYPE_CHECKING:
 
 MAX_DIALLED: Final = 5
 DIALLED_WITHIN_S: Final = 10.0
-"""So many targets may be called in so much time for one call: a party that gets each refused at once would
-otherwise have us call as fast as it can send REFERs, beside all limits of new calls."""
+"""At most ``MAX_DIALLED`` targets are dialled in this time, in seconds, for one call. Without the limit a
+party whose targets refuse at once would make us dial as fast as it sends REFERs, past all limits of new
+calls."""
 
 
 class CallTransfers:
     """
     The transfers of one call, one at a time.
 
-    Another one that is asked for meanwhile gets 491, one that nobody can carry out now 603, one that comes
-    too soon after many others 503.
+    A request during another transfer gets 491, one that cannot be carried out now 603, one that comes too
+    soon after many others 503.
     """
 
     def __init__(self, call: "CallMachine") -> None:
@@ -55,21 +56,21 @@ class CallTransfers:
         self._replacement: Replacement | None = None
         self._dialled_at: deque[float] = deque(maxlen=MAX_DIALLED)
 
-    # --- what the call asks -------------------------------------------------------------------------------
+    # --- called by the call -------------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        """Whether the parties of the call are changing places."""
+        """True while a transfer or a replacement is in progress."""
         pending = self._transfer is not None and self._transfer.pending
         return pending or self._replacement is not None
 
     def claims(self, event: LegEnded) -> bool:
-        """Whether the end of this leg is no end of the call: its party has transferred the other one."""
+        """True when this leg's BYE does not end the call: its party has transferred the other one."""
         transfer = self._transfer
         return transfer is not None and transfer.leg == event.leg
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         if self._replacement is not None:
             yield from self._replacement.handle(event)
             if self._replacement.over:
@@ -84,17 +85,17 @@ class CallTransfers:
                     yield from self._call.end(transfer.ending)
 
     def stop(self) -> Iterator[Effect]:
-        """The call ends."""
+        """Stop all transfers, because the call ends."""
         if self._replacement is not None:
             yield from self._replacement.stop()
         if self._transfer is not None:
             yield from self._transfer.stop()
         self._replacement = self._transfer = None
 
-    # --- what is asked of the call ------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------
 
     def transfer_requested(self, event: TransferRequested) -> Iterator[Effect]:
-        """A party sent a REFER."""
+        """Handle a party's REFER."""
         status = self._objection(event.leg) or (503 if self._too_soon else None)
         if status is not None:
             yield RefuseTransfer(event.leg, status)
@@ -105,20 +106,20 @@ class CallTransfers:
             yield RefuseTransfer(event.leg, refusal_of(refusal))
             return
         if self._transfer is not None:
-            yield from self._transfer.stop()  # it is done, but for the other's hanging up
+            yield from self._transfer.stop()  # it succeeded; only the hangup of the old leg is pending
             self._note(self._transfer)
         self._transfer = Transfer(self._call, event.leg, party, replaces=event.replaces)
         yield from self._transfer.begin()
 
     def order(self, leg: LegId, party: Party) -> Iterator[Effect]:
-        """Our own side wants a party to take the place of a leg; ``busy`` says that it cannot be now."""
+        """Begin an API transfer, in which ``party`` replaces a leg; only allowed while not ``busy``."""
         if self._transfer is not None:
-            yield from self._transfer.stop()  # it is done, but for the other's hanging up
+            yield from self._transfer.stop()  # it succeeded; only the hangup of the old leg is pending
         self._transfer = Transfer(self._call, leg, party, ordered=True)
         yield from self._transfer.begin()
 
     def replacement_called(self, event: ReplacementCalled) -> Iterator[Effect]:
-        """A caller wants to take the place of a leg."""
+        """Handle a caller that asks to replace a leg (INVITE with Replaces)."""
         if self._objection(event.leg) is not None:
             yield from refuse_replacement(event)
             return
@@ -127,7 +128,7 @@ class CallTransfers:
         yield from self._replacement.begin()
 
     def join_requested(self, event: JoinRequested) -> Iterator[Effect]:
-        """Another call wants to join its party with the one that hears a leg of this one."""
+        """Handle another call that wants to join its party with the peer of a leg of this call."""
         other = self.other_of(event.leg)
         if self._objection(event.leg) is not None or other is None:
             yield AnswerPartner(event.call_sid, None)
@@ -137,7 +138,7 @@ class CallTransfers:
         yield from self.dismiss(event.leg)
 
     def _objection(self, leg: LegId) -> int | None:
-        """Why a leg cannot be given up for another now: the status that says so."""
+        """Return the status that refuses to replace a leg now; None when it can be replaced."""
         if self.busy or (isinstance(self._call.step, AgentStep) and self._call.step.transferring):
             return 491
         return None if self._can_change(leg) else 603
@@ -155,7 +156,7 @@ class CallTransfers:
     def _can_change(self, leg: LegId) -> bool:
         step, first = self._call.step, self._call.a_leg
         if not first.up or self._call.record.product == MASKING:
-            return False  # whom a masked call reaches is not for its parties to choose
+            return False  # the parties of a masked call may not choose another party
         if isinstance(step, Bridge) and step.joined:
             return leg in (first.id, step.b_leg)
         return isinstance(step, AgentStep) and step.live and leg == first.id
@@ -163,14 +164,14 @@ class CallTransfers:
     # --- changing places ----------------------------------------------------------------------------------
 
     def other_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one, None when that is an agent or nobody."""
+        """The leg that hears the given one; None when an agent or nobody does."""
         step, first = self._call.step, self._call.a_leg
         if not isinstance(step, Bridge) or not step.joined:
             return None
         return step.b_leg if leg == first.id else first.id
 
     def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
-        """Put a leg that is up in the place of another one, which is charged no more."""
+        """Replace a leg with another answered one; the old leg is no longer charged."""
         call, other = self._call, self.other_of(old)
         if old == call.a_leg.id:
             call.change_first(new.id)
@@ -183,7 +184,7 @@ class CallTransfers:
             yield MoveAgent(new.id)
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
-        """Join the other leg with a party of another call."""
+        """Connect the other leg with a party of another call."""
         other = self.other_of(old)
         assert other is not None
         yield StopAudio(other)
@@ -198,7 +199,7 @@ class CallTransfers:
         call.replace_step(PartnerStep(call))
 
     def dismiss(self, leg: LegId) -> Iterator[Effect]:
-        """Hang up a leg that has no part in the call any more."""
+        """Hang up a leg that no longer takes part in the call."""
         found = self._call.legs.get(leg)
         if found is not None:
             yield from found.handle(LegInput.HANG_UP)

@@ -1,6 +1,6 @@
 """
-Parties that come into a call from outside it: one that takes another's place (INVITE with Replaces), and one
-of another call.
+Parties that join an active call: a caller that replaces another party (INVITE with Replaces), and a party of
+another call.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,16 +38,16 @@ from callcontrol.models import CallStatus
 
 
 class PartnerStep(RunningStep):
-    """The first party is joined with a party of another call, until one of the two calls ends."""
+    """The first party is connected with a party of another call, until one of the two calls ends."""
 
     needs_answer = False
 
     def begin(self) -> Iterator[Effect]:
-        """The two are joined already."""
+        """Do nothing: the two are already connected."""
         yield from ()
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """End with the other call; digits pass between the two as they do between two legs."""
+        """End with the other call; relay digits between the two parties as between two legs."""
         leg = self.call.a_leg.id
         match event:
             case PartnerGone():
@@ -62,23 +62,23 @@ class PartnerStep(RunningStep):
 
 
 class ReplacementState(IntEnum):
-    """The life of a replacement, in order."""
+    """States of a replacement, in order."""
 
     NEW = 0
     TAKING = 1
-    """The newcomer's offer is being taken."""
+    """The new caller's offer is being applied."""
     OVER = 2
 
 
 class ReplacementInput(IntEnum):
-    """What a replacement is told."""
+    """Inputs of a replacement."""
 
     BEGIN = auto()
     TAKEN = auto()
     REFUSED = auto()
-    """Its offer cannot be used."""
+    """The offer cannot be used."""
     GONE = auto()
-    """The newcomer gave up, or the party it was to replace hung up."""
+    """The new caller gave up, or the party to be replaced hung up."""
     STOP = auto()
     """Command: the call ends."""
 
@@ -87,7 +87,7 @@ Action = Callable[["Replacement", Event | None], Iterator[Effect]]
 
 
 class Replacement(TableMachine[ReplacementState, ReplacementInput]):
-    """A caller that takes the place of one leg of the call."""
+    """A caller that replaces one leg of the call."""
 
     def __init__(self, call: TransferParts, asked: ReplacementCalled, leg: InboundLeg) -> None:
         self.state = ReplacementState.NEW
@@ -101,19 +101,19 @@ class Replacement(TableMachine[ReplacementState, ReplacementInput]):
 
     @property
     def over(self) -> bool:
-        """Whether it has come about, or not."""
+        """True after the replacement has succeeded or failed."""
         return self.state is ReplacementState.OVER
 
     def begin(self) -> Iterator[Effect]:
-        """Take the newcomer's offer."""
+        """Apply the new caller's offer."""
         yield from self._take(ReplacementInput.BEGIN)
 
     def stop(self) -> Iterator[Effect]:
-        """The call ends; its legs are hung up by it."""
+        """Stop, because the call ends; the call hangs up its legs."""
         yield from self._take(ReplacementInput.STOP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         what = _INPUTS.get(type(event))
         leg = getattr(event, "leg", None)
         if what is not None and leg == self._leg.id:
@@ -144,7 +144,7 @@ class Replacement(TableMachine[ReplacementState, ReplacementInput]):
 
 
 def refuse_replacement(asked: ReplacementCalled) -> Iterator[Effect]:
-    """Decline a caller that would take the place of a leg which nobody can take now."""
+    """Decline a caller that asks to replace a leg which cannot be replaced now."""
     yield RefuseReplacement(asked.token)
 
 

@@ -1,13 +1,12 @@
 """
-A party that asks, by REFER, for the other one to be connected elsewhere: as a table of states. The API may
-ask for it in the party's stead.
+Call transfer by REFER, as a table of states. The API may request it on behalf of a party.
 
-The call goes on as it is until the target answers: then the target takes the place of the party that asked,
-which hangs up, or is hung up after a moment. A target that fails leaves everything as it was. The party that
+The call goes on unchanged until the target answers: then the target replaces the party that asked, which
+hangs up, or is hung up after ``GRACE_S``. A target that fails leaves everything as it was. The party that
 asked may hang up at once and leave the other one waiting; when the target then fails, the call ends.
 
 When the target is a party of another call of the same account (REFER with Replaces), nobody is dialled: the
-parties that remain of the two calls are joined.
+remaining parties of the two calls are connected.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,32 +57,32 @@ from sip import ParseError, Replaces, SipUri
 from sip.session.replaces import uri_headers
 
 GRACE_S: Final = 2.0
-"""How long a party whose transfer has succeeded may take to hang up by itself."""
+"""Time for a party to hang up after its transfer has succeeded, in seconds."""
 
 
 class TransferState(IntEnum):
-    """The life of a transfer, in order."""
+    """States of a transfer, in order."""
 
     NEW = 0
     SEEKING = 1
-    """The REFER is not answered yet: a way, or the other call, is looked for."""
+    """The REFER is not answered yet: a route, or the other call, is being looked up."""
     HUNTING = 2
     ASKING = 3
-    """The other call is asked to be joined."""
+    """The other call is being asked to connect its party."""
     DONE = 4
-    """The target is connected; the party that asked has yet to hang up."""
+    """The target is connected; the party that asked has not hung up yet."""
     OVER = 5
 
 
 class TransferInput(IntEnum):
-    """What a transfer is told."""
+    """Inputs of a transfer."""
 
     BEGIN = auto()
     ROUTED = auto()
     UNROUTABLE = auto()
     FOUND = auto()
     MISSING = auto()
-    """The dialog to replace is no call of ours: it is for the target to replace."""
+    """The dialog to replace is no call of ours: the target has to replace it."""
     PROGRESS = auto()
     ANSWERED = auto()
     LOST = auto()
@@ -92,25 +91,25 @@ class TransferInput(IntEnum):
     GONE = auto()
     """The party that asked hung up."""
     PATIENCE = auto()
-    """The party that asked was given time enough to hang up."""
+    """The time for the party that asked to hang up is over."""
     STOP = auto()
     """Command: the call ends."""
 
 
 class TransferParts(CallParts, Protocol):
-    """What a transfer may use of its call, besides what any step may."""
+    """The part of its call that a transfer may use, in addition to that of any step."""
 
     def other_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one, None when that is an agent or nobody."""
+        """The leg that hears the given one; None when an agent or nobody does."""
 
     def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
-        """Put a leg that is up in the place of another one, which is charged no more."""
+        """Replace a leg with another answered one; the old leg is no longer charged."""
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
-        """Join the other leg with a party of another call."""
+        """Connect the other leg with a party of another call."""
 
     def dismiss(self, leg: LegId) -> Iterator[Effect]:
-        """Hang up a leg that has no part in the call any more."""
+        """Hang up a leg that no longer takes part in the call."""
 
 
 Action = Callable[["Transfer", Event | None], Iterator[Effect]]
@@ -128,14 +127,14 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         replaces: Replaces | None = None,
         ordered: bool = False,
     ) -> None:
-        """``ordered`` says that our own side asks, for the party of ``leg``; that one is told nothing."""
+        """With ``ordered`` the API asks on behalf of the party of ``leg``, which gets no NOTIFY."""
         self.state = TransferState.NEW
         self.leg = leg
         """The leg of the party that asked."""
         self.dialled = False
-        """Whether anybody was called for it."""
+        """True after the target was dialled."""
         self.ending: Ending | None = None
-        """Why the call is to end: the transfer failed when nobody was left to go back to."""
+        """Ending of the call, when the transfer failed after the party that asked had left."""
         self._call = call
         self._replaces = replaces
         self._ordered = ordered
@@ -149,24 +148,24 @@ class Transfer(TableMachine[TransferState, TransferInput]):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be expected of it."""
+        """True after the transfer has ended."""
         return self.state is TransferState.OVER
 
     @property
     def pending(self) -> bool:
-        """Whether the target is still being reached."""
+        """True until the target is connected."""
         return self.state < TransferState.DONE
 
     def begin(self) -> Iterator[Effect]:
-        """Look for the target."""
+        """Look up the target."""
         yield from self._take(TransferInput.BEGIN)
 
     def stop(self) -> Iterator[Effect]:
-        """Give the target up, because the call ends."""
+        """Abandon the target, because the call ends."""
         yield from self._take(TransferInput.STOP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
-        """Take one event of the call."""
+        """Handle one event of the call."""
         match event:
             case LegEnded() if event.leg == self.leg:
                 yield from self._take(TransferInput.GONE, event)
@@ -187,7 +186,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
             yield from self._take(TransferInput.PROGRESS, event)
 
-    # --- looking for the target ---------------------------------------------------------------------------
+    # --- looking up the target ----------------------------------------------------------------------------
 
     def _seek(self, _: Event | None) -> Iterator[Effect]:
         if self._replaces is not None:
@@ -215,14 +214,14 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         yield AcceptTransfer(self.leg)
         yield AskPartner(event.call_sid, event.leg)
 
-    # --- how it goes --------------------------------------------------------------------------------------
+    # --- progress -----------------------------------------------------------------------------------------
 
     def _progress(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, LegProgress)
         yield from self._tell(TellTransfer(self.leg, event.status))
 
     def _left_alone(self, _: Event | None) -> Iterator[Effect]:
-        """The party that asked has gone ahead; the one it leaves hears that somebody is being called."""
+        """The party that asked hung up early: play ringback to the one it leaves."""
         self._gone = True
         waiting = self._call.other_of(self.leg)
         if waiting is not None:
@@ -244,7 +243,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
     def _succeed(self, target: str, mode: str) -> Iterator[Effect]:
         yield from self._tell(TellTransfer(self.leg, 200))
         yield Save("call.transferred", {"transfer": {"mode": mode, "to": target}})
-        # Without anybody left to hang up it is over at once, in order with whatever else is waiting.
+        # With nobody left to hang up, the transfer ends at once, in order with other queued events.
         yield Arm(Timer.TRANSFER, 0.0 if self._gone or self._ordered else GRACE_S)
 
     def _lost(self, _: Event | None) -> Iterator[Effect]:
@@ -274,7 +273,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         yield Disarm(Timer.TRANSFER)
 
     def _part(self, event: Event | None) -> Iterator[Effect]:
-        """Nobody would look after the party that asked any more, so it gets no time to hang up."""
+        """The call ends, so hang up the party that asked at once."""
         yield from self._settle(event)
         yield from self._dismiss(event)
 
@@ -283,7 +282,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
             yield news
 
     def _report(self, status: int | None, cause: HangupCause) -> Iterator[Effect]:
-        """Whoever ordered a transfer over the API hears of its failure by an event."""
+        """Report the failure of a transfer requested over the API, by an event."""
         if self._ordered:
             yield transfer_failed(self._hunt.party, status, cause)
 
@@ -294,7 +293,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
 
 
 def transfer_failed(party: Party, sip_status: int | None, cause: HangupCause | None) -> Save:
-    """The event that tells of a transfer which came to nothing."""
+    """Return the event for a failed transfer."""
     failed = {
         "mode": "bridge",
         "to": str(party.target),
@@ -305,7 +304,7 @@ def transfer_failed(party: Party, sip_status: int | None, cause: HangupCause | N
 
 
 NOBODY_LEFT: Final = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system")
-"""The party that asked is gone, and its target was not to be had."""
+"""The party that asked has left, and its target could not be reached."""
 
 _INPUTS: Final[dict[type, TransferInput]] = {
     RouteFound: TransferInput.ROUTED,
@@ -345,7 +344,7 @@ def _ignored(state: TransferState, *heeded: TransferInput) -> set[tuple[Transfer
 
 
 IGNORED: Final = frozenset(
-    # The call makes and begins a transfer in one go, and its ways are looked up at once.
+    # The call creates and begins a transfer in one step, and looks up its route at once.
     _ignored(_S.NEW, _I.BEGIN)
     | _ignored(_S.SEEKING, _I.ROUTED, _I.UNROUTABLE, _I.FOUND, _I.MISSING, _I.STOP)
     | _ignored(_S.HUNTING, _I.PROGRESS, _I.ANSWERED, _I.LOST, _I.GONE, _I.STOP)
@@ -355,15 +354,15 @@ IGNORED: Final = frozenset(
 )
 
 
-# --- whom a REFER names -------------------------------------------------------------------------------------
+# --- target of a REFER --------------------------------------------------------------------------------------
 
 
 def party_of(asked: TransferRequested, record: CallRecord) -> Party:
     """
-    Whom to dial for a transfer, shown the number of the call that belongs to the account.
+    Return the party to dial for a transfer; its caller-ID is the account's number of the call.
 
     Raises:
-        DomainError: The target is nobody whom this server calls.
+        DomainError: This server does not call the target.
     """
     uri = asked.target
     try:
@@ -379,7 +378,7 @@ def party_of(asked: TransferRequested, record: CallRecord) -> Party:
 
 
 def _target_of(uri: SipUri, *, local: bool) -> Target:
-    """A number, by `tel:` or at a host of ours, or a user at a host that must be a gateway's."""
+    """Return a number, from `tel:` or a URI of this server, or a user at a host that must be a gateway's."""
     if uri.scheme == "sips":
         raise Forbidden("A sips: target asks for a security that is not to be had on all of its way.")
     if uri.scheme == "sip" and not local:
@@ -393,5 +392,5 @@ def _target_of(uri: SipUri, *, local: bool) -> Target:
 
 
 def refusal_of(error: DomainError) -> int:
-    """The status of a REFER whose target is nobody to call."""
+    """Return the status that refuses a REFER whose target cannot be dialled."""
     return 403 if isinstance(error, Forbidden) else 404

@@ -1,4 +1,4 @@
-"""What the parties of a call hear: each other, prompts, ringing, music, agents; and its recording."""
+"""Audio of a call's legs: linked legs, prompts, ringback, music, agents, and the recording."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
 DRAIN_MARK: Final = "\0drained"
-"""The mark behind an agent's last audio; no agent can send it: control characters are refused."""
+"""Name of the mark after an agent's last audio; agents cannot send it: control characters are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """Who takes what a party says, and, where that is wanted, what it hears."""
+    """Receivers of what a party says and, optionally, of what it hears."""
 
     said: Callable[[bytes], None]
     heard: Callable[[bytes], None] | None = None
@@ -27,9 +27,9 @@ class Ears:
 
 class LegAudio:
     """
-    The audio of a call's legs. ``post`` takes what comes of it.
+    Audio of a call's legs. ``post`` receives the resulting events.
 
-    A leg whose partner holds hears music in a loop.
+    A leg hears looped music while its peer holds.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class LegAudio:
         self._plays: dict[int, tuple[LegId, int]] = {}
         self._recording: Recording | None = None
 
-    # --- legs that hear each other --------------------------------------------------------------------------
+    # --- linked legs ----------------------------------------------------------------------------------------
 
     def link(self, leg: LegId, other: LegId) -> None:
-        """Let two legs hear each other."""
+        """Link the audio of two legs."""
         one, two = self._legs.get(leg), self._legs.get(other)
         if one is None or two is None:
             return
@@ -58,9 +58,10 @@ class LegAudio:
 
     def link_across(self, leg: LegId, others: "LegAudio", other: LegId) -> None:
         """
-        Let a leg and one of another call hear each other.
+        Link the audio of a leg with one of another call.
 
-        Streams that the engine serves apart are joined through this process, a little later than by relay.
+        Streams of different engine threads are linked through this process, with slightly more delay than by
+        relay.
         """
         one, two = self._legs.get(leg), others._legs.get(other)
         if one is None or two is None:
@@ -89,14 +90,14 @@ class LegAudio:
             self.hold_changed(media)
 
     def part(self, media: LegMedia) -> None:
-        """Take note that a leg is gone; the one that it was linked with waits for no music of its."""
+        """Unlink a closed leg; its peer no longer hears hold music."""
         other, media.other = media.other, None
         if other is not None:
             other.other = None
             self._stop_music(other)
 
     def hold_changed(self, media: LegMedia) -> None:
-        """Let whoever is linked with a leg hear music while its party holds, and no longer."""
+        """Play music to the peer of a leg while the leg's party holds, and stop it afterwards."""
         listener = media.other
         if listener is None:
             return
@@ -111,7 +112,7 @@ class LegAudio:
             media.stream.stop_playback()
 
     def mute(self, leg: LegId, *, says: bool | None = None, hears: bool | None = None) -> None:
-        """Mute what the leg's party says or hears, or let it pass again; what is None stays as it is."""
+        """Mute or unmute what the leg's party says or hears; None leaves the state unchanged."""
         media = self._legs.get(leg)
         if media is not None:
             media.muted_says = media.muted_says if says is None else says
@@ -121,7 +122,7 @@ class LegAudio:
     # --- playing --------------------------------------------------------------------------------------------
 
     def play(self, leg: LegId, clip: Clip, loops: int, turn: int = 0) -> None:
-        """Play a clip as often as asked; ``PlaybackEnded`` of that turn follows."""
+        """Play a clip ``loops`` times; ``PlaybackEnded`` of that turn follows."""
         self._queue(leg, [clip] if clip.pcm else [], max(loops, 1), turn)
 
     def play_sounds(self, leg: LegId, sounds: Sequence[Sound], turn: int) -> None:
@@ -141,7 +142,7 @@ class LegAudio:
             self._post(PlaybackEnded(leg, str(error), turn))
 
     def played(self, leg: LegId, playback_id: int) -> None:
-        """Report the end of a playback that somebody waits for."""
+        """Report the end of a requested playback."""
         awaited = self._plays.pop(playback_id, None)
         if awaited is not None:
             self._post(PlaybackEnded(leg, turn=awaited[1]))
@@ -154,7 +155,7 @@ class LegAudio:
             media.stream.play(_ringback(self._settings.tone_plan), loop=True)
 
     def fill_silence(self, leg: LegId, sound: Literal["music", "noise"] | None) -> None:
-        """Let a leg hear music, or noise, wherever its agent is silent; or nothing any more."""
+        """Play music, or noise, to a leg while its agent is silent; None stops it."""
         media = self._legs.get(leg)
         if media is None:
             return
@@ -165,7 +166,7 @@ class LegAudio:
             self._stop_music(media)
 
     def stop(self, leg: LegId) -> None:
-        """Play nothing more to the leg; nobody waits for the end of what was played."""
+        """Stop all playback to the leg; ``PlaybackEnded`` does not follow."""
         self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
         media = self._legs.get(leg)
         if media is not None:
@@ -186,7 +187,7 @@ class LegAudio:
             self._post(RecordingEnded(leg, path, 0, str(error)))
 
     def control_recording(self, action: Literal["pause", "resume", "stop"]) -> None:
-        """Leave out what passes, take it in again, or complete the recording; ``RecordingEnded`` follows."""
+        """Pause, resume or complete the recording; after ``stop`` follows ``RecordingEnded``."""
         recording = self._recording
         if recording is None:
             return
@@ -198,7 +199,7 @@ class LegAudio:
             recording.resume()
 
     def open_tap(self, leg: LegId, choice: StreamChoice, ears: Ears) -> AgentTap | None:
-        """Connect the leg's audio to an agent; None when the leg is gone."""
+        """Connect the leg's audio to an agent; None when the leg has ended."""
         media = self._legs.get(leg)
         if media is None:
             return None
@@ -213,13 +214,13 @@ class LegAudio:
         return media.tap
 
     def redirect_taps(self, ears: Ears) -> None:
-        """Hand what agents hear to another receiver from here on."""
+        """Redirect the agents' input to another receiver from now on."""
         for media in self._legs.values():
             if media.tap is not None and not media.by_taps:
                 media.tap.redirect(ears.said, ears.heard)
 
     def drain(self, leg: LegId) -> None:
-        """Report when everything that was written to the leg's tap is played."""
+        """Report when all audio that was written to the leg's tap is played."""
         media = self._legs.get(leg)
         if media is None or media.tap is None:
             self._post(PlayoutDrained(leg))
@@ -227,7 +228,7 @@ class LegAudio:
             media.tap.mark(DRAIN_MARK)
 
     def close_taps(self) -> None:
-        """Take agents' audio off all legs."""
+        """Disconnect agents from all legs."""
         for media in self._legs.values():
             if media.tap is not None:
                 media.tap.close()
@@ -235,12 +236,12 @@ class LegAudio:
 
 
 def _shared_rate_hz(one: LegMedia, two: LegMedia) -> Literal[8000, 16000]:
-    """What two legs can both make use of."""
+    """Sampling rate that both legs can use."""
     return 16000 if one.wide and two.wide else 8000
 
 
 def _pass(frames: bytes, to: LegMedia) -> None:
-    """Pass audio on through this process; a party that hears music is to hear nothing else."""
+    """Forward audio through this process; a party that hears music hears nothing else."""
     if to.tap is not None and to.music is None:
         to.tap.write(frames)
 

@@ -1,4 +1,4 @@
-"""Doing what a call asks of conferences."""
+"""Performs the conference effects of a call."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +13,7 @@ from callcontrol.models import CallRecord
 
 
 class ConferencePerformer:
-    """Performs the effects of one call that have to do with conferences."""
+    """Performs the conference effects of one call."""
 
     def __init__(self, context: CallContext, record: CallRecord, media: MediaLegs, owner: Owner) -> None:
         self._conferences = context.conferences
@@ -23,7 +23,7 @@ class ConferencePerformer:
         self._members: dict[int, str] = {}
 
     def performs(self, effect: Any) -> bool:
-        """Whether an effect is one of these."""
+        """True when this performer handles an effect."""
         return type(effect) in PERFORMERS
 
     def perform(self, effect: Any) -> None:
@@ -31,7 +31,7 @@ class ConferencePerformer:
         PERFORMERS[type(effect)](self, effect)
 
     def release(self) -> None:
-        """Leave whatever the call is in: it is over."""
+        """Leave all conferences at the end of the call."""
         for leg in list(self._members):
             self._leave(do.LeaveConference(leg))
 

@@ -26,7 +26,7 @@ _GOING: Final[list[Sound]] = [Clip(tone(440.0, 120, -18.0))]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConferenceMember:
-    """Somebody's leg that wants to take part; ``post`` hears what becomes of it."""
+    """A leg that takes part in a conference; ``post`` receives the events of its membership."""
 
     call_sid: str
     leg: LegId
@@ -35,13 +35,13 @@ class ConferenceMember:
 
     @property
     def name(self) -> str:
-        """What nobody else is called."""
+        """Unique name of the member."""
         return f"{self.call_sid} {self.leg}"
 
 
 @dataclass(slots=True, eq=False)
 class _Hall:
-    """A conference with its media, which is there once it has begun."""
+    """A conference with its media, which exists once it has begun."""
 
     key: tuple[str, str]
     room: ConferenceRoom = field(default_factory=ConferenceRoom)
@@ -52,9 +52,9 @@ class _Hall:
 
 class Conferences:
     """
-    Who confers with whom. Conferences of the same name of two accounts have nothing in common.
+    All conferences of the process. Conferences of two accounts with the same name are separate.
 
-    Whoever waits for one to begin hears ``music``, and nobody of those who wait as well.
+    Members that wait for the beginning hear ``music``, and not each other.
     """
 
     def __init__(self, engine: MediaEngine, music: Clip) -> None:
@@ -69,7 +69,7 @@ class Conferences:
     def enter(
         self, account_sid: str, name: str, member: ConferenceMember, terms: MemberTerms, max_members: int
     ) -> Event:
-        """Let somebody in; returns what its call is to know at once."""
+        """Add a member; return the event for its call."""
         key = (account_sid, name)
         hall = self._halls.get(key) or _Hall(key)
         if not hall.room.has_room(max_members) or member.name in self._of:
@@ -93,9 +93,9 @@ class Conferences:
 
     def leave(self, name: str, *, took_part: bool = True) -> None:
         """
-        Let somebody go, and everybody when that ends the conference; harmless when it is not there.
+        Remove a member, and all members when that ends the conference; harmless when it is absent.
 
-        Who never ``took_part``, because the media engine would not have it, ends nothing.
+        A member that never ``took_part``, because the media engine refused it, ends nothing.
         """
         hall = self._of.get(name)
         if hall is None:
@@ -119,14 +119,14 @@ class Conferences:
             hall.media = self._engine.open_conference(self._heard)
 
     def _admit(self, hall: _Hall, member: ConferenceMember, terms: MemberTerms) -> None:
-        """Let somebody hear the others, and be heard."""
+        """Connect a member to the conference's audio."""
         assert hall.media is not None, "it has begun"
         if terms.beeps:
             hall.media.play(_COMING)
         hall.media.add(member.stream, muted=terms.muted)
 
     def _free(self, hall: _Hall, member: ConferenceMember) -> None:
-        """Let somebody in who has waited."""
+        """Admit a waiting member."""
         member.stream.stop_playback()
         try:
             self._admit(hall, member, hall.terms[member.name])
@@ -147,7 +147,7 @@ class Conferences:
 
     def _heard(self, event: ConferenceEvent) -> None:
         if isinstance(event, MemberLeft):
-            # Its stream was closed before its call said that it leaves.
+            # Its stream was closed before its call left the conference.
             gone = [
                 name
                 for hall in self._halls.values()

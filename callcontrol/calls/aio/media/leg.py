@@ -1,4 +1,4 @@
-"""One leg's media, as the parts that work on it share it."""
+"""Media state of one leg, shared by the parts that work on it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,9 +13,9 @@ from media.types import RemoteMedia
 
 class MediaRefusal(Exception):
     """
-    A leg can have no media, or an offer cannot be taken.
+    A leg can have no media, or an offer is not acceptable.
 
-    ``status`` refuses an offer; ``warning`` is the value of a Warning header (RFC 3261 20.43).
+    ``status`` rejects an offer; ``warning`` is the value of a Warning header (RFC 3261 20.43).
     """
 
     def __init__(self, problem: MediaProblem, *, status: int = 488, warning: str | None = None) -> None:
@@ -31,11 +31,11 @@ _NOTHING: Final = Clip(b"")
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
     """
-    How the media of all calls is treated.
+    Media settings of all calls.
 
     A call ends when a party sends no RTP for ``media_timeout_s``, or, while it is held, for
-    ``hold_timeout_s``; 0 for never. A party on hold hears ``hold_music``, nothing when that is empty. Ringing
-    sounds as ``tone_plan`` says: one of ``media.audio.TONE_PLANS``, or a tone written out.
+    ``hold_timeout_s``; 0 disables the limit. A party on hold hears ``hold_music``, or nothing when that is
+    empty. ``tone_plan`` defines the ringing tone: one of ``media.audio.TONE_PLANS``, or a tone written out.
     """
 
     media_timeout_s: float = 60.0
@@ -46,7 +46,7 @@ class MediaSettings:
 
 @dataclass(slots=True, eq=False)
 class LegMedia:
-    """One leg's stream, what both sides last said about it, and our offer that waits for an answer."""
+    """One leg's stream, the last session descriptions of both sides, and our last offer."""
 
     stream: RtpStream
     local: LocalMedia
@@ -56,29 +56,29 @@ class LegMedia:
     offer: SessionDescription | None = None
     remote: RemoteMedia | None = None
     agreed: Negotiated | None = None
-    """What was agreed last, while ``local`` does not heed it yet."""
+    """The last agreement, until ``local`` is updated from it."""
     holds: bool = False
-    """Whether its party has put the other one on hold."""
+    """True while its party has put the other one on hold."""
     told_hold: bool = False
-    """Whether the call knows of that."""
+    """Hold state last reported to the call."""
     company: "LegMedia | None" = None
     """The leg that it was dialled for, or that was dialled for it."""
     told: bool = False
-    """Whether its party knows our description."""
+    """True after our description was passed on for its party."""
     other: "LegMedia | None" = None
     """The leg that it is linked with."""
     tap: AgentTap | None = None
     by_taps: bool = False
-    """Whether it is joined through this process, which passes on audio but no digits."""
+    """True when it is linked through this process, which forwards audio but no digits."""
     muted_says: bool = False
     muted_hears: bool = False
-    """Whether its party is not to be heard, or not to hear."""
+    """Mute states: what its party says, and what its party hears."""
     music: int | None = None
-    """The playback of hold music that it hears."""
+    """Id of the playback of hold music that it hears."""
 
     @property
     def wide(self) -> bool:
-        """Whether its codec carries more than a telephone's band."""
+        """True when its codec is wideband."""
         remote = self.remote
         return remote is not None and (remote.codec in ("G722", "OPUS") or remote.clock_rate > 8000)
 

@@ -1,7 +1,7 @@
 """
-The media of one call: an RTP stream for each leg, and what its parts do with them.
+The media of one call: an RTP stream for each leg, and the parts that use them.
 
-``Descriptions`` agrees with the parties, ``LegAudio`` says who hears what, ``LegDigits`` sends digits.
+``Descriptions`` negotiates with the parties, ``LegAudio`` links and plays audio, ``LegDigits`` sends digits.
 """
 
 from collections.abc import Callable
@@ -48,9 +48,9 @@ class MediaLegs:
     """
     The media of one call, by leg.
 
-    ``post`` takes what the streams report. Marks of an agent go to ``on_mark``, overflows of its queue to
-    ``on_overflow`` and how full it is to ``on_level``, at once: nothing is decided about them. ``on_quality``
-    hears of each leg that is closed and had media.
+    ``post`` receives the reports of the streams. Marks of an agent go to ``on_mark``, overflows of its queue
+    to ``on_overflow`` and its fill level to ``on_level``, directly: the call decides nothing about them.
+    ``on_quality`` is called with each closed leg that had media.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MediaLegs:
         self._on_level = on_level
         self._on_quality = on_quality
         self.first_leg: LegId = A_LEG
-        """The leg that the quality of the call is told of."""
+        """The leg that the quality of the call is reported for."""
         self._legs: dict[LegId, LegMedia] = {}
         self._qualities: dict[LegId, LegQuality] = {}
         self.audio = LegAudio(self._legs, post, settings)
@@ -81,7 +81,7 @@ class MediaLegs:
 
     @property
     def descriptions(self) -> Descriptions:
-        """What is agreed with the parties; made anew, so that it and the legs do not hold each other."""
+        """Negotiation with the parties; created on each access, to avoid a reference cycle with the legs."""
         return Descriptions(self._legs, self._open_stream, self._legs.__setitem__, self._hold_changed)
 
     def _open_stream(self, leg: LegId, near: RtpStream | None) -> RtpStream:
@@ -102,7 +102,7 @@ class MediaLegs:
             media.stream.set_media_timeout(settings.media_timeout_s, settings.hold_timeout_s)
 
     def detect_machine(self, leg: LegId, *, wanted: bool) -> None:
-        """Listen for who answered, or no longer; an engine that cannot listen knows not who it was."""
+        """Start or stop the detection of who answered; an engine without detection reports ``unknown``."""
         media = self._legs.get(leg)
         if media is None:
             return
@@ -115,12 +115,12 @@ class MediaLegs:
             self._post(MachineDetected(leg, "unknown", "unavailable", 0))
 
     def stream_of(self, leg: LegId) -> RtpStream | None:
-        """The stream of a leg; None when it has none any more."""
+        """The stream of a leg; None after it was closed."""
         media = self._legs.get(leg)
         return media.stream if media is not None else None
 
     def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
-        """Listen for the party's voice, or no longer; a leg without media is not heard."""
+        """Start or stop the detection of the party's voice; a leg without media is ignored."""
         media = self._legs.get(leg)
         if media is None:
             return
@@ -144,7 +144,7 @@ class MediaLegs:
 
     @property
     def transcoded(self) -> int:
-        """Legs that hear another one through another codec than it speaks."""
+        """Number of legs that hear another leg through another codec than their own."""
         return sum(
             media.remote is not None
             and media.other is not None
@@ -154,12 +154,12 @@ class MediaLegs:
         )
 
     def close_all(self) -> None:
-        """Free everything; for the end of the call."""
+        """Free all streams at the end of the call."""
         for leg in list(self._legs):
             self.close(leg)
 
     def quality(self) -> Quality | None:
-        """What the media of the legs was like that are closed; None before there is any."""
+        """Quality of the closed legs; None before there is any."""
         return call_quality(self._qualities, self.first_leg)
 
     def _on_event(self, leg: LegId, event: object) -> None:

@@ -1,4 +1,4 @@
-"""Messages that parties leave, on their way into files."""
+"""Recording of the messages that parties leave."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class _Taking:
 
 class LegMessages:
     """
-    Takes messages from a call's legs; ``post`` hears of the end of each.
+    Records messages from a call's legs; ``post`` receives the end of each.
 
     A stream has one recording, which is that of the call. So a message is the recording of a conference in
-    which its party is alone: what it says is heard there, and neither beeps nor music.
+    which its party is alone: it contains what the party says, and neither beeps nor music.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class LegMessages:
         self._taking: dict[int, _Taking] = {}
 
     def start(self, leg: LegId, number: int, message_sid: str, path: str, max_length_s: float) -> None:
-        """Take one; ``MessageEnded`` follows when it is stopped, long enough, or the party is gone."""
+        """Start a message; ``MessageEnded`` follows at its stop, its length limit, or the leg's end."""
         media = self._legs.get(leg)
         if media is None:
             self._post(MessageEnded(number, message_sid, path, 0, "the leg has no media"))
@@ -57,7 +57,7 @@ class LegMessages:
             self._post(MessageEnded(number, message_sid, path, 0, str(error)))
 
     def stop(self, number: int) -> None:
-        """Complete one; harmless when it is over."""
+        """Complete a message; harmless when it is over."""
         taking = self._taking.get(number)
         if taking is not None and taking.recording is not None:
             taking.recording.stop()

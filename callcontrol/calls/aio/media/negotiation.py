@@ -1,4 +1,4 @@
-"""The session descriptions of a call's legs: offers and answers, ours and theirs."""
+"""Session descriptions of a call's legs: offers and answers of both sides."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -28,10 +28,10 @@ from media.sdp import (
 
 class Descriptions:
     """
-    What is agreed with each party of a call.
+    SDP negotiation with each party of a call.
 
-    ``open_stream`` gives a leg its stream, near another one if there is one; ``enter`` takes note of a leg's
-    media once it exists, ``agreed`` of each agreement with its party.
+    ``open_stream`` creates a leg's stream, near another one if there is one; ``enter`` is called with a leg's
+    media once it exists, ``agreed`` after each agreement with its party.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Descriptions:
         """
         Open the stream of a caller and apply its offer; an empty body makes us offer in our answer.
 
-        Of the codecs in the offer that one is chosen which the trunk prefers; see ``tell``.
+        The codec of the offer that the trunk prefers is chosen; see ``tell``.
 
         Raises:
-            MediaRefusal: The offer cannot be used, or no port is free.
+            MediaRefusal: The offer is not acceptable, or no port is free.
         """
         offer = _parse(body) if body else None
         media = self._open(leg, policy, near=next(iter(self._legs.values()), None))
@@ -64,12 +64,12 @@ class Descriptions:
 
     def offer(self, leg: LegId, like: LegId | None, policy: MediaPolicy) -> bytes:
         """
-        Open the stream of a leg that is to be dialled and describe it, its codecs in the trunk's order.
+        Open the stream of a leg to be dialled and return its offer, with codecs in the trunk's order.
 
-        The codec of the leg ``like`` goes first if the trunk takes it, so that nothing need be transcoded.
+        The codec of the leg ``like`` comes first if the trunk allows it, which avoids transcoding.
 
         Raises:
-            MediaRefusal: No port is free, or the engine has nothing that the trunk takes.
+            MediaRefusal: No port is free, or the engine has no codec or encryption of the trunk.
         """
         other = self._legs.get(like) if like is not None else None
         media = self._open(leg, policy, near=other)
@@ -81,11 +81,10 @@ class Descriptions:
 
     def tell(self, leg: LegId) -> bytes:
         """
-        Our description for the leg's party, empty when there is none.
+        Return our description for the leg's party, empty when there is none.
 
-        A caller's offer was judged when it came. Before the caller is told the outcome, the codec that the
-        party dialled for it has chosen by then goes before the trunk's order, so that nothing need be
-        transcoded.
+        A caller's offer was answered when it came. Before the answer is sent, the codec that the dialled
+        party has chosen since takes precedence over the trunk's order, which avoids transcoding.
         """
         media = self._legs.get(leg)
         if media is None or media.ours is None:
@@ -108,7 +107,7 @@ class Descriptions:
         Apply the answer to our offer; an answer without a body confirms an earlier one.
 
         Raises:
-            MediaRefusal: It does not fit the offer.
+            MediaRefusal: The answer does not match the offer.
         """
         media = self._legs.get(leg)
         if media is None:
@@ -130,10 +129,10 @@ class Descriptions:
 
     def answer_offer(self, leg: LegId, body: bytes) -> bytes:
         """
-        Apply a party's new offer and return our answer; an empty body asks for our offer, which is returned.
+        Apply a party's new offer and return our answer; an empty body requests our offer, which is returned.
 
         Raises:
-            MediaRefusal: The offer cannot be used; everything stays as it was.
+            MediaRefusal: The offer is not acceptable; nothing has changed.
         """
         media = self._legs.get(leg)
         if media is None or media.ours is None:
@@ -168,15 +167,15 @@ class Descriptions:
         media.theirs, media.remote, media.holds = theirs, remote, negotiated.held
         if _local(media).srtp == "off":
             media.agreed = negotiated
-        else:  # A key that has been in use must not be again, so it is retired at once.
+        else:  # A used key must not be reused, so it is retired at once.
             media.local = retire_srtp_key(media.local, remember(media.local, negotiated))
         self._agreed(media)
 
     def _open(self, leg: LegId, policy: MediaPolicy, near: LegMedia | None) -> LegMedia:
         """
-        Give a leg its stream, with what the engine has of what the trunk takes.
+        Create a leg's stream, with those codecs of the trunk that the engine has.
 
-        A carrier may have been set up on an engine that had more.
+        A carrier may have been configured on an engine with more codecs.
         """
         codecs = _built(policy.codecs)
         if not codecs:
@@ -205,7 +204,7 @@ class Descriptions:
 
 
 def _local(media: LegMedia) -> LocalMedia:
-    """What we bring to a leg; what was agreed last is kept in mind here, for most calls agree but once."""
+    """Return our side of a leg; the last agreement is applied lazily, because most calls agree only once."""
     if media.agreed is not None:
         media.local = retire_srtp_key(media.local, remember(media.local, media.agreed))
         media.agreed = None
@@ -213,7 +212,7 @@ def _local(media: LegMedia) -> LocalMedia:
 
 
 def _in_company(media: LegMedia) -> LocalMedia:
-    """What we bring to a leg: the codec of the leg that it is with before all others."""
+    """Return our side of a leg, with the codec of its peer leg first."""
     local, codecs = _local(media), _codecs_in_company(media)
     return local if codecs == local.codecs else replace(local, codecs=codecs)
 
@@ -227,7 +226,7 @@ def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _built(codecs: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of a trunk's codecs that the engine has."""
+    """Return those of a trunk's codecs that the engine has."""
     return tuple(codec for codec in codecs if codec in built_codecs())
 
 

@@ -1,4 +1,4 @@
-"""Doing what a call asks of its legs' media: who hears whom, what is played and spoken, digits, files."""
+"""Performs the media effects of a call: links, playback, speech, digits and files."""
 
 import asyncio
 import contextlib
@@ -25,9 +25,9 @@ NO_SPEECH: Final = "this server speaks no texts"
 
 class MediaPerformer:
     """
-    Performs the effects of one call that have to do with what its parties hear and say.
+    Performs the media effects of one call.
 
-    ``takes_info`` says of a leg whether its trunk takes digits in INFO.
+    ``takes_info`` returns True for a leg whose trunk takes digits in INFO.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class MediaPerformer:
         self._info_digits = info_digits
         self._takes_info = takes_info
         self._loading: dict[LegId, asyncio.Task[None]] = {}
-        """What gets audio for a leg from elsewhere, while it does."""
+        """Tasks that load audio for a leg, by leg."""
 
     def performs(self, effect: Any) -> bool:
-        """Whether an effect is one of these."""
+        """True when this performer handles an effect."""
         return type(effect) in PERFORMERS
 
     def perform(self, effect: Any) -> None:
@@ -57,7 +57,7 @@ class MediaPerformer:
         PERFORMERS[type(effect)](self, effect)
 
     def release(self) -> None:
-        """Get nothing from elsewhere any more: the call is over."""
+        """Stop loading audio: the call is over."""
         for task in self._loading.values():
             task.cancel()
         self._loading.clear()
@@ -68,7 +68,7 @@ class MediaPerformer:
     def _mute(self, effect: do.MuteLeg) -> None:
         self._media.audio.mute(effect.leg, says=effect.says, hears=effect.hears)
 
-    # --- what is played and spoken --------------------------------------------------------------------------
+    # --- playback and speech --------------------------------------------------------------------------------
 
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
@@ -91,7 +91,7 @@ class MediaPerformer:
         self._load(effect.leg, partial(speech.speak, effect.text, effect.language), 1, effect.turn)
 
     def _load(self, leg: LegId, source: Callable[[], Awaitable[Clip]], loops: int, turn: int) -> None:
-        """Play what comes from elsewhere, unless something else is asked for before it is there."""
+        """Play audio after loading it, unless another playback is requested before."""
         former = self._loading.pop(leg, None)
         if former is not None:
             former.cancel()
@@ -126,11 +126,11 @@ class MediaPerformer:
     def _stop_audio(self, effect: do.StopAudio) -> None:
         loading = self._loading.pop(effect.leg, None)
         if loading is not None:
-            # What arrives now would be played in the midst of something else.
+            # Audio that arrives now would interrupt another playback.
             loading.cancel()
         self._media.audio.stop(effect.leg)
 
-    # --- digits, files, what is listened for ----------------------------------------------------------------
+    # --- digits, files, detection ---------------------------------------------------------------------------
 
     def _send_digits(self, effect: do.SendDigits) -> None:
         digits = self._info_digits if self._takes_info(effect.leg) else self._media.digits

@@ -1,4 +1,4 @@
-"""Audio to be played: prompts of the server, and WAV files from customers' servers."""
+"""Audio files: prompts of the server, and WAV files from customers' servers."""
 
 import asyncio
 import os
@@ -19,15 +19,15 @@ _FETCH_TIMEOUT_S: Final = 10.0
 
 
 class AudioUnavailable(Exception):
-    """The audio cannot be had; the message says why."""
+    """The audio is not available; the message says why."""
 
 
 def load_hold_music(setting: str) -> Clip:
     """
-    What a party on hold hears: a WAV file, the melody built in (``tones``), or nothing (``none``).
+    Load the hold music: a WAV file, the built-in melody (``tones``), or nothing (``none``).
 
     Raises:
-        ValueError: The file cannot be read, or is no WAV that can be played.
+        ValueError: The file cannot be read, or is no playable WAV.
     """
     if setting in ("none", "tones"):
         return Clip(hold_music() if setting == "tones" else b"")
@@ -43,7 +43,7 @@ def load_hold_music(setting: str) -> Clip:
 
 
 class AudioSource:
-    """Finds audio by its URL and brings it to the form the engine plays: mono at 8 or 16 kHz."""
+    """Loads audio by its URL and converts it to the engine's format: mono at 8 or 16 kHz."""
 
     def __init__(self, prompts: PromptLibrary | None, destinations: Destinations) -> None:
         self._prompts = prompts
@@ -58,7 +58,7 @@ class AudioSource:
 
     def prompt(self, name: str) -> Clip:
         """
-        A prompt.
+        Return a prompt.
 
         Raises:
             AudioUnavailable: There is no such prompt.
@@ -75,7 +75,7 @@ class AudioSource:
         Fetch a WAV file: checked destination, no redirects, bounded in time and size.
 
         Raises:
-            AudioUnavailable: It cannot be had, or is no WAV that can be played.
+            AudioUnavailable: It cannot be fetched, or is no playable WAV.
         """
         try:
             self._destinations.check_url(url, schemes=("http", "https"))
@@ -89,7 +89,7 @@ class AudioSource:
             raise AudioUnavailable(problem_of(error)) from None
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the cached connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -99,10 +99,10 @@ class AudioSource:
             self._session = aiohttp.ClientSession(
                 # A limit of connections would let one customer's slow servers hold up the others' calls.
                 connector=checked_connector(self._destinations, limit=0, limit_per_host=0),
-                # What is compressed may be far larger once it is not, and all of it in memory at once.
+                # Decompressed data may be far larger than the download, and all of it in memory at once.
                 headers={"User-Agent": "trunkline", "Accept-Encoding": "identity"},
                 auto_decompress=False,
-                # Customers share the session, and must not share what their servers remember in it.
+                # Customers share the session, and must not share the cookies of their servers.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             )

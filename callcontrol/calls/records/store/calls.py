@@ -1,4 +1,4 @@
-"""Call records."""
+"""SQL of call records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -36,7 +36,7 @@ _BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindpar
 
 
 def row_of(record: CallRecord) -> dict[str, Any]:
-    """The row of a record as it is at this moment."""
+    """Return the row for the present state of a record."""
     return {
         "call_sid": record.call_sid,
         "_call_sid": record.call_sid,
@@ -84,7 +84,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
 
 
 def record_of(row: Mapping[str, Any]) -> CallRecord:
-    """The record that a row holds."""
+    """Return the record of a row."""
     events = row["status_webhook_events"]
     return CallRecord(
         call_sid=row["call_sid"],
@@ -131,28 +131,28 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
 
 
 def insert(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Write a new call; a call that is there already is left as it is."""
+    """Insert a new call; an existing call is left unchanged."""
     _INSERT.run(connection, row)
 
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the newest state of calls that were inserted before."""
+    """Write the newest state of inserted calls."""
     _UPDATE.many(connection, rows)
 
 
 def delete(connection: Connection, call_sid: str) -> None:
-    """Take back an insert that nobody waits for any more."""
+    """Delete a call whose insertion was abandoned."""
     connection.execute(sa.delete(calls).where(calls.c.call_sid == call_sid))
 
 
 def get(connection: Connection, call_sid: str) -> CallRecord | None:
-    """One call, of whichever account."""
+    """Return one call, of any account."""
     row = _BY_SID.first(connection, {"call_sid": call_sid})
     return record_of(row) if row is not None else None
 
 
 def unfinished(connection: Connection, node: str) -> list[CallRecord]:
-    """Calls of a node that have no end yet, oldest first."""
+    """Calls of a node without an end, oldest first."""
     rows = connection.execute(
         sa.select(calls).where(calls.c.ended_at.is_(None), calls.c.node == node).order_by(calls.c.created_at)
     )
@@ -160,14 +160,14 @@ def unfinished(connection: Connection, node: str) -> list[CallRecord]:
 
 
 def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallRecord]:
-    """The calls with these identifiers, in their order."""
+    """Calls with these identifiers, in their order."""
     rows = connection.execute(sa.select(calls).where(calls.c.call_sid.in_(call_sids)))
     found = {record.call_sid: record for record in map(_record, rows)}
     return [found[call_sid] for call_sid in call_sids if call_sid in found]
 
 
 def count_unfinished(connection: Connection, **column: str) -> int:
-    """How many calls are up of which a column has a value: ``carrier_sid``, ``app_sid`` and the like."""
+    """Count the active calls with a value in one column: ``carrier_sid``, ``app_sid`` and the like."""
     ((name, value),) = column.items()
     wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
     return connection.scalar(wanted.where(calls.c[name] == value)) or 0

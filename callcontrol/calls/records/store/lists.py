@@ -1,4 +1,4 @@
-"""Lists of calls: what each filter means, in the form that the indexes answer."""
+"""Lists of calls: SQL conditions of each filter, in a form that the indexes support."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ LISTING: Final = Listing(calls.c.created_at, calls.c.call_sid)
 
 
 def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
-    """What a call of the list meets, but for its time."""
+    """Return the conditions of a list of calls, except for its time."""
     mine = calls.c.account_sid == account_sid
     equal = {
         calls.c.direction: query.direction,
@@ -26,8 +26,8 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
         if query.status is not None:
             found.append(calls.c.outcome == query.status.value)
         return found
-    # Calls that are up are few and have an index of their own. The other columns are wrapped, so that no
-    # planner takes one of the long indexes for them.
+    # Active calls are few and have an index of their own. The other columns are wrapped, so that no planner
+    # chooses one of the long indexes for them.
     return [
         mine,
         calls.c.ended_at.is_(None),

@@ -1,4 +1,4 @@
-"""Call logs, read from the records of calls and the names of their trunks."""
+"""SQL of call logs, from the records of calls and the names of their trunks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ from callcontrol.database.values import to_moment, to_moment_or_none, unpack
 
 _FIGURES = ("codec", "mos", "jitter_ms", "packet_loss_pct")
 
-# Trunks that are deleted by now keep their names in the logs of their calls.
+# Deleted trunks keep their names in the logs of their calls.
 _SOURCE = calls.outerjoin(carriers, carriers.c.carrier_sid == calls.c.carrier_sid).outerjoin(
     gateways, gateways.c.gateway_sid == calls.c.gateway_sid
 )
@@ -42,7 +42,7 @@ _COLUMNS: Final[Sequence[sa.ColumnElement[Any]]] = (
 
 
 def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallLog]:
-    """The logs of the calls with these identifiers, in their order."""
+    """Call logs of the calls with these identifiers, in their order."""
     rows = connection.execute(
         sa.select(*_COLUMNS).select_from(_SOURCE).where(calls.c.call_sid.in_(call_sids))
     )
@@ -51,7 +51,7 @@ def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallLog]:
 
 
 def conditions(account_sid: str, query: CallLogFilter) -> list[sa.ColumnElement[bool]]:
-    """What the calls of a filter meet, but for their time."""
+    """Return the conditions of a filter, except for its time."""
     wanted: list[sa.ColumnElement[bool]] = [calls.c.account_sid == account_sid]
     if query.direction is not None:
         wanted.append(calls.c.direction == query.direction)

@@ -1,4 +1,4 @@
-"""Legs whose process was killed and whose peers are still to be told."""
+"""Dialogs of calls whose process was killed, and whose peers have not been notified yet."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ from callcontrol.database.values import clean, pack, unpack
 from callcontrol.models import CallRecord
 
 Dialogs = Mapping[str, Mapping[str, Any]]
-"""What ends the legs of a call, by leg."""
+"""Saved dialogs of a call, by leg."""
 
 _INSERT: Final = insert_into(former_dialogs, ignore_conflict=True)
 _OF_NODE: Final = Statement(
@@ -23,7 +23,7 @@ _OF_NODE: Final = Statement(
 
 
 def keep(connection: Connection, node: str, records: Iterable[CallRecord]) -> None:
-    """Keep what ends the legs of calls that a former process of the node left behind."""
+    """Save the dialogs of calls that a previous process of the node left behind."""
     rows = [
         {"call_sid": record.call_sid, "node": node, "dialogs": clean(pack(record.dialogs))}
         for record in records
@@ -32,17 +32,17 @@ def keep(connection: Connection, node: str, records: Iterable[CallRecord]) -> No
 
 
 def of_node(connection: Connection, node: str) -> dict[str, Dialogs]:
-    """The legs that are still to be ended, by call; none for a row that cannot be read."""
+    """Dialogs that are still to be ended, by call; empty for a row that cannot be read."""
     return {row["call_sid"]: _read(row["dialogs"]) for row in _OF_NODE.all(connection, {"node": node})}
 
 
 def forget(connection: Connection, call_sids: Sequence[str]) -> None:
-    """Take calls out whose peers were told."""
+    """Delete the rows of calls whose peers were notified."""
     connection.execute(sa.delete(former_dialogs).where(former_dialogs.c.call_sid.in_(call_sids)))
 
 
 def _read(text: str) -> Dialogs:
-    """What a row holds; a damaged one must not keep the server from starting, and its peers have timers."""
+    """Read a row; a damaged one must not prevent the start of the server, and its peers have timers."""
     try:
         dialogs = unpack(text)
     except ValueError:

@@ -87,7 +87,7 @@ class Failed(SessionEvent):
 
     With `cause` `response`, `status` is that of the final response. Otherwise the status is our own: 408 with
     `timeout` when no response came at all, 487 with `timeout` when it rang too long, 487 with `cancelled`
-    when the owner hung up, 488 with `cancelled` when the owner left the offer of a ringing party unanswered,
+    when the owner hung up, 488 with `cancelled` when the owner did not accept the offer of a ringing party,
     503 with `transport` when the destination could not be reached, 404 with `resolve` when its name was not
     found. `tried` lists the targets the INVITE was sent to, in order; where a name has several, status and
     cause are those of the last.

@@ -162,7 +162,7 @@ class Headers:
         return ((name, value) for _, name, value in self._entries)
 
     def entries(self) -> list[Entry]:
-        """Return the internal list of entries, key first, for the writer of messages."""
+        """Return the internal list of entries, key first; changing it bypasses checks and cached views."""
         return self._entries
 
     def __contains__(self, name: object) -> bool:

@@ -197,7 +197,7 @@ def _status_line(response: Response) -> str:
 
 
 def _named(error: ParseError, key: str, value: str) -> ParseError:
-    """Add the header field and the location to the error of a value."""
+    """Return the error of a value, with the name of its field and the text that locates it."""
     return ParseError(f"{error.reason} in {identify(key)[1]}", near=value)
 
 

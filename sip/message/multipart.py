@@ -26,7 +26,7 @@ def unwrap(message: Message) -> None:
 
     A multipart body without one becomes empty, as does a body of another type with handling=optional. A body
     that is malformed, has two session descriptions, or has another part with handling=required stays
-    unchanged, and `refusal` rejects it.
+    unchanged, so that `refusal` answers an INVITE, UPDATE or PRACK with 415.
 
     Source: RFC 5621 4 to 8, RFC 3261 20.11.
     """

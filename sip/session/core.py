@@ -92,7 +92,7 @@ class SessionCore(Machine[State]):
         return dialog if dialog is not None and dialog.matches(request) else None
 
     def _talking(self, *, offering: bool = False) -> Dialog | None:
-        """Return the dialog our requests use, None without one; `offering` requires an answered first offer."""
+        """Return the dialog of our requests, None without one; `offering` needs an answered first offer."""
         return self.dialog if self.state is State.CONFIRMED else None
 
     def _settled_in(self, dialog: Dialog) -> bool:

@@ -166,7 +166,7 @@ IGNORED = (
     # Only the calling side sends an INVITE and cancels it.
     {(state, event) for state in State for event in _NEVER_INBOUND}
     | {(_S.CANCELLING, event) for event in Event}
-    # Before the answer there is no ACK and no repetition; before ringing no further timer runs.
+    # Before the answer there is no ACK and no repeated 2xx; in SETUP only the ringing timer runs.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY)

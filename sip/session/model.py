@@ -73,7 +73,7 @@ class Event(IntEnum):
     TIMER_LATE_ANSWER = 24
     """The owner never answered an offer that came in a response to our INVITE."""
     TIMER_REFRESH = 25
-    """Half the session interval has passed, and we are the refresher (RFC 4028 10); or a refresh is retried."""
+    """A refresh is due, at half the session interval if we are the refresher (RFC 4028 10)."""
     TIMER_EXPIRY = 26
     """No refresh succeeded before the session interval expired."""
     REDIRECT = 27

@@ -14,7 +14,7 @@ from sip.session.model import Event
 __all__ = ["OfferTurns", "PeerOffer", "SentOffer", "Turn"]
 
 MAX_GLARES = 10
-"""Limit of 491 responses in a row: beyond it the peer is not making an offer of its own."""
+"""Limit of retries after 491 or 500: a peer that refuses more often is not making an offer of its own."""
 
 MAX_RETRY_AFTER_S = 10
 """Longest Retry-After of a peer that is busy with an offer (RFC 3311 5.2)."""
@@ -158,7 +158,7 @@ class OfferTurns:
 
     def retry_delay_s(self, response: Response) -> float | None:
         """
-        Return the delay before our offer is sent again after glare, None when the offer was refused.
+        Return the delay before our offer is sent again after 491 or 500 with Retry-After; None when refused.
 
         Source: RFC 3261 14.1, RFC 3311 5.1 and 5.2.
         """
@@ -172,7 +172,7 @@ class OfferTurns:
 
     def glare_delay_s(self) -> float:
         """
-        Return the random delay before a request is sent again after a 491, longer for the owner of the Call-ID.
+        Return the delay before a request is sent again after a 491, longer for the owner of the Call-ID.
 
         Source: RFC 3261 14.1.
         """

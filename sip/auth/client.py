@@ -32,7 +32,7 @@ class Authenticator:
     Digest state of one session or registration.
 
     Servers and proxies may all challenge, each realm once. A second challenge of the same realm means that
-    the password was refused, unless it says that only the nonce was stale.
+    the password was refused, unless only the nonce was stale.
 
     Source: RFC 3261 22.2, 22.3.
     """

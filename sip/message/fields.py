@@ -81,7 +81,7 @@ class NameAddr:
 
         Raises:
             ParseError: Unbalanced quotes or brackets, a bad URI, more than one
-                tag, or a bare URI whose parts cannot be told from parameters.
+                tag, or a bare URI whose parts could be parameters.
         """
         if len(text) <= CACHED_CHARS:
             return _parse_name_addr_cached(text)

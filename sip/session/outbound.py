@@ -29,7 +29,7 @@ __all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
 
 
 class OutboundInviteSession(OutboundRequestSession):
-    """Session of an INVITE of ours."""
+    """Session of an outbound INVITE."""
 
     __slots__ = ("_late_answers", "_taken_back")
 

@@ -91,7 +91,7 @@ class OutboundRequestSession(OutboundEarlySession):
         return self._authenticator.headers(method, uri, body)
 
     def _next_target(self, response: Response | None) -> Redirection | None:
-        """Return the next target after a failed INVITE, None when none is left; no response is None."""
+        """Return the next target after a final response, or after none at all; None when none is left."""
         redirector = self._redirector
         if redirector is None or self.state > State.EARLY:
             return None

@@ -1,7 +1,7 @@
 """
-A SIP user agent: the core without I/O.
+Sans-I/O core of a SIP user agent.
 
-Machines take messages, commands and timer events, and return effects; `sip.aio` performs them.
+State machines receive messages, commands and timer events, and return effects; `sip.aio` performs them.
 """
 
 from sip.auth.digest import Credentials

@@ -1,5 +1,5 @@
 """
-Which SIP domains and hosts a certificate speaks for; no cryptography, no I/O.
+SIP domains and hosts that a certificate identifies; no cryptography, no I/O.
 
 Source: RFC 5922 7.
 """
@@ -16,10 +16,10 @@ __all__ = ["names_of", "proves"]
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
     """
-    The identities of a verified certificate, as `ssl` describes it: hosts and addresses in lower case.
+    Return the identities of a verified certificate in the form of `ssl`: hosts and addresses in lower case.
 
-    The subject's common name counts only when there is no alternative name of a kind that could have said
-    better. A SIP URI with a user part speaks for the user and not for the domain.
+    The subject's common name counts only when no alternative name gives an identity. A SIP URI with a user
+    part identifies the user and not the domain.
 
     Source: RFC 5922 7.1.
     """
@@ -62,10 +62,10 @@ def _address(text: str) -> str | None:
 
 def proves(names: Iterable[str], host: str, *, wildcards: bool = False) -> bool:
     """
-    Whether a certificate of these names may stand for a host.
+    Return True when a certificate with these names identifies a host.
 
-    RFC 5922 7.2 forbids wildcards. Where `wildcards` allows them all the same, as some carriers' certificates
-    need, the star stands for exactly the left-most label.
+    RFC 5922 7.2 forbids wildcards. With `wildcards`, which the certificates of some carriers need, the star
+    matches exactly the left-most label.
     """
     wanted = _address(host) or host.lower().rstrip(".")
     if wanted in names:

@@ -1,8 +1,8 @@
 """
-What the state machines ask of the shell: to send, to arm a timer, to tell the layer above.
+Effects returned by the state machines: send a message, arm a timer, notify the layer above.
 
-Effects are plain values. The machines never send, sleep or read a clock; the endpoint performs what
-they return, in order.
+Effects are plain values. The machines never send, sleep or read a clock; the endpoint performs the effects
+in order.
 """
 
 from enum import Enum, IntEnum
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Failure(Enum):
-    """Why a client transaction ended without a final response."""
+    """Reason a client transaction ended without a final response."""
 
     TIMEOUT = "timeout"
     TRANSPORT = "transport"
@@ -41,28 +41,28 @@ class Failure(Enum):
 
 
 class Purpose(IntEnum):
-    """What a session sent a request for."""
+    """Purpose of a request; its responses are routed by it."""
 
     INVITE = 0
     REINVITE = 1
     BYE = 2
     INFO = 3
     FORK_BYE = 4
-    """Hangs up a fork that answered too late."""
+    """BYE to a fork that answered too late."""
     PRACK = 5
     UPDATE = 6
     REFER = 7
     NOTIFY = 8
     REGISTER = 9
     REFRESH = 10
-    """An UPDATE that offers nothing: it keeps the session alive."""
+    """UPDATE without an offer that refreshes the session timer."""
 
 
 class CancelStep(Enum):
-    """How far an INVITE of ours is to be taken back."""
+    """Steps of cancelling an outbound INVITE."""
 
     ABANDON = "abandon"
-    """Nothing came back yet: repeat it no more, and wait (RFC 3261 9.1 forbids a CANCEL here)."""
+    """No response came yet: stop repeating the INVITE, and wait (RFC 3261 9.1 forbids a CANCEL here)."""
     CANCEL = "cancel"
     GIVE_UP = "give_up"
     """No final response followed the CANCEL: forget the transaction."""
@@ -75,7 +75,7 @@ class Effect:
 
 
 class Send(Effect):
-    """Put these bytes on the wire, to the peer of the transaction."""
+    """Send these bytes to the peer of the transaction."""
 
     __slots__ = ("data",)
 
@@ -84,7 +84,7 @@ class Send(Effect):
 
 
 class Arm(Effect):
-    """Feed `event` back once `delay_s` has passed; a running timer of that event is replaced."""
+    """Feed `event` back after `delay_s`; replaces a running timer of that event."""
 
     __slots__ = ("delay_s", "event")
 
@@ -94,7 +94,7 @@ class Arm(Effect):
 
 
 class Disarm(Effect):
-    """Take back the timer of `event`; nothing happens when it is not running."""
+    """Cancel the timer of `event`; no-op when it is not running."""
 
     __slots__ = ("event",)
 
@@ -103,7 +103,7 @@ class Disarm(Effect):
 
 
 class Deliver(Effect):
-    """Hand a message to the transaction's user."""
+    """Pass a message to the transaction user."""
 
     __slots__ = ("message",)
 
@@ -112,7 +112,7 @@ class Deliver(Effect):
 
 
 class Fail(Effect):
-    """Tell the transaction's user that no final response will come."""
+    """Notify the transaction user that no final response will come."""
 
     __slots__ = ("failure",)
 
@@ -121,16 +121,16 @@ class Fail(Effect):
 
 
 class Done(Effect):
-    """The machine has ended: forget it and its timers."""
+    """The machine has ended: remove it and its timers."""
 
     __slots__ = ()
 
 
 class StartRequest(Effect):
     """
-    Send a request in a client transaction of its own; its outcome is fed back under `purpose`.
+    Send a request in its own client transaction; its outcome is fed back under `purpose`.
 
-    It goes to `next_hop`, or to the destination the session was made with when that is None.
+    The request goes to `next_hop`, or with None to the destination of the session.
     """
 
     __slots__ = ("next_hop", "purpose", "request")
@@ -152,7 +152,7 @@ class SendAck(Effect):
 
 
 class CancelInvite(Effect):
-    """Take back the INVITE or re-INVITE sent last under `purpose`; `reason` is for the CANCEL to give."""
+    """Cancel the INVITE or re-INVITE sent last under `purpose`; `reason` is the Reason of the CANCEL."""
 
     __slots__ = ("purpose", "reason", "step")
 
@@ -165,7 +165,7 @@ class CancelInvite(Effect):
 
 
 class Respond(Effect):
-    """Send a response in a server transaction, which is the shell's affair and opaque here."""
+    """Send a response in a server transaction, which is opaque to the machines."""
 
     __slots__ = ("response", "transaction")
 
@@ -175,7 +175,7 @@ class Respond(Effect):
 
 
 class Notify(Effect):
-    """Tell the session's owner."""
+    """Report an event to the session's owner."""
 
     __slots__ = ("event",)
 

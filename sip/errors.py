@@ -4,8 +4,8 @@ Errors of the SIP stack.
 ::
 
     SipError
-    +-- ParseError       what a peer sent cannot be read
-    +-- InvalidValue     what the application set cannot be written (also a ValueError)
+    +-- ParseError       input from a peer cannot be read
+    +-- InvalidValue     a value from the application cannot be written (also a ValueError)
 """
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ class ParseError(SipError):
 
 
 class InvalidValue(SipError, ValueError):
-    """A value that would break the message it was meant for, such as one holding a line end."""
+    """A value that would break its message, for example one with a line end."""

@@ -1,4 +1,4 @@
-"""What a session tells its owner."""
+"""Events a session reports to its owner."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -29,9 +29,9 @@ __all__ = [
 
 class SessionEvent:
     """
-    Base of everything a session reports.
+    Base of all session events.
 
-    Exactly one terminal event ends the reports of a session: `Failed`, `Cancelled` or `Ended`.
+    Exactly one terminal event is the last of a session: `Failed`, `Cancelled` or `Ended`.
     """
 
     __slots__ = ()
@@ -42,9 +42,9 @@ class Progress(SessionEvent):
     """
     A called party sent a provisional response above 100.
 
-    `tag` is that party's: an INVITE may be forked, and then several ring. Of their early media the one that
-    was described last is to be heard; `Answered` names the description that holds in the end. A response that
-    is `reliable` is acknowledged by the session. One that `needs_answer` holds the offer that our INVITE
+    `tag` is the To tag of that party: an INVITE may be forked, and then several parties ring. The early media
+    of the latest description is the one to play; `Answered` holds the final description. A `reliable`
+    response is acknowledged by the session. With `needs_answer` the response holds the offer that our INVITE
     lacked: `accept_offer` answers it.
     """
 
@@ -59,7 +59,7 @@ class Progress(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class ForkEnded(SessionEvent):
-    """One of the parties that ring is out, the others may still answer (199, RFC 6228)."""
+    """One ringing party has ended, others may still answer (199, RFC 6228, or a BYE of that party)."""
 
     tag: str
     reason_header: str | None
@@ -70,9 +70,9 @@ class Answered(SessionEvent):
     """
     The called party answered.
 
-    The ACK has been sent, unless `needs_answer`: then the INVITE was without an offer, `body` holds
-    the offer, and the ACK leaves with the answer given to `accept_offer`. `body` is the description that
-    holds: the last one that was agreed on while it rang, or else that of the 2xx.
+    The ACK has been sent, unless `needs_answer`: then the INVITE had no offer, `body` holds the offer, and
+    the ACK is sent with the answer passed to `accept_offer`. `body` is the description in force: the last one
+    agreed on while ringing, or else that of the 2xx.
     """
 
     body: bytes
@@ -85,11 +85,12 @@ class Failed(SessionEvent):
     """
     An outbound session was never answered. Terminal.
 
-    `cause` is `response` when `status` is that of the final response. Otherwise the status is our own:
-    408 with `timeout` when nothing at all came back, 487 with `timeout` when it rang too long, 487 with
-    `cancelled` when the owner hung up, 503 with `transport` and 404 with `resolve` when the destination
-    could not be reached or not be found. `tried` are the targets the INVITE was sent to, in order; where a
-    name led to several, the status and cause are those of the last.
+    With `cause` `response`, `status` is that of the final response. Otherwise the status is our own: 408 with
+    `timeout` when no response came at all, 487 with `timeout` when it rang too long, 487 with `cancelled`
+    when the owner hung up, 488 with `cancelled` when the owner did not accept the offer of a ringing party,
+    503 with `transport` when the destination could not be reached, 404 with `resolve` when its name was not
+    found. `tried` lists the targets the INVITE was sent to, in order; where a name has several, status and
+    cause are those of the last.
     """
 
     status: int
@@ -101,13 +102,13 @@ class Failed(SessionEvent):
 
     @property
     def timed_out(self) -> bool:
-        """True when the peer kept silent or rang too long."""
+        """True when the peer did not respond or rang too long."""
         return self.cause == "timeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed(SessionEvent):
-    """The ACK of our answer arrived; `body` is empty unless it brings the answer to our offer."""
+    """The ACK of our 2xx arrived; `body` is empty unless it holds the answer to our offer."""
 
     body: bytes
 
@@ -122,10 +123,10 @@ class Cancelled(SessionEvent):
 @dataclass(frozen=True, slots=True)
 class OfferReceived(SessionEvent):
     """
-    The peer wants to change the session: answer with `accept_offer` or `reject_offer`.
+    The peer offers to change the session: answer with `accept_offer` or `reject_offer`.
 
-    An empty body asks us for an offer, which `accept_offer` then carries. An offer that is answered neither
-    way is refused after some seconds.
+    An empty body asks us for an offer, which is passed to `accept_offer`. An unanswered offer is refused
+    after `SessionSettings.owner_patience_s`.
     """
 
     body: bytes
@@ -133,14 +134,14 @@ class OfferReceived(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class OfferAnswered(SessionEvent):
-    """The peer answered our `reinvite` or `update`, or its ACK or PRACK the offer it had asked for."""
+    """The peer answered our `reinvite` or `update`, or, by ACK or PRACK, the offer it had asked for."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFailed(SessionEvent):
-    """The offer of our `reinvite` or `update` was not accepted; the session goes on as it was."""
+    """The peer did not accept the offer of our `reinvite` or `update`; the session is unchanged."""
 
     status: int
     reason: str
@@ -157,12 +158,13 @@ class InfoReceived(SessionEvent):
 @dataclass(frozen=True, slots=True)
 class Ended(SessionEvent):
     """
-    A session that was answered, or one that we refused, is over. Terminal.
+    An answered session, or an inbound one that we refused, has ended. Terminal.
 
-    `bye`: one side hung up. `ack_timeout`: our answer was never acknowledged. `timeout` by the remote
-    side: it did not answer a request within the dialog, or knew the dialog no more; by the local side: the
-    owner never answered the INVITE. `rejected`: the owner refused the INVITE. `session_expired`: the peer
-    agreed to a session timer, and no refresh came through in its time. `headers` are those of the peer's BYE.
+    `bye`: one side hung up. `ack_timeout`: no ACK of our 2xx came. `timeout` by the remote side: it did not
+    answer a request within the dialog, or no longer knew the dialog; by the local side: the owner answered
+    neither the INVITE nor the offer of its 2xx, or no PRACK came. `rejected`: the owner refused the INVITE.
+    `session_expired`: the peer agreed to a session timer, and no refresh succeeded in time. `headers` are
+    those of the peer's BYE.
     """
 
     by: Literal["local", "remote"]
@@ -174,9 +176,9 @@ class Ended(SessionEvent):
 @dataclass(frozen=True, slots=True)
 class ReferReceived(SessionEvent):
     """
-    The peer wants us to call someone else: answer with `accept_refer` or `reject_refer`.
+    The peer sent a REFER that asks us to call a target: answer with `accept_refer` or `reject_refer`.
 
-    After accepting, `tell_refer` says how it goes, until a final status.
+    After accepting, report the progress with `tell_refer`, up to a final status.
     """
 
     refer: Refer
@@ -184,14 +186,14 @@ class ReferReceived(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReferAccepted(SessionEvent):
-    """The peer took the REFER of our `refer`; unless it is `followed`, nothing more will be heard of it."""
+    """The peer accepted the REFER of our `refer`; it sends NOTIFYs only when `followed`."""
 
     followed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ReferProgress(SessionEvent):
-    """The peer tells how the call it was referred to goes; a 2xx is its success, and the last news."""
+    """Status of the referred call from a NOTIFY; a 2xx reports its success and is the last."""
 
     status: int
     reason: str
@@ -200,10 +202,10 @@ class ReferProgress(SessionEvent):
 @dataclass(frozen=True, slots=True)
 class ReferFailed(SessionEvent):
     """
-    The REFER was refused (its status), or the call the peer made for it failed (the status of that call).
+    The REFER was refused (its status), or the referred call failed (the status of that call).
 
-    The status is 491 when an earlier REFER of ours is still under way, and 408 when nothing came back or
-    the news ended without an outcome.
+    The status is 491 while an earlier REFER of ours is under way, and 408 when no response or NOTIFY came or
+    the subscription ended without an outcome.
     """
 
     status: int

@@ -1,8 +1,8 @@
 """
-HEP version 3: SIP messages packed for a capture server such as Homer.
+HEP version 3: encodes SIP messages for a capture server such as Homer.
 
-A packet is the word ``HEP3``, its whole length, and chunks: vendor, type, length of the chunk with these six
-bytes, value; all numbers in network order.
+A packet is the word ``HEP3``, its total length, and chunks: vendor, type, length of the chunk including these
+six bytes, value; all numbers in network order.
 
 Source: HEP/EEP protocol specification, revision 36.
 """
@@ -19,7 +19,7 @@ _MAGIC = b"HEP3"
 _HEAD = struct.Struct("!HHH")
 _GENERIC_VENDOR = 0
 _MAX_PACKET_BYTES = 65_507
-"""What a datagram of IPv4 holds."""
+"""Limit of a UDP payload over IPv4."""
 
 _FAMILY, _PROTOCOL = 0x01, 0x02
 _SOURCE_IPV4, _TARGET_IPV4, _SOURCE_IPV6, _TARGET_IPV6 = 0x03, 0x04, 0x05, 0x06
@@ -29,7 +29,7 @@ _PAYLOAD_TYPE, _CAPTURE_ID = 0x0B, 0x0C
 _PASSWORD, _PAYLOAD, _CORRELATION = 0x0E, 0x0F, 0x11
 
 _AF_INET, _AF_INET6 = 2, 10
-"""As the specification and every capture server have them, whatever the system calls them."""
+"""Values of the specification and of every capture server, independent of the operating system."""
 _IP_PROTOCOLS = {"udp": 17, "tcp": 6, "tls": 6}
 _SIP = 1
 
@@ -48,10 +48,10 @@ class HepMessage:
 
 def encode_hep(message: HepMessage, capture_id: int, password: str = "") -> bytes:
     """
-    Pack one SIP message.
+    Encode one SIP message.
 
-    A payload that does not fit into one packet is cut off; the headers come first, so what matters stays.
-    An address that is none (a socket bound to every address) is sent as zeros.
+    A payload that does not fit into one packet is truncated; the header fields come first and are kept. Text
+    that is no IP address (a socket bound to every address) is sent as zeros.
     """
     source, target = _address(message.source[0]), _address(message.target[0])
     if isinstance(source, IPv6Address) or isinstance(target, IPv6Address):

@@ -12,7 +12,7 @@ StateT = TypeVar("StateT", bound=IntEnum)
 EventT = TypeVar("EventT", bound=IntEnum)
 
 Action = Callable[[Any, Any], Sequence[Effect]]
-"""What a rule does: called with the machine and with what came with the event, returns the effects."""
+"""Action of a rule: called with the machine and the data of the event, returns the effects."""
 
 Rules = Mapping[tuple[StateT, EventT], tuple[StateT, Action]]
 Rows = list[list[tuple[StateT, Action] | None]]
@@ -21,7 +21,7 @@ NOTHING: Sequence[Effect] = ()
 
 
 def compile_rules(rules: Rules[StateT, EventT], states: type[StateT], events: type[EventT]) -> Rows[StateT]:
-    """Turn a rule table into rows indexed by state and event: no hashing of enumerations for each message."""
+    """Compile a rule table into rows indexed by state and event, which avoids hashing for each message."""
     return [[rules.get((state, event)) for event in events] for state in states]
 
 
@@ -29,8 +29,8 @@ class Machine(Generic[StateT]):
     """
     A state machine whose states are ordered and never go back.
 
-    A subclass names its compiled table in `ROWS`. Pairs without a rule stand in the `IGNORED` set
-    of its module, and a test proves that rules and ignored pairs cover everything.
+    A subclass sets its compiled table as `ROWS`. Pairs without a rule are in the `IGNORED` set of its
+    module, and a test proves that rules and ignored pairs cover every pair.
     """
 
     __slots__ = ("state",)
@@ -39,7 +39,7 @@ class Machine(Generic[StateT]):
     state: StateT
 
     def handle(self, event: int, about: Any = None) -> Sequence[Effect]:
-        """Apply the rule of this event in this state and return what is to be done."""
+        """Apply the rule of this event in this state and return its effects."""
         rule = self.ROWS[self.state][event]
         if rule is None:
             return NOTHING

@@ -1,8 +1,8 @@
 """
-What must outlive the process of a session so that the next one can end it, as plain values for a journal.
+Journal values of a session that let the next process end it.
 
-How far the session is decides what ends it: a BYE the dialog that stands, a CANCEL an INVITE of ours that was
-not answered, a final response an INVITE that a peer waits for. No body, password or key is among the values.
+The progress of a session decides how it is ended: a confirmed dialog by BYE, an unanswered INVITE of ours by
+CANCEL, an unanswered INVITE of a peer by a final response. The values hold no body, password or key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,34 +20,34 @@ from sip.session.dialog import Dialog
 __all__ = ["CSEQ_MARGIN", "FormerSession", "Kind", "Saved", "restore", "save_dialog", "save_invite"]
 
 Saved = Mapping[str, Any]
-"""A saved session: values that JSON can hold."""
+"""A saved session, as JSON values."""
 
 CSEQ_MARGIN = 1000
-"""Added to the last sequence number that was saved: requests may have left since (RFC 3261 12.2.1.1)."""
+"""Added to the saved sequence number: requests may have been sent since (RFC 3261 12.2.1.1)."""
 
 _OF_OURS = frozenset(("via", "route", "from", "to", "call-id", "cseq", "session-id"))
-"""What the CANCEL of an INVITE is made of (RFC 3261 9.1), and the ACK of its refusal."""
+"""Header fields that the CANCEL of an INVITE and the ACK of its refusal repeat (RFC 3261 9.1, 17.1.1.3)."""
 _OF_PEERS = frozenset(("via", "from", "call-id", "cseq"))
-"""What a response to an INVITE repeats of it (RFC 3261 8.2.6)."""
+"""Header fields that a response to an INVITE repeats, besides To (RFC 3261 8.2.6)."""
 
 
 class Kind(StrEnum):
-    """How far a session was."""
+    """Progress of a saved session."""
 
     UP = "up"
     CALLING = "calling"
-    """Ours, not answered."""
+    """Outbound, not answered."""
     CALLED = "called"
-    """A peer's, not answered."""
+    """Inbound, not answered."""
 
 
 @dataclass(slots=True)
 class FormerSession:
     """
-    A session whose process is gone.
+    A session whose process has ended.
 
-    `request` is the INVITE that is not answered yet, with the fields that its end takes; `dialog` stands when
-    `kind` is UP. `transport`, `peer` and `name` are the way on which the peer was heard last.
+    `dialog` is set when `kind` is UP. Otherwise `request` is the unanswered INVITE with the header fields
+    needed to end it. `transport`, `peer` and `name` identify the latest flow to the peer.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class FormerSession:
 
 
 def save_dialog(dialog: Dialog, transport: str, peer: tuple[str, int], name: str | None) -> dict[str, Any]:
-    """The values of a dialog that stands."""
+    """Return the journal values of a confirmed dialog."""
     saved: dict[str, Any] = {
         "kind": Kind.UP.value,
         "via": [transport, *peer],
@@ -84,9 +84,9 @@ def save_invite(
     invite: Request, transport: str, peer: tuple[str, int], name: str | None, to: str | None = None
 ) -> dict[str, Any]:
     """
-    The values of an INVITE that waits for its answer.
+    Return the journal values of an unanswered INVITE.
 
-    `to` is the To of our responses, with our tag, for an INVITE of a peer.
+    For an INVITE of a peer, `to` is the To of our responses, with our tag; None for one of ours.
     """
     kept = _OF_OURS if to is None else _OF_PEERS
     fields = [[entry[1], entry[2]] for entry in invite.headers.entries() if entry[0] in kept]
@@ -103,10 +103,10 @@ def save_invite(
 
 def restore(saved: Saved) -> FormerSession:
     """
-    Make a session of what was saved of it.
+    Rebuild a session from its journal values.
 
     Raises:
-        ParseError: It is not what `save_dialog` and `save_invite` give.
+        ParseError: The values are not those of `save_dialog` or `save_invite`.
     """
     try:
         kind = Kind(saved["kind"])
@@ -128,7 +128,7 @@ def _dialog(saved: Saved, way: _Way) -> FormerSession:
     dialog.remote_target = SipUri.parse(saved["target"])
     routes: Iterable[str] = saved.get("routes", ())
     dialog.route_set = tuple(str(route) for route in routes)
-    dialog.next_hop()  # It says now what is wrong with the routes, and not when the BYE is to leave.
+    dialog.next_hop()  # Raises for malformed routes now, not when the BYE is sent.
     dialog.session_id = str(saved.get("session_id", ""))
     return FormerSession(Kind.UP, *way, dialog.call_id, local_tag, dialog=dialog)
 

@@ -1,10 +1,10 @@
 """
-Keeping an address of ours registered with one registrar.
+Registration client: keeps one address registered with one registrar.
 
-No I/O, no clock: responses, timer events and commands come in by method call, effects go out. The states say
-how far its life is; what the registrar thinks of it is its `status`, which comes and goes.
+No I/O, no clock: responses, timer events and commands are method calls, and effects are returned. The states
+are the lifecycle and only advance; `status` is the registrar's latest verdict and may change at any time.
 
-Source: RFC 3261 10.2, RFC 3327, RFC 3608; back-off after RFC 5626 4.5.
+Source: RFC 3261 10.2, RFC 3327, RFC 3608; back-off by RFC 5626 4.5.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,28 +38,28 @@ __all__ = [
 ]
 
 RECONNECT_WITHIN_S: Final = 5.0
-"""After a connection broke; registrars that restart must not be met by all at once (RFC 5626 4.5)."""
+"""Longest random delay after a connection broke, to spare a restarted registrar (RFC 5626 4.5)."""
 FIRST_WAIT_S: Final = 5.0
-"""After the first failure; it doubles with each further one."""
+"""Delay after the first failure; doubles with each further one."""
 MAX_REJECTED_WAIT_S: Final = 1800.0
 MAX_UNREACHABLE_WAIT_S: Final = 600.0
 MAX_RETRY_AFTER_S: Final = 3600
 MAX_EXPIRES_S: Final = 604_800
-"""A registrar that wants us to stay registered for more than a week is not believed."""
+"""Longest Min-Expires that is accepted: one week."""
 REFRESH_FRACTION: Final = 0.9
 REFRESH_AHEAD_S: Final = 30.0
 MIN_REFRESH_S: Final = 5.0
-"""A registrar that grants almost no time is not asked more often than this."""
+"""Shortest refresh interval, for a registrar that grants almost no time."""
 MAX_SERVICE_ROUTES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class OutboundRegistration:
     """
-    What to register with whom.
+    Parameters of an outbound registration.
 
-    `uri` is the Request-URI: the domain alone. `aor` is the address that is registered, `contact_user` the
-    user of the Contact that calls to it come to. The requests go to `destination` with the Route header
+    `uri` is the Request-URI: the domain alone. `aor` is the registered address-of-record, `contact_user` the
+    user part of the Contact that receives its calls. The requests go to `destination` with the Route header
     fields `routes`.
     """
 
@@ -73,26 +73,26 @@ class OutboundRegistration:
 
 
 class RegistrationState(Enum):
-    """What has become of a registration so far."""
+    """Result of a registration so far."""
 
     REGISTERING = "registering"
-    """Asked for the first time; nothing is known yet."""
+    """The first REGISTER is under way; no result is known yet."""
     REGISTERED = "registered"
     UNREACHABLE = "unreachable"
-    """The registrar did not answer, or with a failure of its own."""
+    """The registrar did not answer, or answered 408, 480 or 5xx."""
     REJECTED = "rejected"
-    """The registrar does not want us, or not with this password."""
+    """The registrar refused the registration or its credentials."""
     UNREGISTERED = "unregistered"
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationStatus:
     """
-    How a registration stands.
+    Status of a registration.
 
-    `reason` says in our words what went wrong last, `code` is the status the registrar answered with; both
-    are None when all is well. `expires_s` is how long the binding lasts from the report on, None without one
-    or when nothing has changed about it.
+    `reason` is our wording of the latest failure, `code` the status code of the registrar's answer; both are
+    None without a failure. `expires_s` is the lifetime of the binding from the report on, None without a
+    binding or when its lifetime has not changed.
     """
 
     state: RegistrationState
@@ -103,7 +103,7 @@ class RegistrationStatus:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationSettings:
-    """What all registrations of a user agent have in common; see `session_model.SessionSettings`."""
+    """Settings of all registrations of a user agent; see `sip.session.model.SessionSettings`."""
 
     product: str
     pick: Callable[[float, float], float]
@@ -111,7 +111,7 @@ class RegistrationSettings:
 
 
 class Report(Effect):
-    """Tell the owner how the registration stands now."""
+    """Report the current status to the owner."""
 
     __slots__ = ("status",)
 
@@ -120,46 +120,46 @@ class Report(Effect):
 
 
 class State(IntEnum):
-    """States in the only order they may be passed through."""
+    """Lifecycle states, passed through in this order only."""
 
     IDLE = 0
     ACTIVE = 1
     LEAVING = 2
-    """To be taken back once the registrar has answered what it was asked last (RFC 3261 10.2)."""
+    """Stopping; the removal waits for the response to the request under way (RFC 3261 10.2)."""
     REMOVING = 3
-    """Being taken back, by an Expires of 0."""
+    """Removing the binding with Expires 0."""
     ENDED = 4
 
 
 class Event(IntEnum):
-    """All that can happen to a registration."""
+    """Events of a registration."""
 
     START = 0
     STOP = 1
-    """Take the binding back."""
+    """Remove the binding."""
     STOP_LATER = 2
-    """The same, but a request is under way."""
+    """Remove the binding after the request under way."""
     STOP_NOW = 3
-    """There is no binding to take back."""
+    """End at once, without a binding to remove."""
     ACCEPTED = 4
     CHALLENGED = 5
     """A 401 or 407 for which there are credentials."""
     TOO_BRIEF = 6
     REFUSED = 7
     FAILED = 8
-    """No answer came."""
+    """No final response came."""
     TIMER_REFRESH = 9
-    """The next request is due, to stay registered or to try again."""
+    """The next REGISTER is due, as a refresh or a retry."""
     TIMER_LAPSE = 10
-    """The registrar has forgotten the binding."""
+    """The binding has expired."""
 
 
 class Registration(Machine[State]):
     """
-    One registration, with one Call-ID and a rising CSeq all its life.
+    One registration, with one Call-ID and a rising CSeq for its whole lifetime.
 
-    `service_route` is what outbound requests to the registrar's domain are to be routed by, as the registrar
-    said (RFC 3608 6.1).
+    `service_route` is the route of outbound requests to the registrar's domain, as set by the registrar
+    (RFC 3608 6.1).
     """
 
     __slots__ = (
@@ -196,18 +196,18 @@ class Registration(Machine[State]):
         self._bound = False
         self._authenticator: Authenticator | None = None
 
-    # Commands and what the network brings.
+    # Commands and input from the network.
 
     def start(self) -> Sequence[Effect]:
-        """Register."""
+        """Send the first REGISTER."""
         return self.handle(Event.START)
 
     def stop(self) -> Sequence[Effect]:
-        """Take the registration back, and end."""
+        """Remove the binding, and end."""
         return self.handle(Event.STOP_LATER if self._busy else self._stop_event())
 
     def receive(self, response: Response) -> Sequence[Effect]:
-        """Take a response to the request under way."""
+        """Handle a response to the request under way."""
         status = response.status
         if status < 200 or not self._busy:
             return NOTHING
@@ -224,7 +224,7 @@ class Registration(Machine[State]):
         return self.handle(Event.REFUSED, response)
 
     def fail(self, failure: Failure) -> Sequence[Effect]:
-        """Take the news that the request under way got no final response."""
+        """Handle the failure of the request under way: it got no final response."""
         if not self._busy:
             return NOTHING
         self._busy = False
@@ -233,7 +233,7 @@ class Registration(Machine[State]):
         return self.handle(Event.FAILED, failure)
 
     def reconnect(self) -> Sequence[Effect]:
-        """Take the news that the connection broke by which the registrar may have to reach us."""
+        """Handle the loss of the connection that the registrar may use to reach us: refresh soon."""
         if self.state is not State.ACTIVE or self._busy or not self._bound:
             return NOTHING
         return (Arm(Event.TIMER_REFRESH, self._settings.pick(0.5, RECONNECT_WITHIN_S)),)
@@ -310,10 +310,10 @@ class Registration(Machine[State]):
 
     def _granted_s(self, response: Response) -> int:
         """
-        How long the binding lasts: by our Contact, by Expires, else as asked; never longer than asked.
+        Return the lifetime of the binding: by our Contact, by Expires, else as requested; never longer.
 
-        A registrar beyond a NAT may have rewritten our Contact, so that no entry looks like ours: then the
-        shortest of all entries counts.
+        A registrar beyond a NAT may have rewritten our Contact. If no entry matches ours, the shortest of all
+        entries counts.
         """
         try:
             contacts = response.contacts
@@ -337,7 +337,7 @@ class Registration(Machine[State]):
         if 300 <= status < 400:
             reason = "redirects are not followed"
         if status in (401, 407):
-            # The next try begins anew: what the registrar minds may have been mended there.
+            # The next attempt starts without credentials: the registrar may have been corrected by then.
             self._authenticator = None
             if self._registration.credentials is None:
                 reason = "a password is asked for, and there is none"
@@ -350,7 +350,7 @@ class Registration(Machine[State]):
     def _fail_with(
         self, reason: str, code: int | None, *, rejected: bool, retry_after_s: int | None = None
     ) -> Sequence[Effect]:
-        """Report a failure and try again later; a binding that is not over yet counts until it is."""
+        """Report a failure and retry later; unless rejected, an unexpired binding stays REGISTERED."""
         self._failures += 1
         state = RegistrationState.REJECTED if rejected else RegistrationState.UNREACHABLE
         if self._bound and not rejected:
@@ -373,7 +373,7 @@ class Registration(Machine[State]):
         self.status = RegistrationStatus(RegistrationState.UNREACHABLE, reason, self.status.code)
         return (Report(self.status),)
 
-    # Taking it back.
+    # Removal.
 
     def _quiet(self) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_REFRESH), Disarm(Event.TIMER_LAPSE))
@@ -415,7 +415,7 @@ def _same_place(one: SipUri, other: SipUri) -> bool:
 
 
 def _service_route(response: Response) -> tuple[str, ...]:
-    """The Service-Route, if all of it can be used: part of a route leads nowhere."""
+    """Return the Service-Route if every entry is usable, else nothing: a partial route leads nowhere."""
     values = response.headers.get_all("Service-Route")
     if len(values) > MAX_SERVICE_ROUTES:
         return ()
@@ -456,11 +456,11 @@ _TIMERS = (_E.TIMER_REFRESH, _E.TIMER_LAPSE)
 
 IGNORED = (
     {(_S.ACTIVE, _E.START)}
-    # Nothing has been asked and nothing is bound before the start.
+    # Before the start there is no request and no binding.
     | {(_S.IDLE, event) for event in (*_ANSWERS, *_TIMERS, _E.STOP, _E.STOP_LATER)}
-    # Whatever the registrar answers, the stop decides; the timers are disarmed.
+    # `receive` and `fail` turn any answer into a stop; the timers are disarmed.
     | {(_S.LEAVING, event) for event in (*_ANSWERS, *_TIMERS, _E.START, _E.STOP_LATER)}
-    # Told to stop again.
+    # A second stop.
     | {(_S.REMOVING, event) for event in (*_TIMERS, _E.START, _E.STOP, _E.STOP_LATER, _E.STOP_NOW)}
     | {(_S.ENDED, event) for event in Event}
 )

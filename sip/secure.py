@@ -1,4 +1,4 @@
-"""What a `sips` URI promises, and the refusal of requests that break it (RFC 3261 26.2, RFC 5630)."""
+"""Requirements of a `sips` URI, and the refusal of requests that break them (RFC 3261 26.2, RFC 5630)."""
 
 from sip.message.message import Request, Response
 from sip.message.responses import reply
@@ -7,16 +7,17 @@ __all__ = ["is_secure", "secure_refusal"]
 
 
 def is_secure(request: Request) -> bool:
-    """Whether a request wants every hop secure, and so `sips` in our Contact (RFC 3261 8.1.1.8)."""
+    """Return True when a request requires TLS on every hop, and `sips` in our Contact (RFC 3261 8.1.1.8)."""
     return request.uri.scheme == "sips"
 
 
 def secure_refusal(request: Request, hop: str, *, has_tls: bool) -> Response | None:
     """
-    The response to a request for a `sips` URI that we cannot honour, None when nothing is wrong with it.
+    Return the refusal of a request for a `sips` URI, None when the request is acceptable.
 
-    Without TLS of our own the scheme is not supported. A hop before us that was not encrypted has already
-    broken the promise; going on as if it held would fake it. ACK and CANCEL are never refused.
+    Without TLS of our own the scheme is unsupported (416). A request that did not arrive over TLS has already
+    broken the guarantee of `sips`, and accepting it would fake that guarantee (480). ACK and CANCEL are never
+    refused.
 
     Source: RFC 3261 8.2.2.1, 26.4.4; RFC 5630 5.
     """

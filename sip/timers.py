@@ -19,21 +19,21 @@ class Timers:
     t2_s: float = 4.0
     t4_s: float = 5.0
     trying_s: float = 0.2
-    """How long an INVITE waits for the application before a 100 is sent (RFC 3261 17.2.1)."""
+    """Delay before an unanswered INVITE gets a 100 (RFC 3261 17.2.1)."""
     completed_invite_s: float = 32.0
-    """Timer D over UDP: how long the repetitions of a final response are acknowledged."""
+    """Timer D over UDP: period in which repetitions of a final response are acknowledged."""
 
     @property
     def timeout_s(self) -> float:
-        """Give-up time of every transaction: timers B, F, H, J, L and M, 64 times T1."""
+        """Timeout of every transaction, 64*T1: timers B, F, H, J, L and M."""
         return 64 * self.t1_s
 
 
 class TimerOwner(Protocol):
-    """Whatever a timer can be armed for."""
+    """Owner of timers."""
 
     def on_timer(self, event: int) -> None:
-        """Take one timer event."""
+        """Handle one timer event."""
 
 
 class Timer:
@@ -49,12 +49,11 @@ class Timer:
 
 class TimerQueue:
     """
-    All running timers, kept in one line for each length of delay.
+    All running timers, in one queue per delay.
 
-    SIP uses few different delays, and timers of one delay run out in the order they were armed, so
-    arming and firing take constant time however many calls are up; a heap would pay its logarithm
-    for tens of thousands of 32 s timers that nearly all run out unneeded. Lines of odd delays
-    vanish when they are empty.
+    SIP uses few different delays, and timers of one delay expire in the order of arming. Arming and firing
+    therefore take constant time, independent of the number of calls. A heap would cost its logarithm for
+    tens of thousands of 32 s timers, nearly all of which expire unneeded. Empty queues are removed.
     """
 
     __slots__ = ("_armed", "_lines")
@@ -77,13 +76,13 @@ class TimerQueue:
         return timer
 
     def disarm(self, timer: Timer) -> None:
-        """Take a timer back; nothing happens when it has fired or was disarmed before."""
+        """Cancel a timer; no-op when it has fired or was disarmed before."""
         if timer.owner is not None:
             timer.owner = None
             self._armed -= 1
 
     def next_due_s(self) -> float | None:
-        """When the next timer is due, or None when none is armed."""
+        """Return the time the next timer is due, None when none is armed."""
         earliest: float | None = None
         for delay_s, line in list(self._lines.items()):
             while line and line[0].owner is None:

@@ -1,4 +1,4 @@
-"""What a session knows of the challenges it met: answered once, then ahead of being asked (RFC 3261 22)."""
+"""Digest authentication of the client: answers challenges, then authenticates preemptively (RFC 3261 22)."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ __all__ = ["Authenticator"]
 _HEADERS = {401: ("WWW-Authenticate", "Authorization"), 407: ("Proxy-Authenticate", "Proxy-Authorization")}
 
 _MAX_ROUNDS = 8
-"""Challenges in a row that are answered; a server may call every nonce stale."""
+"""Limit of challenges answered in a row; a server may call every nonce stale."""
 _MAX_CHALLENGES = 32
-"""Challenges of one response that are looked at."""
+"""Limit of challenges read from one response."""
 
 
 class _Answered:
-    """One challenge, how many requests were sent with its nonce, and whether one of them was accepted."""
+    """One challenge, the number of requests sent with its nonce, and a flag set once one was accepted."""
 
     __slots__ = ("challenge", "count", "proved")
 
@@ -29,10 +29,10 @@ class _Answered:
 
 class Authenticator:
     """
-    The digest state of one session or registration.
+    Digest state of one session or registration.
 
-    Servers and proxies may all challenge, each realm once; a second challenge of the same realm means that
-    the password was refused, unless it says that only the nonce was stale.
+    Servers and proxies may all challenge, each realm once. A second challenge of the same realm means that
+    the password was refused, unless only the nonce was stale.
 
     Source: RFC 3261 22.2, 22.3.
     """
@@ -46,7 +46,7 @@ class Authenticator:
         self._rounds = 0
 
     def learn(self, response: Response) -> bool:
-        """Take a 401 or 407; True when the request is worth sending again."""
+        """Handle a 401 or 407; True when the request is worth sending again."""
         names = _HEADERS.get(response.status)
         if names is None or self._rounds >= _MAX_ROUNDS:
             return False
@@ -61,22 +61,22 @@ class Authenticator:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a challenge to answer ahead of being asked."""
+        """True when a challenge is stored that later requests can answer preemptively."""
         return bool(self._answered)
 
     def accepted(self) -> None:
         """
-        Note that the answers were good.
+        Record that the server accepted the credentials.
 
-        Many servers want a new nonce for each request and forget to say that the old one is stale; of one
-        that has taken the password before, this is believed.
+        Many servers want a new nonce for each request and omit stale=true. A server that has accepted the
+        password before is allowed to do so.
         """
         self._rounds = 0
         for answered in self._answered.values():
             answered.proved = True
 
     def headers(self, method: str, uri: SipUri, body: bytes) -> list[tuple[str, str]]:
-        """The header fields that answer all challenges so far, for one request."""
+        """Return the header fields that answer all challenges so far, for one request."""
         fields: list[tuple[str, str]] = []
         for (status, _), answered in self._answered.items():
             answered.count += 1
@@ -90,5 +90,5 @@ class Authenticator:
         known = self._answered.get((status, challenge.realm))
         if known is None or known.challenge.nonce == challenge.nonce:
             return known is None
-        # A nonce that goes stale before its first use would make an endless exchange.
+        # A nonce that is stale before its first use would cause an endless exchange.
         return known.proved or (challenge.stale and known.count > 0)

@@ -1,5 +1,5 @@
 """
-Answer digest challenges.
+Digest challenges and their answers.
 
 Source: RFC 3261 22, RFC 7616, RFC 8760.
 """
@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 _HASHES = {"sha-512-256": "sha512_256", "sha-256": "sha256", "md5": "md5"}
-"""Best first: where several are offered, the first that can be used is."""
+"""Strongest first: of several offered algorithms the first usable one is chosen."""
 
 _PREFERENCE = [name for name, python in _HASHES.items() if python in hashlib.algorithms_available]
 
 ALGORITHMS = tuple(name.upper() for name in _PREFERENCE)
-"""The algorithms that can be used here, strongest first, as they are written."""
+"""Algorithms available in this process, strongest first, as written in header fields."""
 
 _MAX_REALMS = 4
-"""Answers given to one response: a request of ours passes few proxies that ask for a password."""
+"""Limit of challenges answered per response: few proxies on a path ask for a password."""
 
 _PARAM = re.compile(
     r'[ \t,]*([A-Za-z0-9\-.!%*_+`\'~]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))[ \t]*(?=,|$)',
@@ -45,7 +45,7 @@ _PARAM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """User name and password of a trunk; with a realm, they are told to no other."""
+    """User name and password of a trunk; with a realm, they are sent to no other realm."""
 
     username: str
     password: str = field(repr=False)
@@ -57,10 +57,10 @@ class Challenge:
     """
     One usable digest challenge.
 
-    ``realm``, ``nonce`` and ``opaque`` are kept as they stood between their
-    quotes, escapes included, since that is what is hashed and sent back.
-    ``algorithm`` is as sent, None when it was not (then it is MD5). ``qop``
-    is "auth", "auth-int", or None for a challenge of before RFC 2617.
+    ``realm``, ``nonce`` and ``opaque`` are the text between the quotes,
+    escapes included, since that text is hashed and sent back. ``algorithm``
+    is as sent, None when absent (then it is MD5). ``qop`` is "auth",
+    "auth-int", or None for a challenge older than RFC 2617.
     """
 
     realm: str
@@ -73,10 +73,11 @@ class Challenge:
 
 def parse_challenges(values: Sequence[str]) -> list[Challenge]:
     """
-    The challenges among these WWW-Authenticate or Proxy-Authenticate values that can be answered.
+    Return the usable challenges among these WWW-Authenticate or Proxy-Authenticate values.
 
-    Best first: SHA-512-256, SHA-256, MD5. Other schemes, unknown algorithms
-    and malformed values are left out, since another value may still do.
+    Strongest first: SHA-512-256, SHA-256, MD5. Other schemes, unknown
+    algorithms and malformed values are skipped, since another value may be
+    usable.
     """
     challenges = [challenge for value in values if (challenge := _parse_challenge(value)) is not None]
     return sorted(challenges, key=lambda challenge: _PREFERENCE.index(hash_name(challenge.algorithm)))
@@ -84,9 +85,9 @@ def parse_challenges(values: Sequence[str]) -> list[Challenge]:
 
 def choose_challenges(challenges: Sequence[Challenge], credentials: Credentials) -> list[Challenge]:
     """
-    The challenges to answer with these credentials: the first of each realm they may be used for.
+    Choose the challenges to answer: the first of each realm these credentials may be used for.
 
-    Several proxies may have challenged one request, each in its own realm.
+    Several proxies may challenge one request, each in its own realm.
 
     Source: RFC 3261 22.3, RFC 8760 2.4.
     """
@@ -107,11 +108,11 @@ def answer_challenge(
     nc: int,
 ) -> str:
     """
-    The Authorization or Proxy-Authorization value that answers a challenge.
+    Return the Authorization or Proxy-Authorization value that answers a challenge.
 
-    ``uri`` is the request URI as written in the request. ``cnonce`` is fresh
-    random text chosen by the caller; ``nc`` counts the requests answered with
-    this nonce, from 1.
+    ``uri`` is the Request-URI as written in the request. ``cnonce`` is fresh
+    random text from the caller; ``nc`` counts the requests sent with this
+    nonce, from 1.
 
     Raises:
         InvalidValue: The client nonce is not plain hexadecimal or base64 text,
@@ -150,10 +151,10 @@ def digest_response(
     client: tuple[str, str],
 ) -> str:
     """
-    The response that proves the password to whoever set the challenge.
+    Compute the ``response`` parameter that proves the password.
 
-    ``request`` is method and URI, ``client`` the client's nonce and its count of eight hexadecimal digits,
-    both as they stand in the header field.
+    ``request`` is method and URI. ``client`` is the client nonce and the nonce count of eight hexadecimal
+    digits, both as written in the header field.
 
     Source: RFC 7616 3.4.1 to 3.4.3.
     """
@@ -195,9 +196,9 @@ def _parse_challenge(value: str) -> Challenge | None:
 
 def parse_digest(value: str) -> dict[str, str] | None:
     """
-    The parameters of a challenge or an answer by lower-case name; None when it is malformed or no digest.
+    Return the parameters of a challenge or an answer by lower-case name; None when malformed or not Digest.
 
-    Quoted values come without their quotes, escapes left as they stand.
+    Quoted values are returned without quotes, with their escapes.
     """
     scheme, _, rest = value.strip().partition(" ")
     return _parse_params(rest.strip()) if scheme.lower() == "digest" else None
@@ -220,7 +221,7 @@ def _parse_params(text: str) -> dict[str, str] | None:
 
 
 def hash_name(algorithm: str | None) -> str:
-    """The key of the hash behind an algorithm name."""
+    """Return the key of the hash behind an algorithm name."""
     return "md5" if algorithm is None else algorithm.lower().removesuffix("-sess")
 
 

@@ -1,4 +1,4 @@
-"""Who has given too many wrong passwords for one user name, from whatever address it has a right to call."""
+"""Lockout of a source after too many wrong passwords for one user name, trusted sources included."""
 
 from collections import OrderedDict
 
@@ -12,10 +12,10 @@ MAX_ENTRIES = 20_000
 
 class Lockout:
     """
-    Wrong passwords by source and user name; no clock, bounded memory.
+    Counts wrong passwords by source and user name; no clock, bounded memory.
 
-    It holds for sources that are otherwise trusted, too: a gateway of one carrier has no more right than
-    anybody to guess the password of another. A right password for one name says nothing of the others.
+    Trusted sources are locked out too: the gateway of one carrier must not guess the password of another.
+    A correct password clears the count of its own user name only.
     """
 
     __slots__ = ("_failures",)
@@ -24,12 +24,12 @@ class Lockout:
         self._failures: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
     def holds(self, source: str, username: str, now_s: float) -> bool:
-        """Whether no password of a source for a user name is believed any more, right or wrong."""
+        """True while every password of a source for a user name is refused, right or wrong."""
         count, at_s = self._failures.get((source, username), (0, 0.0))
         return count >= MAX_FAILURES and now_s - at_s < LOCK_S
 
     def note(self, source: str, username: str, now_s: float, *, right: bool) -> None:
-        """Take note of a password that was looked at."""
+        """Record the result of a password check."""
         key = source, username
         count, at_s = self._failures.pop(key, (0, 0.0))
         if right:

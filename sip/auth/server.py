@@ -1,5 +1,5 @@
 """
-Challenge peers and judge their answers, remembering nothing of those that have not proved a password.
+Challenge peers and verify their answers; a peer that has not proved a password costs no memory.
 
 Source: RFC 3261 22, RFC 7616, RFC 8760.
 """
@@ -21,9 +21,9 @@ from sip.message.uri import SipUri
 __all__ = ["DigestServer", "DigestSettings", "DigestVerdict", "Outcome", "Secret", "SecretsOf"]
 
 _MAX_ANSWERS = 8
-"""Authorization header fields of one request that are looked at."""
+"""Limit of Authorization header fields read from one request."""
 _MAX_SECRETS = 16
-"""Passwords one user name may have: several accounts may know the same carrier by the same name."""
+"""Limit of passwords per user name: several accounts may use the same name for the same carrier."""
 
 _COUNT = re.compile(r"[0-9a-fA-F]{8}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -32,37 +32,37 @@ _NEEDED = ("username", "realm", "nonce", "uri", "response")
 
 
 class Outcome(Enum):
-    """What became of looking for a password in a request."""
+    """Result of verifying the credentials of a request."""
 
     ACCEPTED = "accepted"
     MISSING = "missing"
-    """There is no answer to a challenge of ours: a first request, which is as it should be."""
+    """The request answers no challenge of ours, as is normal for a first request."""
     STALE = "stale"
-    """The nonce is too old, used up, or was not given to this source: another is needed."""
+    """The nonce is too old, already used, or was not issued to this source: a new challenge is needed."""
     REJECTED = "rejected"
     """The user is unknown or the password wrong."""
     MALFORMED = "malformed"
-    """The answer cannot be read, or is for another request."""
+    """The answer is malformed, or was made for another request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A password of a user, and whom it proves."""
+    """A password of a user, and the identity it proves."""
 
     password: str = field(repr=False)
     identity: Hashable = None
 
 
 SecretsOf = Callable[[str], Sequence[Secret]]
-"""The passwords of a user name; none when there is no such user."""
+"""Returns the passwords of a user name; none when the user is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestVerdict:
     """
-    What a request proves: with `ACCEPTED` the identities whose password was given.
+    Outcome of a request; with `ACCEPTED`, the identities whose password was given.
 
-    `username` is what the peer called itself, for reports of failures.
+    `username` is the name the peer gave, for reports of failures.
     """
 
     outcome: Outcome
@@ -73,9 +73,9 @@ class DigestVerdict:
 @dataclass(frozen=True, slots=True)
 class DigestSettings:
     """
-    How peers are challenged.
+    Settings of digest challenges.
 
-    A nonce is good for `nonce_lifetime_s`; of `max_nonces` that were used it is known how often. One more
+    A nonce is valid for `nonce_lifetime_s`. The use counts of at most `max_nonces` nonces are kept; one more
     makes the oldest stale.
     """
 
@@ -88,14 +88,14 @@ class DigestSettings:
 
 class DigestServer:
     """
-    The server side of digest authentication for one realm; no clock: the time comes with each call.
+    Server side of digest authentication for one realm; no clock: the caller passes the time.
 
-    A nonce carries the time it was made and a mark that only this process can make, of the source it was
-    given to, so challenges cost no memory and a password can be tried only by whoever was challenged. Only a
-    nonce that came back with a right password is remembered, with the highest count it was used with, and a
-    count must rise: an answer that was overheard opens nothing a second time.
+    A nonce carries its creation time and an HMAC over the source it was issued to. Challenges therefore cost
+    no memory, and only the challenged source can try a password. A nonce is stored only after it came back
+    with a correct password, with the highest count it was used with. The count must rise, so an intercepted
+    answer cannot be replayed.
 
-    `secret` is random and at least 16 bytes; `token` gives 20 hexadecimal digits unlike all given before.
+    `secret` is random and at least 16 bytes; `token` returns 20 hexadecimal digits, unique per call.
 
     Source: RFC 7616 3.3, 3.4, 5.4, 5.5.
     """
@@ -112,14 +112,14 @@ class DigestServer:
 
     @property
     def remembered(self) -> int:
-        """How many nonces are remembered."""
+        """Number of stored nonces."""
         return len(self._counts)
 
     # Challenges.
 
     def challenge(self, source: str, now_s: float, *, stale: bool = False) -> list[tuple[str, str]]:
         """
-        The header fields of a 401: one challenge for each algorithm, the strongest first.
+        Return the header fields of a 401: one challenge for each algorithm, strongest first.
 
         Source: RFC 8760 2.3.
         """
@@ -144,11 +144,11 @@ class DigestServer:
 
     def judge(self, request: Request, source: str, secrets_of: SecretsOf, now_s: float) -> DigestVerdict:
         """
-        Say what the Authorization header fields of a request prove.
+        Verify the Authorization header fields of a request.
 
-        An unknown user costs as much time as a wrong password. A nonce that was given to nobody here, or by a
-        former process, says nothing about the password; of one that was, the password is looked at before its
-        age, since a wrong one must not be told that only its nonce was stale.
+        An unknown user takes as much time as a wrong password. A nonce that this process did not issue to
+        this source says nothing about the password. For a nonce of ours the password is checked before the
+        age: a wrong password must not get stale=true.
         """
         answer = self._answer_of(request)
         if answer is None:
@@ -156,7 +156,7 @@ class DigestServer:
         username = unquote(f'"{answer.get("username", "")}"')[:64]
         if not self._is_sound(answer, request):
             return DigestVerdict(Outcome.MALFORMED, username=username)
-        # Old clients leave opaque out; another one than ours is of a former process, as its nonce is.
+        # Old clients omit opaque. A foreign opaque, like a foreign nonce, stems from a previous process.
         if not self._is_ours(answer["nonce"], source) or answer.get("opaque", self._opaque) != self._opaque:
             return DigestVerdict(Outcome.STALE, username=username)
         proved = self._prove(answer, request, secrets_of)
@@ -167,7 +167,7 @@ class DigestServer:
         return DigestVerdict(Outcome.ACCEPTED, proved, username)
 
     def _answer_of(self, request: Request) -> Mapping[str, str] | None:
-        """The answer to a challenge of our realm; one that cannot be read may be it, and is malformed."""
+        """Find the answer to a challenge of our realm; empty when only a malformed one was sent."""
         realm = quote(self._settings.realm)[1:-1]
         broken: Mapping[str, str] | None = None
         for value in request.headers.get_all("Authorization")[:_MAX_ANSWERS]:
@@ -187,7 +187,7 @@ class DigestServer:
             return False
         qop = answer.get("qop")
         if qop is None:
-            # A client of before RFC 2617; those know no algorithm but MD5.
+            # A client older than RFC 2617 supports MD5 only.
             return hash_name(algorithm) == "md5" and _is_for(answer["uri"], request)
         counted = _COUNT.fullmatch(answer.get("nc", "")) is not None and bool(answer.get("cnonce"))
         return qop.lower() in settings.qop and counted and _is_for(answer["uri"], request)
@@ -217,7 +217,7 @@ class DigestServer:
         return tuple(proved)
 
     def _use_nonce(self, answer: Mapping[str, str], now_s: float) -> bool:
-        """Count a use of a nonce; False when it is too old or was used this often before."""
+        """Count a use of a nonce; False when it is too old or its count does not rise."""
         nonce = answer["nonce"]
         made_ms = _made_ms(nonce)
         age_s = now_s - made_ms / 1000
@@ -236,10 +236,10 @@ class DigestServer:
         counts = self._counts
         oldest_ms = int((now_s - self._settings.nonce_lifetime_s) * 1000)
         while counts and _made_ms(next(iter(counts))) < oldest_ms:
-            counts.popitem(last=False)  # Too old to be used in any case.
+            counts.popitem(last=False)  # Expired.
         if len(counts) >= self._settings.max_nonces:
             forgotten, _ = counts.popitem(last=False)
-            # How often those made up to then were used is not known for certain any more.
+            # The use counts of nonces made up to then are no longer certain.
             self._floor_ms = max(self._floor_ms, _made_ms(forgotten))
         counts[nonce] = count
         return True
@@ -250,15 +250,15 @@ def _made_ms(nonce: str) -> int:
 
 
 _NOBODY = Secret("\x00")
-"""Stands in for the passwords of a user there is not."""
+"""Placeholder for the passwords of an unknown user, so that checking it takes the same time."""
 
 
 def _is_for(text: str, request: Request) -> bool:
     """
-    Whether an answer was made for this request.
+    Check that an answer was made for this request.
 
-    Proxies rewrite the Request-URI, and clients leave the user or the port out or write the number in
-    another way; what must fit is the user, by the Request-URI or by To, where the answer names one.
+    Proxies rewrite the Request-URI, and clients omit the user or the port or write the number differently.
+    Only the user must match, that of the Request-URI or of To, and only if the answer names one.
 
     Source: RFC 3261 22.4, RFC 7616 3.4.
     """

@@ -1,4 +1,4 @@
-"""Which target of several is tried next, and which are left alone for a while (RFC 3263 4.3)."""
+"""Failover between the targets of a request, and back-off of targets that failed (RFC 3263 4.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from sip.location.rfc3263 import Target
 __all__ = ["Failover", "Outcome", "TargetRests", "Tried"]
 
 MAX_TRIED = 4
-"""Targets one request is sent to."""
+"""Limit of targets per request."""
 ATTEMPT_LIMIT_S = 12.0
-"""After this time no further target is begun with: the caller's next gateway may be better."""
+"""After this time no further target is tried: the caller's next gateway may be better."""
 REST_S = 30.0
 LONGEST_REST_S = 300.0
 MAX_RESTING = 4096
@@ -22,7 +22,7 @@ Outcome = Literal["timeout", "transport", "resolve", "unavailable", "response"]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A target that was tried, and what came of it."""
+    """A target that was tried, and its outcome."""
 
     transport: str
     host: str
@@ -37,10 +37,9 @@ class Tried:
 
 class Failover:
     """
-    The targets of one request, in the order they are tried; none is tried twice.
+    Targets of one request, in the order of trying; none is tried twice.
 
-    Once a target has said more than 100 the request is in its hands, and no other is tried: a phone
-    may be ringing.
+    After a target has sent any response but 100 and 503, no other target is tried: a phone may be ringing.
     """
 
     __slots__ = ("_at", "_began", "_heard", "_targets", "current", "tried")
@@ -54,17 +53,17 @@ class Failover:
         self.tried: list[Tried] = []
 
     def hear(self, status: int) -> None:
-        """Note a response of the current target."""
+        """Record a response of the current target."""
         self._heard = self._heard or 100 < status < 503 or status > 503
 
     def note(self, outcome: Outcome, retry_after_s: int | None = None) -> None:
-        """Note what came of the current target, once."""
+        """Record the outcome of the current target; only the first one counts."""
         target, self.current = self.current, None
         if target is not None:
             self.tried.append(Tried(target.transport, target.host, target.port, outcome, retry_after_s))
 
     def next(self, now: float) -> Target | None:
-        """The target to try next; None when there is none, or it is not to be."""
+        """Return the next target; None when none is left, the time is over or a target has responded."""
         if self._heard or self._at >= min(len(self._targets), MAX_TRIED):
             return None
         if self._at and now - self._began >= ATTEMPT_LIMIT_S:
@@ -87,10 +86,11 @@ Place = tuple[str, str, int]
 
 class TargetRests:
     """
-    Targets that failed, and until when others are tried before them.
+    Back-off of targets that failed: until it ends, other targets are tried before them.
 
-    A target rests longer each time it fails again, and for as long as it asks with Retry-After; one
-    response ends that. A target at rest is still tried when no other is left.
+    The back-off starts at `REST_S` and doubles with each failure after its end, up to `LONGEST_REST_S`. A
+    Retry-After sets it instead, within the same limit. Any response ends it. A backed-off target is still
+    tried when no other is left.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class TargetRests:
         return len(self._rests)
 
     def failed(self, target: Target, now: float, retry_after_s: float | None = None) -> None:
-        """Let a target rest."""
+        """Back a target off after a failure."""
         place = (target.transport, target.host, target.port)
         former = self._rests.pop(place, None)
         lasts_s = REST_S if former is None else former.lasts_s
@@ -113,20 +113,20 @@ class TargetRests:
         self._rests[place] = _Rest(target, until, lasts_s)
 
     def answered(self, target: Target) -> None:
-        """End the rest of a target that answers."""
+        """End the back-off of a target that responds."""
         if self._rests:
             self._rests.pop((target.transport, target.host, target.port), None)
 
     def at_rest(self, target: Target, now: float) -> bool:
-        """Whether others are to be tried before this one."""
+        """True while other targets are tried before this one."""
         rest = self._rests.get((target.transport, target.host, target.port))
         return rest is not None and rest.until > now
 
     def due(self, now: float) -> list[Target]:
         """
-        Targets whose rest is over and that are to be asked whether they are alive, before calls are.
+        Return the targets to probe with OPTIONS, once each, because their back-off is over.
 
-        One that rested for the longest time is given a call instead: it may be one that answers calls only.
+        A target with the longest back-off is not probed but gets a call: it may respond to calls only.
         """
         found = []
         for rest in self._rests.values():
@@ -136,7 +136,7 @@ class TargetRests:
         return found
 
     def order(self, targets: Sequence[Target], now: float) -> list[Target]:
-        """Put targets at rest behind the others."""
+        """Sort backed-off targets behind the others."""
         if not self._rests:
             return list(targets)
         return sorted(targets, key=lambda target: self.at_rest(target, now))

@@ -1,10 +1,9 @@
 """
-Finding the servers of a SIP address (RFC 3263), as DNS questions asked and answers taken.
+Server location for a SIP address (RFC 3263), as a sans-I/O exchange of DNS queries and records.
 
-`locate` is a generator: it yields the questions it wants answered together and is sent the records found,
-until it returns the targets in the order they are to be tried. No I/O, no clock, and chance comes from
-outside. Everything in a DNS answer is the word of a stranger: what makes no sense is passed over, and the
-number of records and targets used is bounded.
+`locate` is a generator: it yields the queries to resolve together, is sent the records found, and finally
+returns the targets in the order of trying. No I/O, no clock; the caller supplies randomness. DNS answers are
+untrusted: unusable records are skipped, and the number of records and targets used is bounded.
 """
 
 import ipaddress
@@ -34,19 +33,19 @@ __all__ = [
 ]
 
 MAX_RECORDS = 64
-"""Records of one answer that are looked at."""
+"""Limit of records read from one answer."""
 MAX_HOSTS = 16
-"""Host names whose addresses are asked for."""
+"""Limit of host names whose addresses are looked up."""
 MAX_TARGETS = 8
 TRANSPORTS = ("udp", "tcp", "tls")
-"""All that is spoken here, in the order of preference where the peer leaves it to us."""
+"""Supported transports, in the order of preference where the peer leaves the choice to us."""
 
 _SRV_PREFIX = {"udp": "_sip._udp.", "tcp": "_sip._tcp.", "tls": "_sips._tcp."}
 _SERVICES = {"SIP+D2U": "udp", "SIP+D2T": "tcp", "SIPS+D2T": "tls"}
 
 
 class Kind(Enum):
-    """What is asked of the DNS."""
+    """Type of a DNS query."""
 
     NAPTR = "NAPTR"
     SRV = "SRV"
@@ -55,7 +54,7 @@ class Kind(Enum):
 
 
 class Question(NamedTuple):
-    """One question; `name` is in lower case and without a final dot."""
+    """One DNS query; `name` is in lower case and without a final dot."""
 
     kind: Kind
     name: str
@@ -82,38 +81,38 @@ class Srv(NamedTuple):
 
 
 Records = Sequence[Any]
-"""`Naptr`, `Srv` or addresses as text, as the question asks for; empty when there are none, or no answer."""
+"""`Naptr`, `Srv` or addresses as text, by the type of the query; empty without records or answer."""
 
 Reach = Mapping[str, Sequence[int]]
-"""The transports there are, each with the IP versions it can send to, the preferred first."""
+"""Available transports, each with the IP versions it can send to, the preferred first."""
 
 Pick = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be found: port 0 and transport None are to be looked up, `secure` is a `sips` URI."""
+    """Input of a lookup: port 0 and transport None are looked up, `secure` stands for a `sips` URI."""
 
     host: str
     port: int = 0
     transport: str | None = None
     secure: bool = False
     verify: str | None = None
-    """What a TLS certificate must name, when that is not the host."""
+    """Name a TLS certificate must carry, None for the host."""
 
     @classmethod
     def of(cls, uri: SipUri) -> "Wanted":
         """
-        What a request for a URI, or for a route, is to be sent to.
+        Return the lookup for a request to a URI or a route.
 
-        Source: RFC 3263 4: the `maddr` parameter stands for the host.
+        Source: RFC 3263 4: the `maddr` parameter replaces the host.
         """
         return cls(uri.param("maddr") or uri.host, uri.port or 0, uri.transport, uri.scheme == "sips")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One place to send to; `name` is what a TLS certificate must name: the host that was asked for."""
+    """One address to send to; `name` is the name a TLS certificate must carry."""
 
     transport: str
     host: str
@@ -126,10 +125,10 @@ Steps = Generator[Sequence[Question], Mapping[Question, Records], list[Target]]
 
 def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
     """
-    Ask for what leads to the targets of an address, and return them, best first; none when there is none.
+    Look up the targets of an address and return them, best first; an empty list when there are none.
 
-    `pick` gives a random number between two bounds. A port, an IP address or a transport that is given
-    makes the look-ups unnecessary that would find it.
+    `pick` returns a random number between two bounds. A given port, IP address or transport skips the
+    lookups that would find it.
 
     Source: RFC 3263 4.1, 4.2; RFC 5922 4 for the name.
     """
@@ -156,9 +155,9 @@ def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
 
 def sources(host: str) -> Steps:
     """
-    Ask for every address that a named peer may call from: those of the name and of all its SIP services.
+    Look up every address a named peer may call from: those of the name and of all its SIP services.
 
-    The targets returned say nothing but addresses.
+    Only the addresses of the returned targets are meaningful.
     """
     host = host.strip("[]").rstrip(".").lower()
     everywhere: Reach = {transport: (4, 6) for transport in TRANSPORTS}
@@ -178,13 +177,13 @@ def sources(host: str) -> Steps:
 
 
 def default_port(transport: str) -> int:
-    """The port of a transport where none is given (RFC 3261 19.1.2)."""
+    """Return the default port of a transport (RFC 3261 19.1.2)."""
     return 5061 if transport == "tls" else 5060
 
 
 @lru_cache(maxsize=4096)
 def ip_version(host: str) -> int | None:
-    """4 or 6 for an address as text, None for a name."""
+    """Return 4 or 6 for an address as text, None for a name."""
     try:
         return ipaddress.ip_address(host).version
     except ValueError:
@@ -193,9 +192,9 @@ def ip_version(host: str) -> int | None:
 
 def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
     """
-    Put SRV records into the order they are to be tried: by priority, and by a draw by weight within one.
+    Sort SRV records into the order of trying: by priority, then by a weighted random draw.
 
-    Source: RFC 2782, "Weight"; a record of weight 0 still has a very small chance beside others.
+    Source: RFC 2782, "Weight"; a record of weight 0 keeps a very small chance beside others.
     """
     ranks: dict[int, list[Srv]] = {}
     for record in records:
@@ -218,7 +217,7 @@ def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
 
 
 def _fixed_transport(wanted: Wanted) -> str | None:
-    """The transport that the address itself settles; "" for one that cannot be."""
+    """Return the transport the address itself determines; "" for an impossible one, None for none."""
     transport = wanted.transport
     if not wanted.secure:
         return transport
@@ -237,10 +236,10 @@ def _services(
     host: str, fixed: str | None, wanted: Wanted, reach: Reach, pick: Pick
 ) -> Generator[Sequence[Question], Mapping[Question, Records], tuple[list[tuple[str, str, int]], bool]]:
     """
-    Find transport, host and port of a name without a port: (them, whether the service is said not to exist).
+    Find transport, host and port of a name without a port; the flag is True when SRV denies the service.
 
-    NAPTR and SRV are asked for together: it saves a round trip, and a name server or firewall that drops
-    NAPTR questions costs no call.
+    NAPTR and SRV are queried together: it saves a round trip, and a name server or firewall that drops
+    NAPTR queries does not fail the call.
     """
     if fixed is not None:
         allowed: Sequence[str] = (fixed,)
@@ -262,15 +261,15 @@ def _services(
         barred = barred or any(record.target == "" for record in records)
         found += [(transport, item.target, item.port) for item in order_srv(_usable_srv(records), pick)]
         if found and not chosen:
-            break  # Of several transports without NAPTR the first will do: they lead to the same servers.
+            break  # Without NAPTR the first transport suffices: the others lead to the same servers.
     return found, barred
 
 
 def _chosen_services(records: Records, allowed: Sequence[str]) -> list[tuple[str, str]]:
     """
-    The SRV names of the NAPTR records that say a transport of ours, the preferred first.
+    Return the SRV names of the NAPTR records with an allowed transport, the preferred first.
 
-    Only the lowest order that has one counts (RFC 3403 4.1); preference is within it.
+    Only the lowest order with such a record counts (RFC 3403 4.1); preference sorts within it.
     """
     fitting = [
         record
@@ -288,7 +287,7 @@ def _chosen_services(records: Records, allowed: Sequence[str]) -> list[tuple[str
 
 
 def _usable_srv(records: Records) -> list[Srv]:
-    """The records that name a host; "." says that the service is decidedly not available (RFC 2782)."""
+    """Return the records that name a host; "." means that the service is not available (RFC 2782)."""
     return [record for record in records[:MAX_RECORDS] if record.target and record.port]
 
 
@@ -329,7 +328,7 @@ def _targets(
 def _ask(
     questions: Sequence[Question],
 ) -> Generator[Sequence[Question], Mapping[Question, Records], dict[Question, Records]]:
-    """Ask, unless there is nothing to ask; a question left without a reply counts as one without records."""
+    """Yield the queries, if any; a query without a reply counts as one without records."""
     if not questions:
         return {}
     replies = yield questions

@@ -1,1 +1,1 @@
-"""SIP messages: header fields, URIs, reading and writing."""
+"""SIP messages: header fields, URIs, parsing and serialising."""

@@ -33,7 +33,7 @@ MAX_CSEQ = 2**31 - 1
 """RFC 3261 8.1.1.5."""
 
 CACHED_CHARS = 256
-"""Longer values are not remembered, which bounds the memory a peer can make the caches hold."""
+"""Longest cached value, which bounds the memory a peer can occupy in the caches."""
 
 _QUOTED_NAME = re.compile(r'("(?:[^"\\]|\\.)*")[ \t]*', re.DOTALL)
 _VIA = re.compile(
@@ -43,12 +43,12 @@ _VIA = re.compile(
     r"(;.*)?",
     re.DOTALL,
 )
-# As nearly all requests have it: the branch, and perhaps the wish for rport before or after it.
+# The form of nearly all requests: the branch, and possibly rport before or after it.
 _PLAIN_VIA = re.compile(
     r"SIP/2\.0/(UDP|TCP|TLS) ([A-Za-z0-9._-]{1,255})(?::([0-9]{1,5}))?"
     r"(;rport)?;branch=([^\x00-\x20\x7f;,\"<>]+)(;rport)?"
 )
-# A token by the grammar; old gateways put '=', ':' and '@' there, and nobody but them reads it.
+# A token by the grammar; old gateways put '=', ':' and '@' there, and only they interpret it.
 _BRANCH = re.compile(r'[^\x00-\x20\x7f;,"<>]+')
 _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
 
@@ -58,9 +58,9 @@ class NameAddr:
     """
     An address with its display name and header parameters, as in From, To and Contact.
 
-    ``display_name`` is plain text; quotes and escapes are added on writing, and
-    control characters are dropped on reading. An address without angle
-    brackets reads the same, its parameters belonging to the header field.
+    ``display_name`` is plain text; writing adds quotes and escapes, reading
+    drops control characters. Without angle brackets, parameters belong to the
+    header field.
 
     Raises:
         InvalidValue: A parameter would not read back as itself.
@@ -77,18 +77,18 @@ class NameAddr:
     @classmethod
     def parse(cls, text: str) -> NameAddr:
         """
-        Read one address.
+        Parse one address.
 
         Raises:
             ParseError: Unbalanced quotes or brackets, a bad URI, more than one
-                tag, or a bare URI whose parts cannot be told from parameters.
+                tag, or a bare URI whose parts could be parameters.
         """
         if len(text) <= CACHED_CHARS:
             return _parse_name_addr_cached(text)
         return _parse_name_addr(text)
 
     def param(self, name: str) -> str | None:
-        """The value of a header parameter as sent; "" when it has none, None when it is absent."""
+        """Return the value of a header parameter as sent; "" without a value, None when absent."""
         return find_param(self.params, name.lower())
 
     @property
@@ -97,7 +97,7 @@ class NameAddr:
         return find_param(self.params, "tag")
 
     def with_tag(self, tag: str) -> NameAddr:
-        """A copy that carries this tag instead of its own."""
+        """Return a copy with this tag."""
         params = tuple([param for param in self.params if param[0] != "tag"])
         return replace(self, params=(*params, ("tag", tag)))
 
@@ -112,8 +112,8 @@ class Via:
     One Via header field value.
 
     ``host`` is in lower case and without brackets. ``rport`` is "" when the
-    sender asks for the port and a number once it is filled in. ``params`` are
-    the parameters that have no field of their own.
+    sender asks for the port, and a number once filled in. ``params`` are the
+    parameters without a field of their own.
 
     Raises:
         InvalidValue: A part would not read back as itself.
@@ -144,21 +144,21 @@ class Via:
     @classmethod
     def parse(cls, text: str) -> Via:
         """
-        Read one Via value.
+        Parse one Via value.
 
         Raises:
             ParseError: It is malformed, of another protocol version, or
-                carries a parameter twice that decides where responses go.
+                repeats branch, received or rport.
         """
         return _parse_via_cached(text) if len(text) <= CACHED_CHARS else _parse_via(text)
 
     def with_source(self, host: str, port: int) -> Via:
         """
-        A copy that records where the request really came from.
+        Return a copy with the source address of the request.
 
-        ``received`` is set when the host differs from ``sent-by`` or the port
-        is asked for; ``rport`` only when it is asked for. What the sender
-        itself put there is dropped.
+        ``received`` is set when the host differs from ``sent-by`` or rport is
+        requested; ``rport`` only when requested. Values of the sender are
+        dropped.
 
         Source: RFC 3261 18.2.1, RFC 3581 4.
         """
@@ -168,7 +168,7 @@ class Via:
             return self
         if received is not None and "%" in received:
             received = received.partition("%")[0]  # The zone of a link-local address means nothing elsewhere.
-        # All of it is known to be sound: it was checked when this Via was made.
+        # The values were checked when this Via was made.
         stamped, put = object.__new__(Via), object.__setattr__
         put(stamped, "transport", self.transport)
         put(stamped, "host", self.host)
@@ -180,7 +180,7 @@ class Via:
         return stamped
 
     def param(self, name: str) -> str | None:
-        """The value of a parameter without a field of its own; "" when bare, None when absent."""
+        """Return the value of a parameter without a field of its own; "" when bare, None when absent."""
         return find_param(self.params, name.lower())
 
     def __str__(self) -> str:
@@ -206,7 +206,7 @@ class CSeq:
     @classmethod
     def parse(cls, text: str) -> CSeq:
         """
-        Read a CSeq value.
+        Parse a CSeq value.
 
         Raises:
             ParseError: It is malformed or its number is 2**31 or more.
@@ -245,7 +245,7 @@ def _parse_name_addr(text: str) -> NameAddr:
     elif start < 0:
         return _parse_bare_address(text)
     else:
-        # Unquoted names are meant to be tokens; carriers put commas, dots and accents there.
+        # Unquoted names should be tokens; carriers put commas, dots and accents there.
         name = text[:start].strip(WHITE_SPACE)
         if '"' in name or ">" in name:
             raise ParseError("Misplaced quotes or angle brackets")
@@ -258,7 +258,7 @@ def _parse_name_addr(text: str) -> NameAddr:
 
 def _parse_bare_address(text: str) -> NameAddr:
     uri, semicolon, params = text.partition(";")
-    # Without brackets a question mark or a later at sign leaves it open where the URI ends.
+    # Without brackets, the end of the URI is ambiguous after a question mark or a later at sign.
     if "?" in uri or "@" in params:
         raise ParseError("Missing angle brackets")
     return NameAddr(None, SipUri.parse(uri.strip(WHITE_SPACE)), _address_params(semicolon + params))

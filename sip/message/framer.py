@@ -1,5 +1,5 @@
 """
-Cut the byte stream of a TCP or TLS connection into messages.
+Framing of the byte stream of a TCP or TLS connection into messages.
 
 Source: RFC 3261 7.5, 18.3, 20.14; RFC 5626 3.5.1 for the keep-alives.
 """
@@ -14,12 +14,12 @@ from sip.message.parser import DEFAULT_LIMITS, Limits, answer_to, content_length
 __all__ = ["PING", "PONG", "StreamFramer"]
 
 PING = b""
-"""What `StreamFramer.feed` returns in place of a message for a keep-alive, to be answered by `PONG`."""
+"""Marker that `StreamFramer.feed` returns for a keep-alive, to be answered by `PONG`."""
 
 PONG = b"\r\n"
 
-# The value may be folded, as any header field value may. Nothing in here can match in two ways: what a peer
-# sends is searched before it is known to be within the limits.
+# The value may be folded, as any header field value. Nothing here can match in two ways, since input is
+# searched before it is known to be within the limits.
 _CONTENT_LENGTH = re.compile(
     rb"\n(?:content-length|l)[ \t]*:([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)(?=\r?\n)", re.IGNORECASE
 )
@@ -27,28 +27,28 @@ _CONTENT_LENGTH = re.compile(
 
 class StreamFramer:
     """
-    The receiving side of one stream; no I/O.
+    Receiving side of one stream; no I/O.
 
-    Nothing larger than the limits is kept. Once the stream cannot be framed
-    any more there is no way back, and the connection has to be closed.
+    Input larger than the limits is not kept. A framing error is final: the
+    connection has to be closed.
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._buffer = bytearray()
         self._scanned_bytes = 0  # No empty line ends before this offset.
-        self._frame_bytes: int | None = None  # Size of the frame in progress, once its head is complete.
+        self._frame_bytes: int | None = None  # Size of the current frame, once its head is complete.
         self._failure: ParseError | None = None
         self._pong_expected = False
 
     @property
     def failure(self) -> ParseError | None:
-        """Why the stream cannot be framed any more; it may come with the last messages before."""
+        """The framing error, None while there is none; may be set together with the last messages."""
         return self._failure
 
     def expect_pong(self) -> None:
         """
-        Take the next line end between messages for the answer to a ping of ours: `feed` returns `PONG`.
+        Expect an answer to our ping: `feed` returns `PONG` for the next line end between messages.
 
         Source: RFC 5626 4.4.1.
         """
@@ -56,21 +56,20 @@ class StreamFramer:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of a message that is not complete yet."""
+        """Number of bytes of an incomplete message."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[bytes]:
         """
-        Take what was received and return the messages it completes, in order.
+        Add received bytes and return the messages they complete, in order.
 
-        A keep-alive (two line ends before a message) comes as `PING`, the answer
-        to one of ours, when one is expected, as `PONG`. Messages
-        that were complete before the stream went wrong are still returned; the
-        error is then raised by the next call.
+        A keep-alive (two line ends before a message) is returned as `PING`, an
+        expected answer to one of ours as `PONG`. Messages completed before a
+        framing error are still returned; the next call raises the error.
 
         Raises:
-            ParseError: A message is too large, or has no Content-Length that
-                says where it ends; with the response it deserves, if any.
+            ParseError: A message is too large, or has no single valid
+                Content-Length; with the response to send, if any.
         """
         if self._failure is not None:
             raise self._failure
@@ -100,7 +99,7 @@ class StreamFramer:
         return frame
 
     def _take_line_ends(self) -> bytes | None:
-        """Drop line ends before a message; which keep-alive they were, if one."""
+        """Drop line ends before a message; return the keep-alive they form, if any."""
         buffer = self._buffer
         while buffer.startswith((b"\r", b"\n")):
             if buffer.startswith(b"\r\n\r\n"):
@@ -111,15 +110,15 @@ class StreamFramer:
                 self._pong_expected = False
                 return PONG
             if b"\r\n\r\n".startswith(buffer):
-                break  # It may become one.
+                break  # It may become a keep-alive.
             del buffer[: 2 if buffer.startswith(b"\r\n") else 1]
         return None
 
     def _measure(self) -> int | None:
-        """Size of the message at the start of the buffer, None while its head is incomplete."""
+        """Return the size of the message at the start of the buffer, None while its head is incomplete."""
         limit = self._limits.message_bytes
         if self._buffer.startswith((b"\r", b"\n")):
-            return None  # Perhaps half a keep-alive; no message begins so.
+            return None  # Possibly half a keep-alive; no message starts with a line end.
         body = find_body(self._buffer, self._scanned_bytes)
         if body is None:
             if len(self._buffer) > limit:
@@ -139,7 +138,7 @@ class StreamFramer:
         return size
 
     def _refusal(self, body: int, reason: str, status: int = 400) -> ParseError:
-        """The error for a message whose head is there, with the response that it deserves."""
+        """Build the error for a message whose head is complete, with the response to send."""
         error = ParseError(reason, body, status=status)
         error.answer = answer_to(bytes(self._buffer[:body]), error)
         return error

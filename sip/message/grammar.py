@@ -1,8 +1,8 @@
 """
-The small grammar that header fields share: tokens, quoted strings, lists, parameters.
+Common grammar of header fields: tokens, quoted strings, lists, parameters.
 
-Reading is tolerant of white space and of characters RFC 3261 would have escaped
-where no second reading exists; writing follows the grammar.
+Parsing tolerates white space and characters that RFC 3261 wants escaped, where
+the text has one reading only; writing follows the grammar.
 
 Source: RFC 3261 25.1.
 """
@@ -36,24 +36,24 @@ WHITE_SPACE = " \t"
 _TOKEN = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]+")
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _VALUE = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"|[^\x00-\x20\x7f;,"<>]*')
-# Parameters as nearly all peers write them, checked in one go.
+# Parameters in the form of nearly all peers, checked in one match.
 _PLAIN_PARAMS = re.compile(r"(?:;[A-Za-z0-9\-.!%*_+`'~]+(?:=[^\x00-\x20\x7f;,\"<>]*)?)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# Pieces of a list: a quoted string, an address in brackets, a separator, or anything else. A quote or bracket
-# that is never closed takes all the rest: to look for its end from each of many would take for ever.
+# Pieces of a list: a quoted string, an address in brackets, a separator, or other text. An unclosed quote or
+# bracket takes the remaining text: searching for the end of each of many would take quadratic time.
 _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|<[^>]*(?:>|\Z)|[,;]|[^,;"<]+', re.DOTALL)
 
 
 def is_token(text: str) -> bool:
-    """Whether the text is a token, as method, header field and parameter names must be."""
+    """Return True for a token, as method, header field and parameter names must be."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def is_host(text: str) -> bool:
     """
-    Whether the text is a host name or an IP address, the latter without brackets.
+    Return True for a host name, or an IP address without brackets.
 
-    Underscores are let through: they are common in the names of private exchanges.
+    Underscores are allowed: they are common in the names of private exchanges.
     """
     if ":" not in text:
         return _HOST_NAME.fullmatch(text) is not None
@@ -65,12 +65,12 @@ def is_host(text: str) -> bool:
 
 
 def quote(text: str) -> str:
-    """The text as a quoted string; control characters, which no peer needs, are left out."""
+    """Return the text as a quoted string, without control characters, which no peer needs."""
     return '"' + without_controls(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def unquote(text: str) -> str:
-    """The content of a quoted string, without its escapes and without control characters."""
+    """Return the content of a quoted string, unescaped and without control characters."""
     content = text[1:-1]
     if "\\" in content:
         content = re.sub(r"\\(.)", r"\1", content, flags=re.DOTALL)
@@ -78,13 +78,13 @@ def unquote(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """The text without control characters, which peers may send but nobody wants stored."""
+    """Return the text without control characters, which peers may send but must not be stored."""
     return _CONTROL.sub("", text)
 
 
 def split_list(text: str, separator: str = ",") -> list[str]:
     """
-    The elements of a list, trimmed; empty ones are dropped.
+    Split a list into its elements, trimmed and without empty ones.
 
     Separators inside quoted strings and angle brackets do not count.
     """
@@ -104,9 +104,9 @@ def split_list(text: str, separator: str = ",") -> list[str]:
 
 def parse_params(text: str) -> Params:
     """
-    Read ``;name=value;name`` with its leading semicolon; empty text gives no parameters.
+    Parse ``;name=value;name`` with its leading semicolon; empty text gives no parameters.
 
-    Names come back in lower case, values as they were sent, quotes included.
+    Names are returned in lower case, values as sent, quotes included.
 
     Raises:
         ParseError: A name is not a token, a value holds a character that would
@@ -125,7 +125,7 @@ def parse_params(text: str) -> Params:
         name, equals, value = part.partition("=")
         name = name.strip(WHITE_SPACE).lower()
         if not name and not equals:
-            continue  # Two semicolons in a row, or the one that leads.
+            continue  # Two semicolons in a row, or the leading one.
         value = value.strip(WHITE_SPACE)
         if not is_token(name) or not _VALUE.fullmatch(value):
             raise ParseError("Malformed parameter")
@@ -134,12 +134,12 @@ def parse_params(text: str) -> Params:
 
 
 def format_params(params: Params) -> str:
-    """The parameters as ``;name=value;name``."""
+    """Format the parameters as ``;name=value;name``."""
     return "".join([f";{name}" if value is None else f";{name}={value}" for name, value in params])
 
 
 def find_param(params: Params, name: str) -> str | None:
-    """The value of the first parameter of that lower-case name; "" for a bare name, None for none."""
+    """Return the value of the first parameter of a lower-case name; "" when bare, None when absent."""
     for key, value in params:
         if key == name:
             return "" if value is None else value
@@ -148,7 +148,7 @@ def find_param(params: Params, name: str) -> str | None:
 
 def check_params(params: Params) -> None:
     """
-    Refuse parameters that would read back as something else.
+    Reject parameters that would parse back differently.
 
     Raises:
         InvalidValue: A name is not a token, or a value is neither a quoted

@@ -1,5 +1,5 @@
 """
-The header fields of a message: ordered, found by name in any case or compact form.
+Header fields of a message: ordered, found by name in any case or compact form.
 
 Source: RFC 3261 7.3, 20.
 """
@@ -65,7 +65,7 @@ _LISTS = frozenset(
     reject-contact require route service-route supported unsupported via warning
     """.split()
 )
-"""Header fields whose value is a list; every other value is taken whole."""
+"""Header fields whose value is a list; every other value is one element."""
 
 
 def _spellings() -> dict[str, tuple[str, str]]:
@@ -79,11 +79,11 @@ def _spellings() -> dict[str, tuple[str, str]]:
 
 
 KNOWN_NAMES = _spellings()
-"""The usual spellings of known names, each with its key and the form we write."""
+"""Usual spellings of known names, each with its key and the form we write."""
 
 
 def identify(name: str) -> tuple[str, str]:
-    """The key (lower-case long form) and the written form of a header field name in any spelling."""
+    """Return the key (lower-case long form) and the written form of a header field name in any spelling."""
     known = KNOWN_NAMES.get(name)
     if known is None:
         key = name.lower()
@@ -95,9 +95,9 @@ class Headers:
     """
     Header fields in order.
 
-    Names are compared without regard to case, and compact forms equal their
-    long ones. Values are text without line ends; typed views of them are
-    parsed when first asked for and kept until the field changes.
+    Names are case-insensitive, and compact forms equal their long ones.
+    Values are text without line ends. Typed views are parsed on first access
+    and cached until the field changes.
     """
 
     __slots__ = ("_entries", "views")
@@ -105,27 +105,27 @@ class Headers:
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._entries: list[Entry] = []
         self.views: dict[str, Any] = {}
-        """Typed views by key, as far as they were asked for; only this class writes here."""
+        """Cached typed views by key; written by this class only."""
         for name, value in fields:
             self.add(name, value)
 
     @classmethod
     def from_entries(cls, entries: list[Entry], views: dict[str, Any] | None = None) -> Headers:
-        """Take over entries that were checked already, and those typed views of them that are at hand."""
+        """Build from checked entries, and from their typed views as far as known."""
         headers = cls.__new__(cls)
         headers._entries = entries
         headers.views = {} if views is None else views
         return headers
 
-    # Reading
+    # Reading.
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The value of the first field of that name, as it stands."""
+        """Return the value of the first field of a name, as written."""
         value = self.first(identify(name)[0])
         return default if value is None else value
 
     def get_all(self, name: str) -> list[str]:
-        """All values of that name in order, comma-separated lists taken apart."""
+        """Return all values of a name in order, with comma-separated lists split."""
         key = identify(name)[0]
         values = [entry[2] for entry in self._entries if entry[0] == key]
         if key not in _LISTS:
@@ -136,10 +136,10 @@ class Headers:
 
     def typed(self, key: str, parse: Callable[[Headers, str], T]) -> T:
         """
-        What ``parse(self, key)`` makes of a field, remembered until the field changes.
+        Return ``parse(self, key)``, cached until the field changes.
 
-        ``key`` is the field's lower-case long name, not looked up further.
-        A field has one typed view: always pass the same ``parse`` for a key.
+        ``key`` is the field's lower-case long name and is not normalised. A
+        field has one typed view: always pass the same ``parse`` for a key.
         """
         value: T | None = self.views.get(key)
         if value is None:
@@ -147,22 +147,22 @@ class Headers:
         return value
 
     def first(self, key: str) -> str | None:
-        """As `get`, for a key in lower-case long form: the quick way for the typed views."""
+        """As `get`, for a key in lower-case long form: the fast path of the typed views."""
         for entry in self._entries:
             if entry[0] == key:
                 return entry[2]
         return None
 
     def count(self, key: str) -> int:
-        """How many entries there are of a key."""
+        """Return the number of entries of a key."""
         return sum([entry[0] == key for entry in self._entries])
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Names as written and values, in order, one pair for each header line."""
+        """Iterate over (name as written, value) in order, one pair per entry."""
         return ((name, value) for _, name, value in self._entries)
 
     def entries(self) -> list[Entry]:
-        """The entries themselves, key first; for the writer, not to be changed."""
+        """Return the internal list of entries, key first; changing it bypasses checks and cached views."""
         return self._entries
 
     def __contains__(self, name: object) -> bool:
@@ -182,11 +182,11 @@ class Headers:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Name and value of each field, but of no answer to a challenge: passwords are guessed from those."""
+        """Name and value of each field; credentials are masked, since passwords can be guessed from them."""
         shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self._entries]
         return f"Headers({shown!r})"
 
-    # Changing
+    # Changing.
 
     def add(self, name: str, value: str) -> None:
         """
@@ -199,11 +199,11 @@ class Headers:
         self._entries.append(self._entry(name, value))
 
     def add_first(self, name: str, value: str) -> None:
-        """Put a field before all others, as a new Via or Route is; raises as `add`."""
+        """Insert a field before all others, as for a new Via or Route; raises as `add`."""
         self._entries.insert(0, self._entry(name, value))
 
     def set(self, name: str, value: str) -> None:
-        """Replace all fields of that name by one, in the place of the first; raises as `add`."""
+        """Replace all fields of a name by one, in the place of the first; raises as `add`."""
         entry = self._entry(name, value)
         place = self._find(entry[0])
         if place is None:
@@ -214,7 +214,7 @@ class Headers:
 
     def replace_first(self, name: str, value: str) -> None:
         """
-        Replace only the first value of a list, in its place, or add it when there is none.
+        Replace only the first value of a list, or add it when there is none.
 
         Raises as `add`.
         """
@@ -226,7 +226,7 @@ class Headers:
             self._entries[place : place + 1] = [entry, *self._rest(place)]
 
     def replace_via(self, via: Via) -> None:
-        """Replace the top Via and keep its typed view, which is asked for again at once."""
+        """Replace the top Via and cache its typed view, which is needed again at once."""
         place = self._find("via")
         if place is None:
             self._entries.append(("via", "Via", str(via)))
@@ -235,12 +235,12 @@ class Headers:
         self.views["via"] = via
 
     def push_via(self, value: str) -> None:
-        """Put a Via of ours before all other fields; its value is not checked."""
+        """Insert our Via before all other fields; its value is not checked."""
         self._entries.insert(0, ("via", "Via", value))
         self.views.pop("via", None)
 
     def remove(self, name: str) -> None:
-        """Remove all fields of that name; there may be none."""
+        """Remove all fields of a name, if any."""
         key = identify(name)[0]
         self.views.pop(key, None)
         self._entries = [entry for entry in self._entries if entry[0] != key]
@@ -254,7 +254,7 @@ class Headers:
             self._entries[place : place + 1] = self._rest(place)
 
     def copy_from(self, other: Headers, *names: str) -> None:
-        """Append the fields of these names from another message, in their order there."""
+        """Append the fields of these names from another message, in its order."""
         self.copy_keys(other, {identify(name)[0] for name in names})
 
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
@@ -265,7 +265,7 @@ class Headers:
         self._entries += [entry for entry in other._entries if entry[0] in keys]
 
     def copy(self) -> Headers:
-        """An independent copy."""
+        """Return an independent copy."""
         headers = Headers.from_entries(self._entries.copy())
         headers.views = self.views.copy()
         return headers
@@ -277,7 +277,7 @@ class Headers:
         return None
 
     def _rest(self, place: int) -> list[Entry]:
-        """What an entry holds beyond its first value, as entries."""
+        """Return the values of an entry after the first, as entries."""
         key, name, value = self._entries[place]
         if "," not in value or key not in _LISTS:
             return []
@@ -297,10 +297,10 @@ class Headers:
 
 def check_encodable(text: str) -> None:
     """
-    Refuse text that has no UTF-8 form, such as half of a surrogate pair out of JSON.
+    Reject text without a UTF-8 form, for example half of a surrogate pair from JSON.
 
     Raises:
-        InvalidValue: It has none.
+        InvalidValue: The text cannot be encoded.
     """
     try:
         text.encode()

@@ -24,18 +24,18 @@ MAX_MAX_FORWARDS = 255
 
 class _TypedFields:
     """
-    Typed views of the header fields, parsed when first asked for.
+    Typed views of the header fields, parsed on first access.
 
-    Top Via, From, To, Call-ID, CSeq and Max-Forwards of a message that came
-    out of `parse_message` are known to be good. Every other view raises
-    `ParseError` when the peer sent something else.
+    In a message from `parse_message`, top Via, From, To, Call-ID and CSeq are
+    valid, and in a request Max-Forwards. Every other view raises `ParseError`
+    when the peer sent a malformed value.
     """
 
     __slots__ = ()
 
     headers: Headers
 
-    # What is asked for again and again is looked up here: `typed` is only called when it is not there yet.
+    # Views used often read the cache directly; `typed` is only called to fill it.
 
     @property
     def via(self) -> Via:
@@ -69,12 +69,12 @@ class _TypedFields:
 
     @property
     def max_forwards(self) -> int | None:
-        """Hops left, None when the peer (of before RFC 3261) does not count them."""
+        """Remaining hops, None when the peer (older than RFC 3261) does not count them."""
         return self.headers.typed("max-forwards", _max_forwards)
 
     @property
     def contacts(self) -> list[NameAddr]:
-        """All Contact addresses. The lone ``*`` of a REGISTER is no address and raises."""
+        """All Contact addresses. The lone ``*`` of a REGISTER is no address and raises `ParseError`."""
         return self.headers.typed("contact", _addresses)
 
     @property
@@ -95,18 +95,18 @@ class _TypedFields:
 
     @property
     def content_type(self) -> str | None:
-        """The media type of the body in lower case and without parameters, None when not given."""
+        """Media type of the body in lower case and without parameters, None when absent."""
         value = self.headers.first("content-type")
         return None if value is None else value.partition(";")[0].strip().lower()
 
     @property
     def retry_after_s(self) -> int | None:
-        """Seconds of Retry-After, without its comment and parameters; None when absent or unreadable."""
+        """Retry-After in seconds, without its comment and parameters; None when absent or malformed."""
         value = (self.headers.first("retry-after") or "").partition(";")[0].partition("(")[0].strip()
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
 
     def option_tags(self, name: str) -> list[str]:
-        """The option tags of Require, Proxy-Require or Supported, in lower case."""
+        """Return the option tags of Require, Proxy-Require or Supported, in lower case."""
         return [tag.lower() for tag in self.headers.get_all(name)]
 
 
@@ -122,7 +122,7 @@ class Request(_TypedFields):
 
 @dataclass(slots=True)
 class Response(_TypedFields):
-    """A SIP response; an empty reason is written as the usual phrase of its status."""
+    """A SIP response; an empty reason is written as the default phrase of its status."""
 
     status: int
     reason: str = ""
@@ -140,8 +140,8 @@ def make_response(request: Request, status: int, reason: str = "", *, to_tag: st
     """
     Build the response to a request, with the fields every response repeats.
 
-    ``to_tag`` is added to a To that has no tag yet. Record-Route, Contact and
-    the rest are the caller's affair.
+    ``to_tag`` is added to a To without a tag. The caller adds Record-Route,
+    Contact and other fields.
 
     Source: RFC 3261 8.2.6.
     """
@@ -154,18 +154,18 @@ def make_response(request: Request, status: int, reason: str = "", *, to_tag: st
 
 def serialise(message: Message) -> bytes:
     """
-    The message as it goes on the wire, with a Content-Length that is right.
+    Return the wire form of a message, with the correct Content-Length.
 
     Raises:
-        InvalidValue: The method is not a token, or status or reason would not
-            fit a status line. Header fields were checked when they were added.
+        InvalidValue: The method is not a token, or status or reason does not
+            fit a status line. Header fields were checked when added.
     """
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
     return _write(start, message.headers.entries(), message.body)
 
 
 def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """What `sip._wire.write` does, for where that was not built."""
+    """Write a message as `sip._wire.write` does, for installations without the native module."""
     lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
     return f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -193,11 +193,11 @@ def _status_line(response: Response) -> str:
     return f"SIP/2.0 {response.status} {reason}"
 
 
-# These run for every message, so they call one another no more than needed.
+# These run for every message and therefore avoid calls to each other.
 
 
 def _named(error: ParseError, key: str, value: str) -> ParseError:
-    """The error of a value, so that it names the field and finds its place."""
+    """Return the error of a value, with the name of its field and the text that locates it."""
     return ParseError(f"{error.reason} in {identify(key)[1]}", near=value)
 
 

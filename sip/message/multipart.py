@@ -1,8 +1,8 @@
 """
-The session description within a multipart body.
+Session description within a multipart body.
 
-Gateways to the telephone network send ISUP, location or other parts beside SDP. A user agent has to
-take the session description from among them.
+PSTN gateways send ISUP, location or other parts beside SDP. A user agent has to find the session description
+among them.
 
 Source: RFC 5621 4 to 8, RFC 2046 5.1.
 """
@@ -22,11 +22,11 @@ _METHODS = frozenset(("INVITE", "UPDATE", "PRACK", "ACK"))
 
 def unwrap(message: Message) -> None:
     """
-    Put the session description of a multipart body in its place.
+    Replace a multipart body by its session description.
 
-    A body without one counts as empty, and so does a body of another kind that need not be understood. A body
-    that is malformed, or has another part that must be understood, stays as it is and is refused by
-    whoever takes no multipart body.
+    A multipart body without one becomes empty, as does a body of another type with handling=optional. A body
+    that is malformed, has two session descriptions, or has another part with handling=required stays
+    unchanged, so that `refusal` answers an INVITE, UPDATE or PRACK with 415.
 
     Source: RFC 5621 4 to 8, RFC 3261 20.11.
     """
@@ -64,7 +64,7 @@ def _leave_out(message: Message) -> None:
 
 
 def _split(content_type: str, body: bytes) -> list[tuple[str, bool, bytes]]:
-    """Media type, whether it must be understood, and content of each part."""
+    """Return media type, required handling and content of each part."""
     boundary = _param(content_type, "boundary").strip('"')
     if not 1 <= len(boundary) <= 70 or not boundary.isascii():
         raise ParseError("Malformed boundary of a multipart body")
@@ -76,7 +76,7 @@ def _split(content_type: str, body: bytes) -> list[tuple[str, bool, bytes]]:
 
 
 def _part(chunk: bytes) -> tuple[str, bool, bytes]:
-    # Behind a boundary there may be white space, then a line end, header fields, an empty line, the content.
+    # A boundary is followed by optional white space, a line end, header fields, an empty line, the content.
     padding, line_end, rest = chunk.partition(b"\r\n")
     if padding.strip(b" \t") or not line_end:
         raise ParseError("Malformed boundary line in a multipart body")

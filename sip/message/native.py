@@ -1,8 +1,8 @@
 """
-The native part of reading and writing messages and datagrams, where it was built.
+The native module for parsing and writing messages and datagrams, None where it was not built.
 
-Without it everything is done in Python, at several times the cost for each message. One that was built from
-older sources, and lacks what these use, counts as none.
+Without it everything runs in Python, at several times the cost per message. A module built from older sources
+that lacks a function in use counts as not built.
 """
 
 from __future__ import annotations

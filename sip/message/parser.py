@@ -1,15 +1,14 @@
 """
-Read one message from the bytes of a datagram, or of a frame cut from a stream.
+Parser of one message from the bytes of a datagram, or of a frame from a stream.
 
 Strict where two readings are possible (lengths, repeated fields, bare CR),
-tolerant where carriers are sloppy and the meaning is plain (bare LF, folded
+tolerant where carriers are sloppy and the meaning is clear (bare LF, folded
 lines, white space, compact names, unknown fields and parameters).
 
-Messages as nearly every peer writes them are read by `sip._wire`, which gives
-up at the first thing that is out of the ordinary. Whatever it gives up, this
-module reads; of what both can read, they make the same.
+`sip._wire` parses messages in the common form and gives up at anything unusual;
+this module parses those. Both return the same result for what both can parse.
 
-Source: RFC 3261 7, 18.3, 25; RFC 4475 for the situations.
+Source: RFC 3261 7, 18.3, 25; RFC 4475 for the test cases.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    What one message may hold; beyond it the message is refused.
+    Size limits of one message; a larger message is refused.
 
-    ``line_chars`` bounds a line as it is sent, ``value_chars`` a header field
-    after its folded lines are joined.
+    ``line_chars`` bounds a line as sent, ``value_chars`` a header field after
+    joining its folded lines.
     """
 
     message_bytes: int = 65536
@@ -57,36 +56,36 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-# Begun nowhere within white space, so that a long run of it is looked at once, not from each of its places.
+# Never starts within white space, so that a long run of it is scanned once, not from each position.
 _FOLD = re.compile(r"(?<![ \t])[ \t]*(?:\n[ \t]+)+")
 _STATUS = re.compile(r"[1-6][0-9]{2}")
 
-# A second one of these would let two elements on the path read two different messages.
+# A second one of these fields would let two elements on the path read two different messages.
 _SINGLE = frozenset(
     """
     call-id content-length content-type cseq event expires from max-forwards min-se rack refer-to
     replaces rseq session-expires to
     """.split()
 )
-# Address lists are kept one element to an entry, since elements are taken off and put on singly.
+# Address lists are stored one element per entry, since elements are added and removed singly.
 _SPLIT = frozenset(("via", "route", "record-route", "contact", "path", "service-route"))
 
 
 def parse_message(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
     """
-    Read one message.
+    Parse one message.
 
-    Line ends before it are skipped; bytes after the declared body are cut off.
+    Leading line ends are skipped; bytes after the declared body are dropped.
 
     Raises:
-        ParseError: It is not acceptable; ``error.answer`` is the response to
-            send, when there is one.
+        ParseError: The message is not acceptable; ``error.answer`` is the
+            response to send, if any.
     """
     return read_plain(data, limits) or parse_carefully(data, limits)
 
 
 def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
-    """Read one message, however odd; as `parse_message`, without the native reader."""
+    """Parse one message, also an unusual one; as `parse_message`, without the native parser."""
     if len(data) > limits.message_bytes:
         raise ParseError("Message too large", limits.message_bytes, status=513)
     start = len(data) - len(data.lstrip(b"\r\n"))
@@ -109,9 +108,9 @@ def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
 
 
 def find_body(data: bytes | bytearray, start: int = 0) -> int | None:
-    """Offset of the first byte after the empty line that ends the header fields, None without one."""
+    """Return the offset after the empty line that ends the header fields, None without one."""
     with_cr = data.find(b"\n\r\n", start)
-    # The earliest empty line counts, or a body could pass for header fields.
+    # The earliest empty line counts, otherwise a body could pass for header fields.
     without_cr = data.find(b"\n\n", start, with_cr + 1 if with_cr >= 0 else len(data))
     if without_cr >= 0:
         return without_cr + 2
@@ -127,7 +126,7 @@ def _decode(head: bytes | bytearray) -> str:
 
 
 def _split_lines(head: str, limits: Limits) -> list[str]:
-    """The start line and the unfolded header lines, none too long."""
+    """Return the start line and the unfolded header lines, after checking their length."""
     head = head.replace("\r\n", "\n")
     if "\r" in head:
         raise ParseError("Bare CR in the header fields", near="\r")
@@ -200,7 +199,7 @@ def _parse_request_uri(text: str) -> SipUri:
 
 
 def _check_mandatory(message: Message) -> None:
-    """Parse what every transaction needs, so that reading it later cannot fail (RFC 3261 8.1.1)."""
+    """Parse the fields every transaction needs, so that reading them later cannot fail (RFC 3261 8.1.1)."""
     for view in (message.via, message.from_, message.to, message.call_id):
         assert view
     cseq = message.cseq
@@ -211,7 +210,7 @@ def _check_mandatory(message: Message) -> None:
 
 
 def _cut_body(data: bytes, start: int, headers: Headers) -> bytes:
-    """The body by its declared length; all that is left when a datagram declares none."""
+    """Return the body by its declared length, or all remaining bytes when a datagram declares none."""
     declared = headers.first("content-length")
     if declared is None:
         return bytes(data[start:])
@@ -223,10 +222,10 @@ def _cut_body(data: bytes, start: int, headers: Headers) -> bytes:
 
 def content_length(text: str) -> int:
     """
-    The value of a Content-Length field.
+    Parse the value of a Content-Length field.
 
     Raises:
-        ParseError: It is not a plain decimal number of sensible size.
+        ParseError: It is not a decimal number of at most 10 digits.
     """
     if not (text.isascii() and text.isdecimal() and len(text) <= 10):
         raise ParseError("Malformed Content-Length", near=text)
@@ -234,21 +233,21 @@ def content_length(text: str) -> int:
 
 
 def answer_to(head: bytes, error: ParseError) -> Response | None:
-    """The response to a request of which only the header fields can be read, None when it gets none."""
+    """Return the response to a rejected request, from its header fields; None when it gets none."""
     return _answer(_decode(head), error)
 
 
 def _answer(head: str, error: ParseError) -> Response | None:
     """
-    The response to a request that could not be read, from what of it can be.
+    Build the response to a malformed request from its readable fields.
 
-    Fields are repeated as they came: the peer knows its own text again even
-    where it is malformed. Only the top Via must be sound, since it says where
-    the response goes.
+    Fields are repeated as received: the peer recognises its own text even
+    where it is malformed. Only the top Via must be valid, since it determines
+    the destination of the response.
     """
     head = head.replace("\r\n", "\n")
     if "\r" in head:
-        return None  # A field that holds one could not be repeated as it came.
+        return None  # A field with a bare CR could not be repeated as received.
     lines = _FOLD.sub(" ", head).split("\n")
     method = lines[0].partition(" ")[0]
     if method == "ACK" or not is_token(method):
@@ -264,7 +263,7 @@ def _answer(head: str, error: ParseError) -> Response | None:
         return None
     to = headers.first("to") or ""
     if ";tag=" not in to.replace(" ", "").lower():
-        # The same request, sent again, gets the same tag although nothing is remembered of it.
+        # A repetition of the request gets the same tag, although no state is kept.
         tag = hashlib.blake2s(f"{via}\n{call_id}".encode(), digest_size=6).hexdigest()
         headers.set("To", f"{to};tag={tag}")
     phrase = reason_phrase(error.status)
@@ -272,7 +271,7 @@ def _answer(head: str, error: ParseError) -> Response | None:
 
 
 def _answerable(lines: list[str]) -> Iterator[Entry]:
-    """The fields a response repeats: every Via, and the first of each of the others."""
+    """Yield the fields a response repeats: every Via, and the first of each other field."""
     seen: set[str] = set()
     for line in lines[1:]:
         name, colon, value = line.partition(":")
@@ -289,7 +288,7 @@ def _answerable(lines: list[str]) -> Iterator[Entry]:
 
 
 def _plain_reader() -> Callable[[bytes, Limits], Message | None]:
-    """What reads plain messages: the native reader where it was built."""
+    """Return the parser of common messages: the native one where it was built."""
     if acceleration.wire is None:
         return lambda data, limits: None
     reader = acceleration.wire.Reader(
@@ -303,4 +302,4 @@ def _plain_reader() -> Callable[[bytes, Limits], Message | None]:
 
 
 read_plain = _plain_reader()
-"""Read a message natively; None when that does not go, which says nothing about the message."""
+"""Parses a message natively; None when it cannot, even if the message is valid."""

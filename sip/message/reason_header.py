@@ -1,7 +1,7 @@
 """
-The Reason header field: why a request or a response was sent (RFC 3326, RFC 6432).
+The Reason header field: the cause of a request or a response (RFC 3326, RFC 6432).
 
-What a peer writes there is a hint, never a command: anything that cannot be read is passed over.
+The value of a peer is informational only: malformed values are ignored.
 """
 
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from sip.message.headers import Headers
 __all__ = ["Reason", "read_reasons", "reason_value"]
 
 MAX_CHARACTERS = 1024
-"""Longer values are no reasons but a burden."""
+"""Longer values are ignored."""
 
 MAX_REASONS = 8
 
 
 class Reason(NamedTuple):
-    """One reason: the protocol whose cause it is (`SIP`, `Q.850`), the cause and its text."""
+    """One reason: the protocol of the cause (`SIP`, `Q.850`), the cause and its text."""
 
     protocol: str
     cause: int
@@ -27,7 +27,7 @@ class Reason(NamedTuple):
 
 def reason_value(headers: Headers) -> str | None:
     """
-    Return all Reason header fields of a message as one value; None when there is none, or too much of it.
+    Return all Reason header fields of a message as one value; None when absent or too long.
 
     Source: RFC 3326 2.
     """
@@ -39,10 +39,9 @@ def reason_value(headers: Headers) -> str | None:
 
 def read_reasons(value: str | None) -> list[Reason]:
     """
-    Return the reasons of a header value that can be read, in order.
+    Return the readable reasons of a header value, in order.
 
-    A reason without a cause, such as `Preemption`, says nothing here and is left out, as is one whose cause
-    is no number.
+    A reason without a cause, for example `Preemption`, or with a cause that is no number, is skipped.
     """
     if value is None or len(value) > MAX_CHARACTERS:
         return []

@@ -1,5 +1,5 @@
 """
-The usual reason phrases.
+Default reason phrases.
 
 Source: RFC 3261 21 and the IANA registry of SIP response codes.
 """
@@ -90,5 +90,5 @@ _CLASSES = {1: "Progress", 2: "Success", 3: "Redirection", 4: "Request Failure",
 
 
 def reason_phrase(status: int) -> str:
-    """The usual reason phrase of a status code; that of its class when the code is not registered."""
+    """Return the default reason phrase of a status code; that of its class for an unregistered code."""
     return _PHRASES.get(status) or _CLASSES.get(status // 100, "Global Failure")

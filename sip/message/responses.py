@@ -1,4 +1,4 @@
-"""Responses as this user agent writes them, and the requests it refuses whatever they are about."""
+"""Responses of this user agent, and the checks that refuse a request before it is handled."""
 
 import hashlib
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
 
 SUPPORTED: tuple[str, ...] = ("100rel", "199", "timer", "replaces", "norefersub")
-"""The option tags of the extensions this user agent has: it announces them, and a Require may name them."""
+"""Option tags of the supported extensions, announced in Supported and accepted in Require."""
 
 ACCEPT = "application/sdp"
 """The media type of offers and answers."""
@@ -35,10 +35,10 @@ KNOWN_METHODS = frozenset(
         *("REGISTER", "SUBSCRIBE", "PUBLISH", "MESSAGE"),
     )
 )
-"""Methods of the standards; any other is not merely refused but unknown (501)."""
+"""Standard methods: an unsupported one gets 405, any other method 501."""
 
 MIN_SESSION_EXPIRES_S = 90
-"""The shortest session interval a peer may ask for, unless it is set otherwise (RFC 4028 5)."""
+"""Default of the shortest session interval a peer may request (RFC 4028 5)."""
 
 _OWNED = frozenset(
     ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
@@ -50,7 +50,7 @@ _UNDERSTOOD = frozenset(SUPPORTED)
 
 def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
     """
-    Return the Supported header field of our messages, with all tags but those named; nothing if none is left.
+    Return the Supported header field of our messages without the named tags; empty if no tag is left.
 
     Source: RFC 3261 20.37.
     """
@@ -67,7 +67,7 @@ def reply(
     headers: Iterable[tuple[str, str]] = (),
 ) -> Response:
     """
-    Build a response with the fields every response repeats and some more.
+    Build a response with the fields every response repeats, and `headers`.
 
     Source: RFC 3261 8.2.6.2.
     """
@@ -79,10 +79,10 @@ def reply(
 
 def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
     """
-    Add the header fields an application wants in a message; its own User-Agent and the like replace ours.
+    Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
 
     Raises:
-        InvalidValue: One of them is the session's own affair, or is malformed.
+        InvalidValue: A field is malformed, or set by the session only.
     """
     for name, value in fields:
         key = identify(name)[0]
@@ -96,7 +96,7 @@ def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
 
 def stateless_tag(secret: bytes, request: Request) -> str:
     """
-    A To tag that is the same for every repetition of a request, though nothing is remembered of it.
+    Return a To tag that is the same for every repetition of a request, without keeping state.
 
     Source: RFC 3261 8.2.7.
     """
@@ -107,11 +107,11 @@ def stateless_tag(secret: bytes, request: Request) -> str:
 
 def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response | None:
     """
-    The response to a request that is refused whatever it is about, None when it can be handled.
+    Return the response to a request that must be refused, None when it can be handled.
 
-    `min_se_s` is the shortest session interval that is not refused.
+    `min_se_s` is the shortest accepted session interval.
 
-    ACK and CANCEL are never refused: the one has no response, the other must not depend on options.
+    ACK and CANCEL are never refused: an ACK has no response, a CANCEL must not depend on options.
 
     Source: RFC 3261 8.2.1 to 8.2.3, RFC 7332 5 (Max-Forwards), RFC 4028 9.
     """
@@ -119,11 +119,11 @@ def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response
     if method in ("ACK", "CANCEL"):
         return None
     if method == "REFER" and request.to.tag is None:
-        return reply(request, 603)  # Nobody may have us call a third party out of the blue.
+        return reply(request, 603)  # A REFER outside a dialog must not make us call a third party.
     if method not in _HANDLED:
         return reply(request, 405 if method in KNOWN_METHODS else 501, headers=(("Allow", ALLOW),))
     if method == "INVITE" and request.max_forwards == 0 and request.to.tag is None:
-        # What ends here needs no further hop, but a call that is passed on does (RFC 7332 5).
+        # A request that ends here needs no further hop, but a forwarded call does (RFC 7332 5).
         return reply(request, 483)
     headers = request.headers
     if headers.first("require") is not None:
@@ -147,7 +147,7 @@ def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
     interval_s = value.partition(";")[0].strip()
     if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
         return reply(request, 400, "Malformed Session-Expires")
-    # A proxy may ask for a session timer on behalf of a caller that knows none: that is for us to bear.
+    # A proxy may request a short interval for a caller without session timers: accept it.
     too_small = int(interval_s) < min_se_s
     if too_small and "timer" in request.option_tags("Supported"):
         return reply(request, 422, headers=(("Min-SE", str(min_se_s)),))
@@ -156,7 +156,7 @@ def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
 
 def _accepts_answers(request: Request) -> bool:
     """
-    Whether the Accept of a request leaves room for SDP in the response; an empty one does not.
+    Return True when the Accept of a request allows SDP in the response; an empty one does not.
 
     Source: RFC 3261 20.1.
     """

@@ -18,13 +18,13 @@ from sip.message.grammar import Params, check_params, find_param, format_params,
 __all__ = ["SipUri"]
 
 CACHED_URI_CHARS = 256
-"""Longer URIs are not remembered, which bounds the memory a peer can make the cache hold."""
+"""Longest cached URI, which bounds the memory a peer can occupy in the cache."""
 
 _SIP = re.compile(
     r"(?:([^@:]+)(?::([^@]*))?@)?"  # user, password
     r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"  # host
     r"(?::([0-9]{1,5}))?"  # port
-    r"(;[^?@]*)?"  # parameters; with an at sign in them it would be open where the host stands
+    r"(;[^?@]*)?"  # parameters; with an at sign in them the host would be ambiguous
     r"(?:\?([^@]*))?"  # header fields
 )
 _TEL = re.compile(r"([0-9A-Fa-f*#+().-]+)(;.*)?")
@@ -34,7 +34,7 @@ _PARAM_VALUE = re.compile(r'[^\x00-\x20\x7f;,"<>?@]*')
 _HEADERS = re.compile(r"(?:[A-Za-z0-9_.!~*'()\[\]/?:+$=&-]|%[0-9A-Fa-f]{2})*")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# What phone systems put into a user part although it should be escaped there, '#' above all.
+# Characters that phone systems leave unescaped in a user part, above all '#'.
 _UNESCAPED = re.compile(r"[#\\\[\]^`{|}]|[^\x00-\x7f]")
 _SEPARATORS = str.maketrans("", "", "-.()")
 
@@ -44,15 +44,15 @@ class SipUri:
     """
     A ``sip``, ``sips`` or ``tel`` URI.
 
-    ``user`` is in one canonical escaped form: an escape that is not needed is
-    undone (``%2B`` is ``+``), one that is needed stays, in capitals. Equal
-    users therefore compare equal, and no control character can hide in one.
-    ``host`` is in lower case and has no brackets around an IPv6 address. A
-    ``tel`` URI keeps its number in ``user`` and has the host "". Parameter
-    names are in lower case. ``headers`` is the text after the question mark.
+    ``user`` is in canonical escaped form: unneeded escapes are undone (``%2B``
+    is ``+``), needed ones stay, in capitals. Equal users therefore compare
+    equal, and no control character can hide in one. ``host`` is in lower case
+    and has no brackets around an IPv6 address. A ``tel`` URI has its number in
+    ``user`` and the host "". Parameter names are in lower case. ``headers`` is
+    the text after the question mark.
 
     Raises:
-        InvalidValue: A part holds what would not read back as that part.
+        InvalidValue: A part would not parse back as that part.
     """
 
     scheme: str
@@ -88,35 +88,35 @@ class SipUri:
     @classmethod
     def parse(cls, text: str) -> SipUri:
         """
-        Read a URI, without angle brackets.
+        Parse a URI without angle brackets.
 
         Raises:
-            ParseError: It is malformed, or (status 416) of another scheme.
+            ParseError: It is malformed, or has another scheme (status 416).
         """
         if len(text) <= CACHED_URI_CHARS:
             return _parse_cached(text)
         return _parse(text)
 
     def param(self, name: str) -> str | None:
-        """The value of a parameter; "" when it has none, None when it is absent."""
+        """Return the value of a parameter; "" without a value, None when absent."""
         return find_param(self.params, name.lower())
 
     def with_(self, **changes: Any) -> SipUri:
-        """A copy with other values for the named fields."""
+        """Return a copy with changed fields."""
         return dataclasses.replace(self, **changes)
 
     @property
     def transport(self) -> str | None:
-        """The ``transport`` parameter in lower case, None when the URI leaves it open."""
+        """The ``transport`` parameter in lower case, None when absent."""
         transport = self.param("transport")
         return transport.lower() if transport else None
 
     @property
     def number(self) -> str | None:
         """
-        The user part as a telephone number: without parameters and visual separators.
+        The user part as a telephone number, without parameters and visual separators.
 
-        The user as it stands when it is no number, None when there is none.
+        A user that is no number is returned without its parameters; None without a user.
 
         Source: RFC 3966 3, RFC 3261 19.1.6.
         """

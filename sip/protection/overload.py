@@ -1,9 +1,9 @@
 """
-How many new calls to take while there is more to do than can be done.
+Overload control: sheds new calls while more work arrives than can be done.
 
-Calls that are up are served whatever happens; what can be shed is the beginning of new ones, and refusing
-one early costs a hundredth of what carrying it does. Measured is how long work waits before it is done: a
-wait that stands means that more comes in than goes out, one that passes is only a burst.
+Active calls are always served; only new calls are shed, since refusing one costs a tenth of carrying it. The
+measure is how long work waits before it is done: a standing wait means that more comes in than goes out, a
+passing one is only a burst.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["CallShedder", "OverloadSettings", "Refusals"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverloadSettings:
     """
-    When new calls are refused, and how fast that ends.
+    Thresholds of refusing new calls, and the speed of recovery.
 
-    A wait of more than `wait_s` that lasts for `standing_s` lowers the share of new calls that are taken at
-    every look, to a half at most, the more the longer the wait is; one of less than half raises it again, by
-    a tenth of itself and `recovery` at least. While a share is refused, an INVITE that itself waited for
-    `stale_s` is not taken, for its caller is about to repeat it, and no more than `refusals_per_s` are told
-    so: other datagrams are dropped unread. To refuse costs a tenth of what a call costs, to drop a hundredth.
-    Beyond `severe_s` the requests of strangers are not even read.
+    A wait of more than `wait_s` that lasts for `standing_s` lowers the share of accepted calls at every
+    `look`, by a tenth to a half, the more the longer the wait is. A wait of up to half of `wait_s` raises the
+    share again, by a tenth of itself and at least `recovery`. While a share is refused, an INVITE that waited
+    longer than `stale_s` is not accepted, because its caller is about to repeat it. At most `refusals_per_s`
+    callers get a refusal; the INVITEs of others are dropped unread. A refusal costs a tenth of a call, a drop
+    a hundredth. After a wait beyond `severe_s` no INVITE of an unknown source over UDP is read.
     """
 
     wait_s: float = 0.2
@@ -38,11 +38,11 @@ class OverloadSettings:
 
 
 class CallShedder:
-    """Takes a share of the new calls, as large as the waiting time allows; no clock of its own."""
+    """Accepts a share of the new calls, sized by the waiting time; no clock of its own."""
 
     def __init__(self, settings: OverloadSettings) -> None:
         self.share = 1.0
-        """The part of new calls that is taken."""
+        """Share of new calls that is accepted, from 0 to 1."""
         self.severe = False
         self._settings = settings
         self._waiting_since: float | None = None
@@ -52,21 +52,21 @@ class CallShedder:
 
     @property
     def pressed(self) -> bool:
-        """Whether a part of the new calls is refused."""
+        """True while a share of the new calls is refused."""
         return self.share < 1.0
 
     def look(self, waited_s: float, now: float) -> None:
-        """Take in how long the oldest piece of work had waited; to be called several times a second."""
+        """Update the share by the wait of the oldest piece of work; call several times a second."""
         settings = self._settings
         passed_s, self._looked_at = min(now - self._looked_at, 1.0), now
-        # What was not said in one interval is not said in the next: it would be a burst.
+        # Unused refusals do not carry over to the next interval: they would make a burst.
         self._refusals = settings.refusals_per_s * passed_s
         if waited_s <= settings.wait_s:
             self._waiting_since = None
             self.severe = self.severe and waited_s > settings.wait_s / 2
             if waited_s <= settings.wait_s / 2:
                 self.share = min(1.0, self.share + max(settings.recovery, self.share / 10))
-                self._credit = max(self._credit, 1.0)  # With so little to do one may come in at any rate.
+                self._credit = max(self._credit, 1.0)  # With so little to do one call is always accepted.
             return
         if self._waiting_since is None:
             self._waiting_since = now
@@ -77,15 +77,15 @@ class CallShedder:
         self.severe = self.severe or waited_s > settings.severe_s
 
     def would_take(self, waited_s: float = 0.0) -> bool:
-        """What `takes` is going to say."""
+        """Return what the next `takes` will return, without counting the call."""
         if self.share >= 1.0:
             return True
         return waited_s <= self._settings.stale_s and self._credit + self.share >= 1.0
 
     def takes(self, waited_s: float = 0.0) -> bool:
-        """Whether a new call that waited is taken: evenly spread, not by chance."""
+        """Decide on a new call that waited, and count it; accepted calls are spread evenly, not at random."""
         if self.share >= 1.0:
-            return True  # What waited while the machine stood still is done as soon as it runs.
+            return True  # Work that waited while the machine stood still is done as soon as it runs.
         if waited_s > self._settings.stale_s:
             return False
         self._credit += self.share
@@ -95,7 +95,7 @@ class CallShedder:
         return True
 
     def may_refuse(self) -> bool:
-        """Whether there is time to tell one more caller that it is refused."""
+        """Use one of the refusals of this interval; False when none is left."""
         if self._refusals < 1.0:
             return False
         self._refusals -= 1.0
@@ -104,9 +104,9 @@ class CallShedder:
 
 class Refusals:
     """
-    Requests that were refused without a transaction, so that a repetition is refused as well.
+    Requests refused without a transaction, kept so that their repetitions are refused as well.
 
-    Taking a repetition would make a call nobody waits for: its caller has the refusal by then.
+    An accepted repetition would become a call nobody waits for: its caller has the refusal by then.
     """
 
     def __init__(self, keep_s: float, limit: int = 4096) -> None:
@@ -118,11 +118,11 @@ class Refusals:
         return len(self._until)
 
     def add(self, key: Hashable, now: float) -> None:
-        """Remember a refused request by its transaction's key."""
+        """Store a refused request by its transaction key."""
         while self._until and (len(self._until) >= self._limit or next(iter(self._until.values())) <= now):
             self._until.popitem(last=False)
         self._until[key] = now + self._keep_s
 
     def holds(self, key: Hashable, now: float) -> bool:
-        """Whether a request repeats one that was refused."""
+        """True when a request repeats a refused one."""
         return bool(self._until) and self._until.get(key, now) > now

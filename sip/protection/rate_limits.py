@@ -1,13 +1,13 @@
 """
-Who may be heard: sources of traffic judged before anything of what they sent is read.
+Rate limits and bans by source, applied before a message is parsed.
 
-A source is *known* when the application vouches for its address (a gateway, a trusted network) or when it
-has shown that it takes part in something: it answered a request of ours, it sent a request within a dialog,
-its credentials were right. Any other is a *stranger*: it has a small bucket of datagrams, at most one answer
-in a while, and a score that leads to a ban when it goes on.
+A source is *known* when the application trusts its address (a gateway, a trusted network) or when it takes
+part in something: we sent it a request, it sent a request within a dialog, its credentials were correct. Any
+other source is *unknown*, a `stranger` in the code: it has a small token bucket of datagrams, gets at most
+one answer per interval, and its score leads to a ban.
 
-Addresses of datagrams can be forged, so traffic alone never counts against a known source: whoever could
-get a carrier's address banned would have silenced the carrier.
+Source addresses of datagrams can be forged. Traffic alone therefore never counts against a known source:
+otherwise an attacker could have a carrier banned.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ipaddress import AddressValueError, IPv6Address
 __all__ = ["Ban", "Protection", "ProtectionSettings", "source_of"]
 
 _SCANNED_BYTES = 2048
-"""How much of a message is searched for the name of a scanner."""
+"""Length of a message's head that is searched for the name of a scanner."""
 _IPV6_SOURCE_BITS = 64
 _RECHECK_S = 1.0
-"""How often the application is asked again about a stranger: it may have become a gateway."""
+"""Interval of asking the application again about an unknown source: it may have become a gateway."""
 _AGENT = re.compile(rb"\n(?:user-agent|server)[ \t]*:([^\r\n]{0,200})", re.IGNORECASE)
 _SCANNERS = re.compile(
     rb"friendly-(?:scanner|request)|sip-?vicious|sundayddr|sip-?scan|sipcli|pplsip|sipsak|sipptk|iwar\b"
@@ -37,12 +37,12 @@ _SCANNERS = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectionSettings:
     """
-    How strangers are treated, and what may be remembered of sources.
+    Limits of unknown sources, and bounds of the memory about sources.
 
-    `rate_per_s` and `burst` are datagrams of one stranger, the `crowd` ones of all strangers together. Over
-    the rate a datagram scores 1, malformed `malformed_score`, refused 1; at `ban_score` the source is banned
-    for `ban_s` (after wrong passwords `auth_ban_s`), twice as long each time, `max_ban_s` at most.
-    `answer_strangers` False makes it silence.
+    `rate_per_s` and `burst` limit the datagrams of one unknown source, the `crowd` ones those of all unknown
+    sources together. A datagram over the rate scores 1, a malformed one `malformed_score`, a refused one 1.
+    At `ban_score` the source is banned for `ban_s` (after wrong passwords `auth_ban_s`), twice as long each
+    time, `max_ban_s` at most. With `answer_strangers` False unknown sources get no answer.
     """
 
     answer_strangers: bool = True
@@ -68,7 +68,7 @@ class ProtectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Ban:
-    """A source was banned: for how long, why, and how often by now."""
+    """Report of a ban: its source, reason, duration, and the number of bans so far."""
 
     source: str
     reason: str
@@ -77,7 +77,7 @@ class Ban:
 
 
 class _Bucket:
-    """Tokens that flow in; one is used for each message."""
+    """Token bucket; each message uses one token."""
 
     __slots__ = ("at", "tokens")
 
@@ -97,7 +97,7 @@ class _Bucket:
 
 
 class _Stranger(_Bucket):
-    """What is remembered of a source that nobody vouches for."""
+    """State of an unknown source."""
 
     __slots__ = ("answered_at", "checked_at", "score", "scored_at")
 
@@ -132,11 +132,11 @@ class _Failures:
 
 class Protection:
     """
-    Judges sources; no I/O and no clock, bounded memory whatever arrives.
+    Admits or rejects messages by source; no I/O, no clock, bounded memory.
 
-    The fast way for the caller: a host in `known` needs no further question. `refresh_known` must be called
-    now and then, for the application may have changed its mind. `is_known` is the application's own
-    knowledge; `on_ban` is told of each ban.
+    Fast path of the caller: a host in `known` needs no further check. The caller must call `refresh_known`
+    regularly, since the application may withdraw its trust. `is_known` asks the application; `on_ban` gets
+    each ban.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Protection:
     ) -> None:
         self.settings = settings
         self.known: set[str] = set()
-        """Hosts, as they stand in the socket's address, that are not strangers."""
+        """Known hosts, as written in the socket's address."""
         self.rejected: Counter[str] = Counter()
         """Messages that were not served, by reason."""
         self._is_known = is_known
@@ -158,10 +158,10 @@ class Protection:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
         self._crowd = _Bucket(settings.crowd_burst, 0.0)
 
-    # Before a message is read.
+    # Before a message is parsed.
 
     def admit(self, data: bytes, host: str, now: float) -> bool:
-        """Whether a message is to be read at all. Its cost does not depend on what is in it."""
+        """Return True when a message may be parsed. The cost is bounded, whatever the message holds."""
         if host in self.known:
             return True
         source = source_of(host)
@@ -194,7 +194,7 @@ class Protection:
         return True
 
     def admits_connection(self, host: str, now: float) -> bool:
-        """Whether a connection from a host may come up: not from a banned source."""
+        """Return True when a host may connect, as every source may that is not banned."""
         if host in self.known:
             return True
         source = source_of(host)
@@ -205,11 +205,11 @@ class Protection:
         return False
 
     def knows(self, host: str, now: float) -> bool:
-        """Whether somebody vouches for a host."""
+        """Return True when a host is known."""
         return host in self.known or self._recognise(host, now)
 
     def _recognise(self, host: str, now: float) -> bool:
-        """Enter a host among the known if it is."""
+        """Add a host to `known` if it is trusted."""
         until = self._vouched.get(host)
         if (until is not None and now < until) or self._is_known(host):
             if len(self.known) >= self.settings.max_sources:
@@ -220,7 +220,7 @@ class Protection:
         return False
 
     def _pardon(self, sentence: _Sentence, source: str, host: str, now: float) -> bool:
-        """Lift a ban from a host that has become known meanwhile."""
+        """Lift the ban of a host that has become known since."""
         if now - sentence.checked_at < _RECHECK_S:
             return False
         sentence.checked_at = now
@@ -235,14 +235,14 @@ class Protection:
             self._strangers.popitem(last=False)
         return stranger
 
-    # After it was read.
+    # After it was parsed.
 
     def is_stranger(self, host: str) -> bool:
-        """Whether nobody vouches for the source of a message that was admitted just now."""
+        """Return True when the source of a message admitted just now is unknown."""
         return host not in self.known
 
     def may_answer(self, host: str, now: float) -> bool:
-        """Whether a stranger's request gets its refusal: one in an interval, and it counts against it."""
+        """Score the request of an unknown source; True when it gets its refusal, one per interval."""
         source = source_of(host)
         stranger = self._strangers.get(source) or self._enter(source, now)
         self._score(stranger, source, 1.0, "stranger", now)
@@ -255,13 +255,13 @@ class Protection:
         return True
 
     def on_malformed(self, host: str, now: float) -> None:
-        """Count a message of a stranger that is no SIP."""
+        """Score a malformed message of an unknown source."""
         source = source_of(host)
         stranger = self._strangers.get(source) or self._enter(source, now)
         self._score(stranger, source, self.settings.malformed_score, "malformed", now)
 
     def vouch(self, host: str, now: float) -> None:
-        """Take a source for known for some hours: we sent it a request, or it took part in a dialog."""
+        """Trust a source for `vouch_s`: we sent it a request, or it took part in a dialog."""
         if host in self.known:
             return
         self._vouched[host] = now + self.settings.vouch_s
@@ -275,10 +275,11 @@ class Protection:
 
     def on_auth_failure(self, host: str, now: float) -> None:
         """
-        Count wrong credentials of a source: slowed after a few, silence after `max_auth_failures`.
+        Count wrong credentials of a source.
 
-        Only for an answer to a nonce that was given to this very source, which nobody can forge; never for
-        a request without credentials, which is how every exchange begins (RFC 3261 22.2).
+        The source is slowed after `slow_after_failures`, and banned after `max_auth_failures`, unless the
+        application trusts it. Call this only for an answer to a nonce issued to this source, which nobody
+        else can forge; never for a request without credentials, as every exchange begins (RFC 3261 22.2).
         """
         settings = self.settings
         self.rejected["credentials"] += 1
@@ -301,14 +302,14 @@ class Protection:
             stranger.tokens = min(stranger.tokens, 1.0 - settings.slow_s * settings.rate_per_s)
 
     def on_auth_success(self, host: str, now: float) -> None:
-        """Take a source for known: its credentials were right."""
+        """Trust a source whose credentials were correct."""
         self._failures.pop(source_of(host), None)
         self.vouch(host, now)
 
     # Bans.
 
     def banned(self, now: float) -> dict[str, float]:
-        """Sources that are banned, and for how many seconds more."""
+        """Return the banned sources, each with the seconds left."""
         return {
             source: sentence.until - now
             for source, sentence in self._sentences.items()
@@ -316,7 +317,7 @@ class Protection:
         }
 
     def refresh_known(self, now: float) -> None:
-        """Have every source asked about anew, and forget what is over."""
+        """Clear `known`, so that every source is checked again, and drop expired trust."""
         self.known.clear()
         while self._vouched and next(iter(self._vouched.values())) <= now:
             self._vouched.popitem(last=False)
@@ -354,7 +355,7 @@ def _names_a_scanner(data: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def source_of(host: str) -> str:
-    """What counts as one source: an IPv4 address, or the /64 network of an IPv6 address."""
+    """Return the source of a host: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in host:
         return host
     try:

@@ -1,8 +1,8 @@
 """
-What every session is made of: its dialog, its requests, and the answers that wait for their ACK.
+Core of every session: its dialog, its requests, and the answers that wait for their ACK.
 
 `sip.session.renegotiation` adds the offers that change a session, `sip.session.invite` the requests within
-it and its end, `sip.session.inbound` and `sip.session.outbound` how it comes about. No I/O, no clock.
+the dialog and hanging up, `sip.session.inbound` and `sip.session.outbound` the setup. No I/O, no clock.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 
 class SessionCore(Machine[State]):
     """
-    What the two sides of a session share, before anything is asked of it.
+    Common base of inbound and outbound sessions.
 
-    `call_id`, `local_tag` and the peer's tag identify it; `dialog` is None until one stands.
+    `call_id`, `local_tag` and the peer's tag identify a session; `dialog` is None until it is established.
     """
 
     __slots__ = (
@@ -50,11 +50,11 @@ class SessionCore(Machine[State]):
             owner_of_call_id=caller, pick=settings.pick, patience_s=settings.owner_patience_s
         )
         self.farewell: tuple[tuple[str, str], ...] = ()
-        """Header fields for the BYE of ours, should there be one."""
+        """Header fields added to our BYE."""
         self._unacked: UnackedAnswer | None = None
         self._ack: tuple[int, SendAck] | None = None
 
-    # Requests of ours.
+    # Our requests.
 
     def _start(
         self,
@@ -66,7 +66,7 @@ class SessionCore(Machine[State]):
         content_type: str | None = None,
         within: Dialog | None = None,
     ) -> StartRequest:
-        """Make a request of the session's dialog, or of an early one."""
+        """Build a request within the session's dialog, or within the early dialog `within`."""
         dialog = within or self.dialog
         assert dialog is not None
         request = dialog.request(method, headers=headers, body=body, content_type=content_type)
@@ -75,11 +75,11 @@ class SessionCore(Machine[State]):
         return StartRequest(request, purpose, dialog.next_hop())
 
     def _credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
-        """Header fields that answer the challenges this session met; the called side met none."""
+        """Return the header fields that answer challenges received so far; none on the called side."""
         return ()
 
     def _ack_credentials(self, number: int) -> Sequence[tuple[str, str]]:
-        """Header fields that the ACK of a re-INVITE of ours repeats (RFC 3261 22.1)."""
+        """Return the header fields that the ACK of our re-INVITE repeats (RFC 3261 22.1)."""
         return ()
 
     def _bye(self, reason: str | None) -> StartRequest:
@@ -92,11 +92,11 @@ class SessionCore(Machine[State]):
         return dialog if dialog is not None and dialog.matches(request) else None
 
     def _talking(self, *, offering: bool = False) -> Dialog | None:
-        """Give the dialog requests of ours go out in; for an offer its first one must have been answered."""
+        """Return the dialog of our requests, None without one; `offering` needs an answered first offer."""
         return self.dialog if self.state is State.CONFIRMED else None
 
     def _settled_in(self, dialog: Dialog) -> bool:
-        """Whether the first offer was answered for good while it still rings (RFC 3311 5.1)."""
+        """Return True when the first offer has its final answer while it still rings (RFC 3311 5.1)."""
         return False
 
     # Answers that wait for their ACK (RFC 3261 13.3.1.4, 14.2).
@@ -122,7 +122,7 @@ class SessionCore(Machine[State]):
         first = self.state is State.ACCEPTED
         effects = self.handle(Event.ACK, (request, unacked))
         if first and unacked.made_offer and not request.body:
-            # Nobody can talk: the answer is missing, and will not come any more (RFC 3261 13.2.1).
+            # No media is possible: the answer is missing, and cannot come later (RFC 3261 13.2.1).
             return (*effects, *self.handle(Event.HANGUP, (_UNANSWERED_OFFER, 488)))
         return effects
 

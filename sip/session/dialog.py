@@ -1,4 +1,4 @@
-"""Dialogs: who talks to whom, over which route, and where the sequence numbers stand (RFC 3261 12)."""
+"""Dialog state: tags, route set, remote target and sequence numbers (RFC 3261 12)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ __all__ = ["Dialog"]
 
 class Dialog:
     """
-    One dialog, from its first tag on both sides to its end.
+    One dialog, early or confirmed.
 
-    `local` and `remote` are the From and To values of our requests, as they stand on the wire.
-    `local_contact` is our Contact value, `description` the peer's in the last exchange of an offer and its
-    answer within the dialog, if there was one. The machines that use a dialog decide when it begins and ends.
+    `local` and `remote` are the From and To values of our requests, as on the wire. `local_contact` is our
+    Contact value. `description` is the peer's session description of the last offer/answer exchange within
+    the dialog, if any. The machines that use a dialog decide when it begins and ends.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Dialog:
     @classmethod
     def from_request(cls, request: Request, local_tag: str, local_contact: str) -> "Dialog":
         """
-        Make the dialog an INVITE from a peer asks for.
+        Build the dialog of an inbound INVITE.
 
         Raises:
             ParseError: The request has no usable Contact or Record-Route.
@@ -75,15 +75,15 @@ class Dialog:
     @classmethod
     def from_response(cls, request: Request, response: Response) -> "Dialog":
         """
-        Make the dialog a response to our INVITE establishes.
+        Build the dialog that a response to our INVITE establishes.
 
-        A response without a usable Contact keeps the Request-URI as its target, and one with a
-        malformed Record-Route is followed directly: the peer has answered, and must be acknowledged.
+        Without a usable Contact the Request-URI is the remote target, and with a malformed Record-Route the
+        route set is empty: the peer has answered, and must be acknowledged.
 
         Source: RFC 3261 12.1.2.
         """
         local, remote = request.headers.first("from") or "", response.headers.first("to") or ""
-        # Of the response only the other side's tag counts: it may repeat our own fields wrongly.
+        # Only the peer's tag is taken from the response: it may repeat our own fields wrongly.
         dialog = cls(request.call_id, (local, request.from_.tag or ""), (remote, response.to.tag))
         dialog.local_seq = request.cseq.number
         dialog.local_contact = request.headers.first("contact") or ""
@@ -95,7 +95,7 @@ class Dialog:
 
     def confirm(self, response: Response) -> None:
         """
-        Make an early dialog of ours a confirmed one: the 2xx names its target and its route anew.
+        Confirm an early dialog of ours: the 2xx sets its target and its route set again.
 
         Source: RFC 3261 13.2.2.4.
         """
@@ -111,23 +111,23 @@ class Dialog:
 
     def allows(self, method: str) -> bool:
         """
-        Whether the peer said that it takes requests of that method; False when it named none at all.
+        Return True when the peer's Allow lists a method; False without an Allow.
 
         Source: RFC 3261 20.5, RFC 3311 5.1.
         """
         return method in self._allow.replace(" ", "").upper().split(",")
 
     def disallow(self) -> None:
-        """Note that the peer's Allow is not to be believed."""
+        """Discard the peer's Allow, after it refused a method it had listed."""
         self._allow = ""
 
     def matches(self, request: Request) -> bool:
-        """Whether a request that carries our tag comes from the other party of this dialog."""
+        """Return True when a request that carries our tag comes from the peer of this dialog."""
         return request.from_.tag == self.remote_tag
 
     def accept_sequence(self, request: Request) -> bool:
         """
-        Note the sequence number of a request; False when it runs backwards.
+        Store the sequence number of a request; False when it does not rise.
 
         Source: RFC 3261 12.2.2.
         """
@@ -139,7 +139,7 @@ class Dialog:
 
     def refresh_target(self, message: Message) -> None:
         """
-        Take the peer's new Contact, if it sent a usable one, and its new Allow.
+        Update the remote target from the Contact of a message, if usable, and its Allow, if any.
 
         Source: RFC 3261 12.2.1.2, 12.2.2.
         """
@@ -152,7 +152,7 @@ class Dialog:
             self.remote_target = _target(contact.uri)
 
     def next_hop(self) -> SipUri:
-        """Where requests go: to the first route, or to the peer's target."""
+        """Return the next hop of requests: the first route, or the remote target without routes."""
         if not self.route_set:
             return self.remote_target
         return _uri_of(self.route_set[0])
@@ -201,7 +201,7 @@ class Dialog:
         first = _uri_of(self.route_set[0])
         if first.param("lr") is not None:
             return self.remote_target, self.route_set
-        # A strict router of RFC 2543 wants to be named by the Request-URI, and the target last.
+        # A strict router of RFC 2543 needs its own URI as Request-URI, and the target as last route.
         return first.with_(headers=None), (*self.route_set[1:], f"<{self.remote_target}>")
 
 
@@ -210,7 +210,7 @@ _TARGET_REFRESH = frozenset(("INVITE", "UPDATE", "SUBSCRIBE", "REFER", "NOTIFY")
 
 
 def _session_id_of(request: Request, response: Response) -> str:
-    """The Session-ID of requests from the ACK on: our half, and the peer's if it told one (RFC 7989 6)."""
+    """Return the Session-ID of requests from the ACK on: our UUID, and the peer's if sent (RFC 7989 6)."""
     ours = request.headers.first("session-id")
     if ours is None:
         return ""

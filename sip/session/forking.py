@@ -1,4 +1,4 @@
-"""The early dialogs of an INVITE of ours: one for each fork that was heard of (RFC 3261 12.1.2, 13.2.2.1)."""
+"""Early dialogs of an outbound INVITE: one for each fork that responded (RFC 3261 12.1.2, 13.2.2.1)."""
 
 from enum import Enum
 
@@ -9,7 +9,7 @@ __all__ = ["EarlyDialog", "Heard"]
 
 
 class Heard(Enum):
-    """What a reliable provisional response is to those before it."""
+    """Order of a reliable provisional response relative to the ones before it."""
 
     NEXT = 0
     REPEATED = 1
@@ -18,11 +18,11 @@ class Heard(Enum):
 
 class EarlyDialog:
     """
-    One fork of our INVITE that rings.
+    One ringing fork of our INVITE.
 
-    `settled` says that the offer of the INVITE, or the one the fork made, is answered for good; until then
-    a session description only foretells the answer. `description` is the fork's latest one. The dialog
-    itself is made when it is needed first: most forks ring and are answered, and no more.
+    `settled` is True once the offer of the INVITE, or that of the fork, has its final answer; until then a
+    session description is only a preview of the answer. `description` is the fork's latest one. The dialog is
+    built on first use: most forks only ring and answer.
     """
 
     __slots__ = (
@@ -48,13 +48,13 @@ class EarlyDialog:
         self.description = b""
         self.rseq: int | None = None
         self.rack = ""
-        """The RAck of the latest PRACK, or of the one that is due."""
+        """The RAck of the latest PRACK, or of the one to send next."""
         self.answer = b""
         """The body of the latest PRACK."""
         self.pracking = False
-        """Whether a PRACK is on its way."""
+        """True while a PRACK is under way."""
         self.acknowledged = False
-        """Whether the latest PRACK was accepted."""
+        """True when the latest PRACK was accepted."""
 
     @property
     def dialog(self) -> Dialog:
@@ -64,7 +64,7 @@ class EarlyDialog:
         return self._dialog
 
     def hear(self, response: Response) -> None:
-        """Take what a further provisional response says of the dialog."""
+        """Update the dialog from a further provisional response."""
         if self._dialog is None:
             self._response = response
         else:
@@ -72,7 +72,7 @@ class EarlyDialog:
 
     def receive(self, rseq: int) -> Heard:
         """
-        Place a reliable response among those before it.
+        Classify a reliable response by its RSeq; store the RSeq of the next one in order.
 
         Source: RFC 3262 4.
         """
@@ -87,9 +87,9 @@ class EarlyDialog:
 
     def confirm(self, response: Response) -> tuple[Dialog, bytes]:
         """
-        Make the dialog a confirmed one; and the description that holds in it.
+        Confirm the dialog; returns it with the description in force.
 
-        What a 2xx repeats of an answer that was given for good is ignored (RFC 3261 13.2.1).
+        After a final answer the description of the 2xx is ignored (RFC 3261 13.2.1).
         """
         dialog = self._dialog
         if dialog is None:

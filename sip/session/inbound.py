@@ -1,4 +1,4 @@
-"""The called side of a session: from an INVITE received to its answer acknowledged (RFC 3261 13.3)."""
+"""Inbound session: from a received INVITE to the ACK of its answer (RFC 3261 13.3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
 
 class InboundInviteSession(InboundEarlySession):
     """
-    A session a peer asked for.
+    Session of an INVITE from a peer.
 
     Raises:
         ParseError: On construction, when the INVITE cannot make a dialog (no usable Contact).
@@ -30,7 +30,7 @@ class InboundInviteSession(InboundEarlySession):
         self._leaving_reason: str | None = None
 
     def start(self, transaction: Any) -> Sequence[Effect]:
-        """Begin in this server transaction: an INVITE nobody answers must not wait for ever."""
+        """Start in this server transaction; the ringing timer limits an INVITE that nobody answers."""
         self._transaction = transaction
         limit_s, expires_s = self.settings.max_ringing_s, self._expires_s
         return (Arm(Event.TIMER_RINGING, limit_s if expires_s is None else min(limit_s, expires_s)),)
@@ -38,7 +38,7 @@ class InboundInviteSession(InboundEarlySession):
     @property
     def _expires_s(self) -> float | None:
         """
-        How long the caller lets the INVITE wait for its answer, None when it sets no limit that makes sense.
+        Expires of the INVITE in seconds; None when absent, malformed or 0.
 
         Source: RFC 3261 13.3.1, 20.19.
         """
@@ -49,11 +49,11 @@ class InboundInviteSession(InboundEarlySession):
     # Commands of the owner.
 
     def reject(self, answer: Reply) -> Sequence[Effect]:
-        """Send a final response that is no 2xx."""
+        """Send a non-2xx final response."""
         return self.handle(Event.REJECT, answer)
 
     def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
-        """Take a CANCEL of the INVITE or of a re-INVITE."""
+        """Handle a CANCEL of the INVITE or of a re-INVITE."""
         if transaction is self._transaction:
             return self.handle(Event.CANCEL, reason)
         return super().receive_cancel(transaction, reason)
@@ -163,10 +163,10 @@ _NEVER_INBOUND = {
 }
 
 IGNORED = (
-    # Only the calling side sends an INVITE and takes it back.
+    # Only the calling side sends an INVITE and cancels it.
     {(state, event) for state in State for event in _NEVER_INBOUND}
     | {(_S.CANCELLING, event) for event in Event}
-    # Before the answer there is nothing to acknowledge or to repeat, and nothing at all before it rings.
+    # Before the answer there is no ACK and no repeated 2xx; in SETUP only the ringing timer runs.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY)
@@ -201,7 +201,7 @@ IGNORED = (
         for state in (_S.ACCEPTED, _S.CONFIRMED, _S.LEAVING, _S.ENDING)
         for event in (_E.PROGRESS, _E.ANSWER, _E.REJECT, _E.CANCEL, _E.TIMER_RINGING)
     }
-    # No request of ours is on its way before the ACK.
+    # No request of ours is under way before the ACK.
     | {(_S.ACCEPTED, event) for event in (_E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)}
     | {(_S.CONFIRMED, _E.BYE_DONE)}
     # Hung up already.

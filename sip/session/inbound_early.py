@@ -1,4 +1,4 @@
-"""The called side while it rings: provisional responses, reliable ones and their PRACK (RFC 3262, 3311)."""
+"""Inbound session while ringing: provisional responses, reliable ones and their PRACK (RFC 3262, 3311)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ from sip.session.session_timer import SessionTimer
 __all__ = ["InboundEarlySession", "Reply"]
 
 STILL_RINGING_S = 60.0
-"""A proxy cancels an INVITE of which it hears nothing for three minutes (RFC 3261 13.3.1.1)."""
+"""Repetition interval of a provisional response: a proxy cancels after 3 minutes (RFC 3261 13.3.1.1)."""
 
 STILL_RINGING_RELIABLY_S = 150.0
-"""The same where responses are sent reliably (RFC 3262 3)."""
+"""Repetition interval of a reliable provisional response (RFC 3262 3)."""
 
 _REPEATED = frozenset(("via", "from", "call-id", "cseq"))
 _REPEATED_IN_DIALOG = _REPEATED | {"record-route"}
@@ -31,10 +31,10 @@ _SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
 
 class Reply(NamedTuple):
     """
-    What the owner wants to respond to the INVITE.
+    Response of the owner to the INVITE.
 
-    `reliable` is about provisional responses: None sends those with a session description reliably where the
-    peer supports it. A peer that requires it gets all of them reliably.
+    `reliable` applies to provisional responses: None sends those with a session description reliably where
+    the peer supports 100rel. A peer that requires 100rel gets all of them reliably.
     """
 
     status: int
@@ -46,11 +46,11 @@ class Reply(NamedTuple):
 
 class InboundEarlySession(InviteSession):
     """
-    What a session a peer asked for does before its answer.
+    Inbound session before its answer.
 
-    `_settled`: the offer of the INVITE, or ours in a reliable response, was answered and that acknowledged.
-    `_described`: a reliable response has our session description. `_held`: the answer, waiting for a PRACK.
-    `_rang`: what the owner wanted to be said last.
+    `_settled`: the offer of the INVITE was answered by a reliable response that has its PRACK, or a PRACK
+    answered our offer. `_described`: a reliable response holds our session description. `_held`: the 2xx of
+    the owner, waiting for a PRACK. `_rang`: the owner's latest provisional response.
     """
 
     __slots__ = ("_described", "_held", "_rang", "_reliable", "_settled", "_transaction", "request")
@@ -70,7 +70,7 @@ class InboundEarlySession(InviteSession):
 
     def want_timer(self, interval_s: int) -> None:
         """
-        Have our answer ask for a session timer, kept by us, if the caller knows of timers but asks for none.
+        Request a session timer in our 2xx, refreshed by us, if the caller supports timers but requests none.
 
         Source: RFC 4028 9.
         """
@@ -78,11 +78,11 @@ class InboundEarlySession(InviteSession):
             self.timer = SessionTimer(interval_s, self.settings.min_se_s)
 
     def progress(self, answer: Reply) -> Sequence[Effect]:
-        """Send a provisional response, and again while nothing else is said."""
+        """Send a provisional response, and repeat it until the next response."""
         return self.handle(Event.PROGRESS, answer._replace(headers=tuple(answer.headers)))
 
     def answer(self, answer: Reply) -> Sequence[Effect]:
-        """Send the 2xx, and repeat it until its ACK comes; it waits for PRACKs that are due first."""
+        """Send the 2xx, after any outstanding PRACK, and repeat it until its ACK comes."""
         if self.state is State.EARLY and self._must_hold():
             self._held = answer
             return NOTHING
@@ -133,7 +133,7 @@ class InboundEarlySession(InviteSession):
         if self._held is not None:
             return NOTHING
         reliable = self._is_reliable(answer)
-        # There is one answer to an offer, and an offer of ours must not get lost (RFC 3262 5, RFC 6337 3.1).
+        # An offer has one answer, and our offer must be sent reliably (RFC 3262 5, RFC 6337 3.1).
         if answer.body and (self._described or not (reliable or self.request.body)):
             answer = answer._replace(body=b"")
         self._rang = answer
@@ -175,7 +175,7 @@ class InboundEarlySession(InviteSession):
         return (Respond(self._transaction, reliable.current), timer)
 
     def _refuse_unacknowledged(self, _: None) -> Sequence[Effect]:
-        """No PRACK came: the caller would not hear of an answer either (RFC 3262 3)."""
+        """Reject the INVITE because no PRACK came: the caller would not get a 2xx either (RFC 3262 3)."""
         response = Respond(self._transaction, self._respond(Reply(504)))
         return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
 
@@ -198,7 +198,7 @@ class InboundEarlySession(InviteSession):
         return (*quiet, *self._settle(acknowledged, request, transaction), *self._release())
 
     def _settle(self, response: Response, prack: Request, transaction: Any) -> Sequence[Effect]:
-        """Take what a PRACK means for offers and answers (RFC 3262 5)."""
+        """Handle the offer or answer in a PRACK (RFC 3262 5)."""
         ok = Respond(transaction, reply(prack, 200, headers=supported_fields()))
         if self.state >= State.LEAVING:
             return (ok,)
@@ -217,7 +217,7 @@ class InboundEarlySession(InviteSession):
         return self._reliable is not None and self._reliable.holds_answer
 
     def _release(self) -> Sequence[Effect]:
-        """Send what has waited for a PRACK: the next provisional response, the answer, an offer of ours."""
+        """Send what has waited for a PRACK: the 2xx, or the next provisional response and our offer."""
         if self._reliable is None or self.state is not State.EARLY:
             return NOTHING
         held = self._held

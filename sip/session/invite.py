@@ -1,9 +1,9 @@
 """
-The session an INVITE makes, from its first message to the end of its BYE.
+INVITE session, from its first message to the end of its BYE.
 
-This module holds what both sides share once the dialog stands: requests within it and hanging up.
-`sip.session.inbound` and `sip.session.outbound` add how it comes about. No I/O, no clock: commands, messages
-and timer events come in by method call, and effects go out.
+This module holds the common part of both sides within the dialog: requests and hanging up.
+`sip.session.inbound` and `sip.session.outbound` add the setup. No I/O, no clock: commands, messages and timer
+events are method calls, and effects are returned.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ __all__ = ["InviteSession"]
 
 
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
-"""Requests whose answers mean nothing once the session is being left."""
+"""Requests whose responses only need an ACK once the session is ending."""
 
 
 class InviteSession(Renegotiation):
-    """What the two sides of a session share."""
+    """Common part of inbound and outbound sessions within the dialog."""
 
     __slots__ = ("_referrals", "allows_refer")
 
@@ -38,10 +38,10 @@ class InviteSession(Renegotiation):
         self._referrals: Referrals | None = None
         self.allows_refer = False
 
-    # Commands of the owner. Those that come too late for the session's state do nothing.
+    # Commands of the owner. Commands that come too late for the session's state are ignored.
 
     def hangup(self, reason: str | None = None, status: int = 603) -> Sequence[Effect]:
-        """End the session by BYE, CANCEL or a final response, whichever its state asks for."""
+        """End the session by BYE, CANCEL or a final response, depending on its state."""
         return self.handle(Event.HANGUP, (reason, status))
 
     def info(self, content_type: str, body: bytes) -> Sequence[Effect]:
@@ -61,44 +61,44 @@ class InviteSession(Renegotiation):
         return self._referrals
 
     def is_with(self, tag: str | None) -> bool:
-        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        """Return True when a peer's tag belongs to the dialog of this session."""
         return self.dialog is not None and self.dialog.remote_tag == tag
 
     @property
     def leaving(self) -> bool:
-        """Whether the session is over, or about to be."""
+        """True when the session has ended or is ending."""
         return self.state >= State.LEAVING
 
     @property
     def local_contact(self) -> str:
-        """Our Contact in the dialog; for the transfers."""
+        """Our Contact in the dialog; used by the transfers."""
         return "" if self.dialog is None else self.dialog.local_contact
 
     def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
-        """Have the peer call someone else; ``target`` is the value of the Refer-To."""
+        """Ask the peer by REFER to call a target; ``target`` is the value of the Refer-To."""
         return self.referrals.refer(target, referred_by) if self.state is State.CONFIRMED else NOTHING
 
     def start_refer(
         self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
     ) -> StartRequest:
-        """Make a REFER or NOTIFY; for the transfers."""
+        """Build a REFER or NOTIFY; used by the transfers."""
         return self._start(method, purpose, headers=headers, body=body)
 
     def take_timer(self, event: int) -> Sequence[Effect]:
-        """Take a timer event, of the session itself or of its transfers."""
+        """Handle a timer event of the session itself or of its transfers."""
         return self.referrals.take_timer(event) if event >= ReferTimer.NOTIFIER else self.handle(event)
 
-    # What comes from the network.
+    # Input from the network.
 
     def receive_request(self, request: Request, transaction: Any) -> Sequence[Effect]:
-        """Take a request that carries our tag; `transaction` is None for an ACK."""
+        """Handle a request that carries our tag; `transaction` is None for an ACK."""
         dialog, method = self._dialog_of(request), request.method
         if dialog is None:
             return NOTHING if method == "ACK" else (Respond(transaction, reply(request, 481)),)
         if method == "ACK":
             return self._receive_ack(request)
         if not dialog.accept_sequence(request):
-            # A peer that lost count may try again at once (RFC 3261 12.2.2).
+            # A peer with a wrong CSeq may retry at once (RFC 3261 12.2.2).
             return (Respond(transaction, reply(request, 500, headers=(("Retry-After", "0"),))),)
         if method == "BYE":
             return self.handle(Event.BYE, (request, transaction))
@@ -111,11 +111,11 @@ class InviteSession(Renegotiation):
         return self._receive_other(request, transaction, dialog)
 
     def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
-        """Take a CANCEL of the re-INVITE of this transaction; its own 200 has been sent."""
+        """Handle a CANCEL of the re-INVITE of this transaction; the 200 to the CANCEL has been sent."""
         return self.offers.cancel(transaction)
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Take a response to a request of this session."""
+        """Handle a response to a request of this session."""
         if self.state >= State.LEAVING and purpose in _OFFERING:
             return self._acknowledge_only(response)
         if purpose is Purpose.REINVITE:
@@ -133,20 +133,20 @@ class InviteSession(Renegotiation):
         return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
-        """Take the news that a request of this session got no final response."""
+        """Handle the failure of a request of this session: it got no final response."""
         if purpose is Purpose.BYE:
             return self.handle(Event.BYE_DONE)
         if purpose in _OF_REFERRALS:
             return self.referrals.fail(purpose)
         if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
-            return NOTHING  # Whoever misses a PRACK repeats the response, or ends the call itself.
+            return NOTHING  # A peer that misses a PRACK repeats the response, or ends the call itself.
         if self.state is State.CONFIRMED:
             if failure is not Failure.TIMEOUT and self._is_refresh(purpose):
-                # A way that is closed for a while says nothing of the session; there is time to try again.
+                # A broken connection says nothing about the session; there is time to retry.
                 return self._refresh_again(None)
             if failure is Failure.TIMEOUT:
                 return self.handle(Event.DIALOG_GONE)
-            # A way that breaks is a 503 (RFC 3261 8.1.3.1): the request failed, and the call goes on.
+            # A transport error counts as a 503 (RFC 3261 8.1.3.1): the request failed, the call continues.
             offered = purpose in (Purpose.REINVITE, Purpose.UPDATE)
             return self._update_failed(503, "Service Unavailable") if offered else NOTHING
         early = self.state in (State.EARLY, State.ACCEPTED) and purpose is Purpose.UPDATE
@@ -156,7 +156,7 @@ class InviteSession(Renegotiation):
 
     def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method in ("REFER", "NOTIFY"):
-            # Before the answer there is nobody to be transferred.
+            # Before the answer there is no party to transfer.
             allowed = self.allows_refer and self.state >= State.ACCEPTED
             return self.referrals.receive(request, transaction, allowed=allowed)
         if request.method == "UPDATE":
@@ -172,12 +172,12 @@ class InviteSession(Renegotiation):
         return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
 
     def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:
-        """Take a PRACK, which only the called side has something for."""
+        """Refuse a PRACK, which only the called side expects."""
         return (Respond(transaction, reply(request, 481)),)
 
     def _drop_unanswered(self) -> Sequence[Effect]:
         """
-        Give what the peer asked for and the owner has not answered its final response.
+        Send the final response to each request of the peer that the owner has not answered.
 
         Source: RFC 3261 15.1.2.
         """
@@ -206,11 +206,11 @@ class InviteSession(Renegotiation):
         return (*self._drop_unanswered(), bye, Notify(Ended("local", "ack_timeout")))
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
-        # The BYE is owed even to a peer that seems gone (RFC 3261 12.2.1.2).
+        # RFC 3261 12.2.1.2: send a BYE even after 408 or 481.
         return (*self._drop_unanswered(), self._bye(GONE_REASON), Notify(Ended("remote", "timeout")))
 
     def _expire(self, _: None) -> Sequence[Effect]:
-        """End a session whose refresh did not come: the peer ends it as well (RFC 4028 10)."""
+        """End a session without a refresh in time: the peer ends it as well (RFC 4028 10)."""
         ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
         return (*self._drop_unanswered(), self._bye(EXPIRED_REASON), ended)
 

@@ -1,4 +1,4 @@
-"""Whose turn it is to offer, after the first offer of a session (RFC 3261 14, RFC 3311, RFC 3264)."""
+"""Offer/answer state after the first offer of a session (RFC 3261 14, RFC 3311, RFC 3264)."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -14,17 +14,17 @@ from sip.session.model import Event
 __all__ = ["OfferTurns", "PeerOffer", "SentOffer", "Turn"]
 
 MAX_GLARES = 10
-"""A peer that answers 491 more often than that is not making an offer of its own."""
+"""Limit of retries after 491 or 500: a peer that refuses more often is not making an offer of its own."""
 
 MAX_RETRY_AFTER_S = 10
-"""A peer that is busy with an offer says so with a Retry-After of no more (RFC 3311 5.2)."""
+"""Longest Retry-After of a peer that is busy with an offer (RFC 3311 5.2)."""
 
 Pick = Callable[[float, float], float]
-"""Gives a random number between two bounds."""
+"""Returns a random number between two bounds."""
 
 
 class Turn(IntEnum):
-    """Who has an offer outstanding."""
+    """Side with an outstanding offer."""
 
     NOBODY = 0
     OURS = 1
@@ -32,19 +32,19 @@ class Turn(IntEnum):
 
 
 class SentOffer(NamedTuple):
-    """An offer of ours that is on its way."""
+    """Our outstanding offer."""
 
     dialog: Dialog
     cseq: int
     body: bytes
 
     def is_met_by(self, response: Response) -> bool:
-        """Whether a response is one to the request that carries this offer."""
+        """Return True when a response belongs to the request with this offer."""
         return self.cseq == response.cseq.number and self.dialog.remote_tag == response.to.tag
 
 
 class PeerOffer(NamedTuple):
-    """An offer of the peer that is not answered yet."""
+    """An unanswered offer of the peer."""
 
     request: Request
     transaction: Any
@@ -53,11 +53,11 @@ class PeerOffer(NamedTuple):
 
 class OfferTurns:
     """
-    The offers of one session after the first: at most one is outstanding at a time.
+    Offers of one session after the first; at most one is outstanding at a time.
 
-    An offer of ours that has to wait (glare, or the peer's offer is still unanswered) is kept in `wanted`; a
-    later one replaces it, and `by_update` says how it is to be made. `sent` is the one that is
-    outstanding. `ours` is our latest description that was agreed on.
+    `wanted` is our offer to send, also while it waits (glare, or an unanswered offer of the peer); a later
+    one replaces it. `by_update` selects UPDATE instead of re-INVITE. `sent` is our outstanding offer. `ours`
+    is our latest agreed description.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class OfferTurns:
 
     def receive(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         """
-        Take a re-INVITE, or an UPDATE or a PRACK with an offer.
+        Handle a re-INVITE, or an UPDATE or a PRACK with an offer.
 
         Source: RFC 3261 14.2, RFC 3311 5.2.
         """
@@ -100,13 +100,13 @@ class OfferTurns:
         return (Arm(Event.TIMER_OWNER, self.patience_s), Notify(OfferReceived(request.body)))
 
     def busy(self, request: Request) -> Response:
-        """The response to a request that came before the one ahead of it was answered."""
+        """Build the response to an offer that came before the previous one was answered."""
         wait_s = round(self.pick(0.0, float(MAX_RETRY_AFTER_S)))
         return reply(request, 500, headers=(("Retry-After", str(wait_s)),))
 
     def accept(self, body: bytes) -> tuple[PeerOffer, Response] | None:
         """
-        Answer the peer's offer: what it was, and the 2xx; None when there is none.
+        Answer the peer's offer: return the offer and the 2xx, None when there is no offer.
 
         The caller sends the response, and repeats it until the ACK if the request was an INVITE.
         """
@@ -124,7 +124,7 @@ class OfferTurns:
         return peer, response
 
     def reject(self, status: int, warning: str | None = None) -> Sequence[Effect]:
-        """Refuse the peer's offer; the session stays as it was."""
+        """Refuse the peer's offer; the session is unchanged."""
         if self.peer is None:
             return ()
         peer = self._take()
@@ -133,32 +133,32 @@ class OfferTurns:
         return (Disarm(Event.TIMER_OWNER), Respond(peer.transaction, response))
 
     def cancel(self, transaction: Any) -> Sequence[Effect]:
-        """Take a CANCEL of the peer's re-INVITE."""
+        """Handle a CANCEL of the peer's re-INVITE."""
         if self.peer is None or self.peer.transaction is not transaction:
             return ()
         return self.reject(487)
 
     def settle(self) -> None:
-        """Note that our offer came to an end, one way or another; one that was wanted meanwhile stays."""
+        """End our outstanding offer, accepted or not; an offer queued since stays in `wanted`."""
         if self.sent is None or self.wanted is self.sent.body:
             self.wanted = None
         self.take_back()
         self._glares = 0
 
     def agree(self) -> None:
-        """Note that the peer took our offer."""
+        """Record that the peer accepted our offer."""
         if self.sent is not None:
             self.ours = self.sent.body
         self.settle()
 
     def take_back(self) -> None:
-        """Note that our offer is not outstanding for now: it is to be made again."""
+        """Withdraw our outstanding offer, to be sent again."""
         self.turn = Turn.NOBODY
         self.sent = None
 
     def retry_delay_s(self, response: Response) -> float | None:
         """
-        How long to wait before an offer that crossed one of the peer is made again, None when it is refused.
+        Return the delay before our offer is sent again after 491 or 500 with Retry-After; None when refused.
 
         Source: RFC 3261 14.1, RFC 3311 5.1 and 5.2.
         """
@@ -172,7 +172,7 @@ class OfferTurns:
 
     def glare_delay_s(self) -> float:
         """
-        How long to wait before a request that met a 491 is sent again.
+        Return the delay before a request is sent again after a 491, longer for the owner of the Call-ID.
 
         Source: RFC 3261 14.1.
         """

@@ -1,4 +1,4 @@
-"""The calling side of a session: from an INVITE sent to its answer acknowledged (RFC 3261 13.2)."""
+"""Outbound session: from a sent INVITE to the ACK of its answer (RFC 3261 13.2)."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ __all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
 
 
 class OutboundInviteSession(OutboundRequestSession):
-    """A session we ask for."""
+    """Session of an outbound INVITE."""
 
     __slots__ = ("_late_answers", "_taken_back")
 
@@ -39,7 +39,7 @@ class OutboundInviteSession(OutboundRequestSession):
         self._late_answers: dict[str, SendAck] | None = None
 
     def start(self) -> Sequence[Effect]:
-        """Return the first effects: send the INVITE, and limit the silence and the ringing."""
+        """Return the first effects: send the INVITE, arm the timers of the first response and of ringing."""
         settings, ringing_s = self.settings, self._invite.no_answer_timeout_s
         return (
             StartRequest(self._request, Purpose.INVITE, None),
@@ -48,7 +48,7 @@ class OutboundInviteSession(OutboundRequestSession):
         )
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Take a response to a request of this session."""
+        """Handle a response to a request of this session."""
         status = response.status
         if 200 <= status < 300 and self._authenticator is not None:
             self._authenticator.accepted()
@@ -73,7 +73,7 @@ class OutboundInviteSession(OutboundRequestSession):
         return self.handle(Event.FAILURE, response)
 
     def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
-        """Take the news that a request of this session got no final response."""
+        """Handle the failure of a request of this session: it got no final response."""
         if purpose is Purpose.INVITE:
             target = self._next_target(None)
             if target is not None:
@@ -86,7 +86,7 @@ class OutboundInviteSession(OutboundRequestSession):
     # Responses to the INVITE.
 
     def _brings_offer(self, response: Response) -> bool:
-        """Whether a 2xx holds the offer that our INVITE lacked."""
+        """Return True when a 2xx holds the offer that our INVITE lacked."""
         if self._request.body:
             return False
         fork = self._forks.get(response.to.tag or "") if self._forks else None
@@ -126,7 +126,7 @@ class OutboundInviteSession(OutboundRequestSession):
         return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
 
     def _establish(self, response: Response) -> tuple[bytes, Sequence[Effect]]:
-        """Confirm the dialog of a 2xx; returns the description that holds, and what ends with other forks."""
+        """Confirm the dialog of a 2xx; return the description in force, and the effects of dropping forks."""
         fork = self._forks.get(response.to.tag or "") if self._forks else None
         if fork is None:
             self.dialog, body = Dialog.from_response(self._request, response), response.body
@@ -154,7 +154,7 @@ class OutboundInviteSession(OutboundRequestSession):
         return SendAck(request, dialog.next_hop())
 
     def _answered_again(self, response: Response) -> Sequence[Effect]:
-        """Acknowledge a repeated 2xx again, hang up another fork that answered (RFC 3261 13.2.2.4)."""
+        """Send the ACK of a repeated 2xx again; send ACK and BYE to another fork (RFC 3261 13.2.2.4)."""
         dialog = self.dialog
         tag = response.to.tag
         if dialog is not None and dialog.remote_tag == tag:
@@ -172,7 +172,7 @@ class OutboundInviteSession(OutboundRequestSession):
         bye = fork.request("BYE", headers=self._credentials("BYE", fork.remote_target, b""))
         return (ack, StartRequest(bye, Purpose.FORK_BYE, fork.next_hop()))
 
-    # Taking it back.
+    # Cancelling.
 
     def _hangup_early(self, about: tuple[str | None, int]) -> Sequence[Effect]:
         return self._take_back(Failed(487, "Request Terminated", None, "cancelled"), about[0])
@@ -184,7 +184,7 @@ class OutboundInviteSession(OutboundRequestSession):
         return self._take_back(Failed(487, "Request Terminated", None, "timeout"))
 
     def _hangup_unanswerable(self, _: None) -> Sequence[Effect]:
-        """Nobody answers the offer of a party that rings: its response is acknowledged, and it is let go."""
+        """Cancel when the offer of a ringing party is not accepted: send its PRACK first."""
         fork, self._owing = self._owing, None
         prack = () if fork is None else (self._prack(fork),)
         return (*prack, *self._take_back(Failed(488, "Not Acceptable Here", None, "cancelled")))
@@ -298,29 +298,29 @@ RULES: Rules[State, Event] = {
 _AFTER_ANSWER = (_S.ACCEPTED, _S.CONFIRMED, _S.ENDING)
 
 IGNORED = (
-    # Only the called side responds to an INVITE, is cancelled, and hangs up without its ACK.
+    # Only the called side responds to an INVITE, gets a CANCEL, and may hang up before the ACK.
     {(state, event) for state in State for event in (_E.PROGRESS, _E.REJECT, _E.CANCEL)}
     | {(_S.LEAVING, event) for event in Event}
-    # Its provisional responses are acknowledged at once.
+    # Only the called side repeats provisional responses.
     | {
         (state, event)
         for state in State
         for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
     }
-    # Before the answer there is no dialog that a request of ours could end.
+    # Before the answer there is no dialog that our requests could end.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY, _S.CANCELLING)
         for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
     }
-    # While nobody rings, or after it was taken back, nothing is offered.
+    # Before ringing and after a CANCEL there are no offers.
     | {
         (state, event)
         for state in (_S.SETUP, _S.CANCELLING)
         for event in (_E.ANSWER, _E.TIMER_OFFER, _E.TIMER_OWNER, _E.TIMER_LATE_ANSWER)
     }
     | {(_S.SETUP, _E.BYE)}
-    # The session timer begins with the answer, and no owner takes its whole interval to answer an offer.
+    # The session timer begins with the answer, and the owner's time limit is far below its interval.
     | {
         (state, event)
         for state in (_S.SETUP, _S.EARLY, _S.CANCELLING, _S.ENDING)
@@ -330,12 +330,12 @@ IGNORED = (
     | {(state, _E.TIMER_LATE_ANSWER) for state in (_S.CONFIRMED, _S.ENDING)}
     | {(_S.ENDING, _E.TIMER_OWNER)}
     | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
-    # Given up already.
+    # Cancelled already.
     | {
         (_S.CANCELLING, event)
         for event in (_E.HANGUP, _E.CHALLENGE, _E.REDIRECT, _E.TIMER_SILENCE, _E.TIMER_RINGING)
     }
-    # The answer ends all that belongs to ringing; other forks may go on for a while.
+    # The answer ends ringing; other forks may still respond for a while.
     | {
         (state, event)
         for state in _AFTER_ANSWER
@@ -350,7 +350,7 @@ IGNORED = (
             _E.TIMER_CANCEL,
         )
     }
-    # Nothing goes on within the dialog before our ACK.
+    # No request is under way within the dialog before our ACK.
     | {
         (_S.ACCEPTED, event)
         for event in (

@@ -1,4 +1,4 @@
-"""The calling side while it rings: forks, reliable responses, PRACK and UPDATE (RFC 3262, 3311)."""
+"""Outbound session while ringing: forks, reliable responses, PRACK and UPDATE (RFC 3262, 3311)."""
 
 from collections.abc import Sequence
 
@@ -16,18 +16,17 @@ from sip.session.prack import reliable_number
 __all__ = ["MAX_FORKS", "MAX_PRACKS", "OutboundEarlySession"]
 
 MAX_FORKS = 16
-"""Further parties that ring, or answer, are left to time out at their end."""
+"""Limit of forks; further ones that ring or answer are ignored and time out on their side."""
 MAX_PRACKS = 64
-"""Of one INVITE; who sends more reliable responses wants us busy, for every PRACK is repeated until it is
-answered."""
+"""Limit per INVITE, against a flood of reliable responses: every PRACK is repeated until answered."""
 
 
 class OutboundEarlySession(InviteSession):
     """
-    What a session we ask for does before its answer.
+    Outbound session before its answer.
 
-    `_forks` has the parties that were heard of, by their tag, `_latest` is the one heard of last. `_owing`
-    is one whose offer the owner has still to answer: its PRACK waits for that.
+    `_forks` holds the forks that responded, by tag; `_latest` is the one that responded last. `_owing` is the
+    fork whose offer the owner has not answered yet: its PRACK waits for that answer.
     """
 
     __slots__ = ("_forks", "_heard", "_latest", "_owing", "_pracks", "_request")
@@ -75,16 +74,16 @@ class OutboundEarlySession(InviteSession):
         return fork
 
     def is_with(self, tag: str | None) -> bool:
-        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        """Return True when a peer's tag belongs to a confirmed or early dialog of this session."""
         return super().is_with(tag) or (self._forks is not None and tag in self._forks)
 
     def _forget_forks(self) -> Sequence[Effect]:
-        """Start anew: the forks of an INVITE that was challenged are out."""
+        """Drop all forks and their offers, as the INVITE is sent again or cancelled."""
         self._forks = self._latest = self._owing = None
         return (Disarm(Event.TIMER_LATE_ANSWER), *self._drop_offers(None))
 
     def _drop_offers(self, kept: Dialog | None) -> Sequence[Effect]:
-        """Drop the offers of and to forks that are out; ours is made again in the dialog that is kept."""
+        """Drop the offers of and to ended forks; our offer is sent again in the dialog `kept`."""
         offers = self.offers
         if offers.sent is not None and offers.sent.dialog is not kept:
             offers.take_back()
@@ -111,7 +110,7 @@ class OutboundEarlySession(InviteSession):
         return (Disarm(Event.TIMER_SILENCE), *told)
 
     def _must_wait(self, fork: EarlyDialog, response: Response) -> bool:
-        """Whether there is no PRACK yet: the owner has an offer to answer first; or none any more."""
+        """Return True when no PRACK may be sent: the owner owes an answer, or the limit is reached."""
         if self._pracks >= MAX_PRACKS:
             return True
         if self._owing is None or fork is self._owing:
@@ -139,7 +138,7 @@ class OutboundEarlySession(InviteSession):
         self._latest = fork
         body, offers = response.body, False
         if fork.settled:
-            body = b""  # There is one answer; what looks like another is ignored (RFC 3261 13.2.1).
+            body = b""  # An offer has one answer; further descriptions are ignored (RFC 3261 13.2.1).
         elif body:
             fork.description = body
             fork.settled = bool(self._request.body)
@@ -169,7 +168,7 @@ class OutboundEarlySession(InviteSession):
         return (Notify(Progress(status, reason, told, headers, tag, reliable, needs_answer)),)
 
     def _lose(self, fork: EarlyDialog, response: Response) -> Sequence[Effect]:
-        """A proxy tells that a fork is out, long before the final response of the others (RFC 6228)."""
+        """Handle a 199: a fork has ended, long before the final response of the others (RFC 6228)."""
         gone = ForkEnded(fork.tag, response.headers.get("Reason"))
         return (*self._forget(fork), Notify(gone))
 
@@ -193,7 +192,7 @@ class OutboundEarlySession(InviteSession):
         return NOTHING
 
     def _obey_fork_bye(self, about: "tuple[Request, object]") -> Sequence[Effect]:
-        """No callee may send it, but what it means is clear (RFC 3261 15)."""
+        """End the fork that sent a BYE, although no callee may send one before its answer (RFC 3261 15)."""
         request, transaction = about
         ok = Respond(transaction, reply(request, 200))
         fork = self._forks.get(request.from_.tag or "") if self._forks else None
@@ -214,7 +213,7 @@ class OutboundEarlySession(InviteSession):
         )
 
     def _prack_again(self, fork: EarlyDialog) -> Sequence[Effect]:
-        """The PRACK's own transaction repeats it; only when that has failed there is a new one."""
+        """Send a new PRACK only if the previous one has failed: its own transaction repeats it until then."""
         return NOTHING if fork.pracking or fork.acknowledged else (self._prack(fork, fork.answer),)
 
     def _receive_pracked(self, response: Response) -> Sequence[Effect]:
@@ -225,7 +224,7 @@ class OutboundEarlySession(InviteSession):
         return NOTHING
 
     def _fail_pracks(self) -> None:
-        """A PRACK got no response, it is not known whose: the next repetition is acknowledged anew."""
+        """Allow a new PRACK for every fork, since the fork of the failed one is unknown."""
         for fork in (self._forks or {}).values():
             fork.pracking = False
 
@@ -242,7 +241,7 @@ class OutboundEarlySession(InviteSession):
         return (Disarm(Event.TIMER_LATE_ANSWER), self._prack(fork, body), *self._offer_if_free())
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> Sequence[Effect]:
-        """Refuse the peer's offer; the one a ringing party made in a response ends the call."""
+        """Refuse the peer's offer; refusing an offer in a provisional response cancels the call."""
         if self.offers.peer is None and self._owing is not None:
             return (Disarm(Event.TIMER_LATE_ANSWER), *self.handle(Event.TIMER_LATE_ANSWER))
         return super().reject_offer(status, warning)

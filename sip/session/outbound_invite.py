@@ -1,4 +1,4 @@
-"""What an application says to have somebody called."""
+"""Parameters of an outbound INVITE, set by the application."""
 
 from dataclasses import dataclass, field
 
@@ -14,12 +14,12 @@ __all__ = ["Destination", "OutboundInvite"]
 @dataclass(frozen=True, slots=True)
 class Destination:
     """
-    A peer to send to: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
+    Address of a peer: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
 
-    Over TLS its certificate must prove `verify`, or the host itself when that is None (RFC 5922 7).
+    Over TLS the peer's certificate must identify `verify`, or the host when that is None (RFC 5922 7).
 
-    Port 0 and transport None are looked up in the DNS (RFC 3263); a name leads to several targets then,
-    and so does a name with a port that has several addresses.
+    Port 0 and transport None are looked up in the DNS (RFC 3263). A name may then have several targets, as a
+    name with a port and several addresses has.
     """
 
     transport: str | None
@@ -31,16 +31,16 @@ class Destination:
 @dataclass(slots=True)
 class OutboundInvite:
     """
-    What to invite whom with.
+    Parameters of an outbound INVITE.
 
-    `from_` is without a tag. Without a `body` the answer brings the offer. `first_response_timeout_s`
-    is how long nothing at all may come back, `no_answer_timeout_s` how long it may take to be answered.
-    `call_id` is made up when None. `max_forwards` is one less than that of the call this one goes on with,
-    so that a number that leads back to us ends the loop. `rel100` says whether the called party may
-    (`supported`), must (`required`) or need not (`off`) send its provisional responses reliably (RFC 3262).
-    `session_expires_s` asks for a session timer of that interval (RFC 4028); None asks for none, and does
-    what the peer asks. Redirections are followed as `redirects` says, and not at all when it is
-    None; `destination` and `uri` are then those of the target that is being called.
+    `from_` has no tag. Without a `body` the answer holds the offer. `first_response_timeout_s` limits the
+    time to the first response, `no_answer_timeout_s` the time to the answer; None uses the session settings.
+    A `call_id` is generated when None. `max_forwards` is one less than that of the call this one continues,
+    so that a number that leads back to us ends the loop. The called party may (`rel100` `supported`), must
+    (`required`) or must not (`off`) send provisional responses reliably (RFC 3262). `session_expires_s`
+    requests a session timer of that interval (RFC 4028); None requests none, and accepts the peer's.
+    `redirects` defines the redirections to follow, None follows none. After a redirection `destination` and
+    `uri` are those of the current target.
     """
 
     uri: SipUri

@@ -1,4 +1,4 @@
-"""The INVITE of the calling side: made, and made again for a challenge, a minimum or another target."""
+"""INVITE of the calling side: sent, and sent again for a challenge, a Min-SE or another target."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,9 +21,9 @@ __all__ = ["OutboundRequestSession", "credentials_of"]
 
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
-"""Requests within the dialog that nothing but their outcome depends on."""
+"""Requests within the dialog that no other part of the session stores."""
 MAX_PLAIN = 16
-"""Of those the latest are kept, by their number: digits follow each other faster than they are answered."""
+"""Limit of stored plain requests, by CSeq: digits follow each other faster than their responses."""
 _MADE_ANEW = frozenset(
     ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
     + ("authorization", "proxy-authorization", "content-length")
@@ -31,7 +31,7 @@ _MADE_ANEW = frozenset(
 
 
 class OutboundRequestSession(OutboundEarlySession):
-    """How a session we ask for sends its INVITE, and answers challenges of any request."""
+    """Outbound session that sends its INVITE, and answers challenges of any request."""
 
     __slots__ = ("_authenticator", "_bye_reason", "_cseq", "_invite", "_plain", "_redirector", "_reinvite")
 
@@ -91,19 +91,19 @@ class OutboundRequestSession(OutboundEarlySession):
         return self._authenticator.headers(method, uri, body)
 
     def _next_target(self, response: Response | None) -> Redirection | None:
-        """Whom to call after a final response, or after none at all, None when that was all."""
+        """Return the next target after a final response, or after none at all; None when none is left."""
         redirector = self._redirector
         if redirector is None or self.state > State.EARLY:
             return None
         if response is not None:
             redirector.learn(response)
             if response.status >= 600:
-                return None  # Nobody wants to be called any more (RFC 3261 16.7).
+                return None  # A 6xx ends the search for targets (RFC 3261 16.7).
         return redirector.next()
 
     def _redirect(self, target: Redirection) -> Sequence[Effect]:
         """
-        Call the target of a redirection, in the same call with the same tag.
+        Send the INVITE to the target of a redirection, with the same Call-ID and From tag.
 
         Source: RFC 3261 8.1.3.4.
         """
@@ -112,7 +112,7 @@ class OutboundRequestSession(OutboundEarlySession):
         return self._invite_again(None)
 
     def await_response(self) -> Sequence[Effect]:
-        """Limit the silence of the target the INVITE goes to, which has not been heard yet."""
+        """Arm the timer of the first response from the current target."""
         if self.state > State.EARLY:
             return NOTHING
         self._heard = False
@@ -138,11 +138,11 @@ class OutboundRequestSession(OutboundEarlySession):
         return (*self._forget_forks(), send, *self.await_response())
 
     def _answer_challenge(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Send a request within the dialog again, with credentials; nothing when it is not worth it."""
+        """Send a request within the dialog again, with credentials; no effects when a retry is pointless."""
         plain = self._plain.pop(response.cseq.number, None)
         if plain is None and purpose not in _CHALLENGEABLE:
             return NOTHING
-        # One that was sent before the challenge of another was met only lacks the answer to that.
+        # A request sent before another one was challenged only lacks the credentials of that challenge.
         auth = self._authenticator
         behind = plain is not None and auth is not None and auth.ready and not credentials_of(plain)
         if not behind and not self._learn(response):
@@ -161,7 +161,7 @@ class OutboundRequestSession(OutboundEarlySession):
         return self._offer_if_free()
 
     def _start(self, method: str, purpose: Purpose, **parts: Any) -> StartRequest:
-        """Make a request; those that no part of the session keeps are kept here, to be sent again."""
+        """Build a request; plain requests and the re-INVITE are stored for a retry and for the ACK."""
         effect = super()._start(method, purpose, **parts)
         if purpose in _PLAIN:
             while len(self._plain) >= MAX_PLAIN:
@@ -178,7 +178,7 @@ class OutboundRequestSession(OutboundEarlySession):
     def _start_again(self, request: Request, purpose: Purpose) -> Sequence[Effect]:
         dialog = self._talking() or self.dialog
         if dialog is None:
-            return NOTHING  # It rang when it was sent, and rings no more.
+            return NOTHING  # Sent within an early dialog that has ended.
         fields = [(name, value) for key, name, value in request.headers.entries() if key not in _MADE_ANEW]
         content_type = request.headers.get("Content-Type")
         body = request.body
@@ -194,7 +194,7 @@ class OutboundRequestSession(OutboundEarlySession):
 
 def credentials_of(invite: Request) -> Sequence[tuple[str, str]]:
     """
-    The header fields of an INVITE that the ACK of its 2xx repeats.
+    Return the credentials of an INVITE, which the ACK of its 2xx repeats.
 
     Source: RFC 3261 22.1.
     """

@@ -11,13 +11,13 @@ __all__ = ["OPTION_TAG", "RAck", "ReliableResponses", "parse_rack", "reliable_nu
 OPTION_TAG = "100rel"
 
 MAX_WAITING = 8
-"""Provisional responses beyond that are not worth telling: the one ahead of them is not even acknowledged."""
+"""Limit of queued provisional responses; further ones are dropped while the current one has no PRACK."""
 
 _MAX_NUMBER = 2**32 - 1
 
 
 class RAck(NamedTuple):
-    """Which response a PRACK acknowledges."""
+    """Identifies the response that a PRACK acknowledges."""
 
     rseq: int
     cseq: int
@@ -26,7 +26,7 @@ class RAck(NamedTuple):
 
 def parse_rack(request: Request) -> RAck | None:
     """
-    Read the RAck of a PRACK; None when it is missing or malformed.
+    Parse the RAck of a PRACK; None when it is missing or malformed.
 
     Source: RFC 3262 7.2.
     """
@@ -39,7 +39,7 @@ def parse_rack(request: Request) -> RAck | None:
 
 def reliable_number(response: Response) -> int | None:
     """
-    The RSeq of a provisional response that is to be acknowledged, None when it is sent unreliably.
+    Return the RSeq of a reliable provisional response, None for an unreliable one.
 
     Source: RFC 3262 4.
     """
@@ -58,7 +58,7 @@ def _number(text: str) -> int | None:
 
 class ReliableResponses:
     """
-    The reliable provisional responses to one INVITE: one is on its way, the others wait their turn.
+    Reliable provisional responses to one INVITE: one is outstanding, the others are queued.
 
     A response is repeated after T1, doubling, until its PRACK comes or 64*T1 have passed (RFC 3262 3).
     """
@@ -86,14 +86,14 @@ class ReliableResponses:
 
     @property
     def holds_answer(self) -> bool:
-        """Whether a 2xx must wait, because a session description is not acknowledged yet."""
+        """True while a 2xx must wait, because a session description is not acknowledged yet."""
         if self._stopped:
             return False
         current = self.current
         return (current is not None and bool(current.body)) or any(entry.body for entry in self._waiting)
 
     def submit(self, response: Response) -> Response | None:
-        """Take a response to send reliably; returned when it is its turn at once."""
+        """Queue a response to send reliably; return it when it can be sent at once."""
         if self.current is None:
             return self._launch(response)
         if len(self._waiting) < MAX_WAITING:
@@ -101,7 +101,7 @@ class ReliableResponses:
         return None
 
     def acknowledge(self, rack: RAck) -> Response | None:
-        """Take the RAck of a PRACK and return the response it is about; None when it is about none."""
+        """Return the response that the RAck of a PRACK acknowledges; None when it matches none."""
         current = self.current
         if current is None or rack != (self._next_rseq - 1, self._cseq, "INVITE"):
             return None
@@ -109,13 +109,13 @@ class ReliableResponses:
         return current
 
     def next(self) -> Response | None:
-        """Give the next response to send, once the one before it is acknowledged."""
+        """Return the next response to send, None while the previous one is not acknowledged."""
         if self.current is not None or self._stopped or not self._waiting:
             return None
         return self._launch(self._waiting.popleft())
 
     def next_wait(self) -> tuple[float, bool]:
-        """How long to wait after this repetition, and whether that was the last one."""
+        """Return the wait after this repetition, and True when it was the last one."""
         self.repeat_after_s *= 2
         if self.repeat_after_s >= self._left_s:
             return self._left_s, True
@@ -123,7 +123,7 @@ class ReliableResponses:
         return self.repeat_after_s, False
 
     def stop(self) -> None:
-        """Note that the final response was sent: only the PRACK of the latest response may still come."""
+        """Drop the queue, as the final response was sent; only the PRACK of the latest response may come."""
         self._stopped = True
         self._waiting.clear()
 

@@ -1,5 +1,5 @@
 """
-Following a redirection: which Contact of a 3xx is called next, and where it ends.
+Redirections: the order and the limits of calling the Contacts of a 3xx.
 
 Source: RFC 3261 8.1.3.4, 21.3.
 """
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["Redirection", "Redirects", "Redirector"]
 
 FOLLOWED: Final = frozenset((300, 301, 302))
-"""305 would have us go through a host of the peer's choice, 380 asks for another service."""
+"""Without 305, which names a proxy of the peer's choice, and 380, which asks for another service."""
 
 MAX_CONTACTS: Final = 10
-"""Of a response that names more the best are considered."""
+"""Limit of Contacts per response; those with the best q are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """Where a Contact leads in the end: the Request-URI, and where to send it."""
+    """Target of a Contact: the Request-URI, and the address to send to."""
 
     uri: SipUri
     destination: Destination
@@ -38,10 +38,10 @@ class Redirection:
 @dataclass(frozen=True, slots=True)
 class Redirects:
     """
-    What may be followed of the redirections of one INVITE.
+    Policy of the redirections of one INVITE.
 
-    ``judge`` says where a Contact leads, None where it may not lead; ``most`` bounds the targets that are
-    called after the first one, however they were come by.
+    ``judge`` returns the target of a Contact, None to refuse it. ``most`` limits the targets called after the
+    first one, over all redirections.
     """
 
     judge: Callable[[SipUri], Redirection | None]
@@ -50,7 +50,7 @@ class Redirects:
 
 class Redirector:
     """
-    The targets that the redirections of one INVITE have named: each is called once, the best first.
+    Targets named by the redirections of one INVITE: each is called once, the best first.
 
     Source: RFC 3261 8.1.3.4.
     """
@@ -65,21 +65,21 @@ class Redirector:
 
     @property
     def redirected(self) -> bool:
-        """Whether any redirection was followed."""
+        """True when a redirection was followed."""
         return self._followed > 0
 
     def learn(self, response: Response) -> None:
-        """Take the Contacts of a redirection; they go before those that an earlier one left."""
+        """Queue the Contacts of a redirection, before the remaining ones of earlier redirections."""
         if response.status in FOLLOWED:
             found = [self._redirects.judge(uri) for uri in _contacts(response)]
             self._waiting = [target for target in found if target is not None] + self._waiting
 
     def next(self) -> Redirection | None:
-        """The next target to call, None when there is none or enough were called."""
+        """Return the next target to call, None when none is left or the limit is reached."""
         while self._waiting and self._followed < self._redirects.most:
             target = self._waiting.pop(0)
             key = _key(target.uri)
-            if key not in self._seen:  # Else it would go round in circles.
+            if key not in self._seen:  # Prevents a redirection loop.
                 self._seen.add(key)
                 self._followed += 1
                 return target
@@ -87,12 +87,12 @@ class Redirector:
 
 
 def _key(uri: SipUri) -> tuple[str, str | None, str, int]:
-    """What makes two targets one: parameters that vary must not make a circle endless."""
+    """Return the identity of a target, without parameters, which could hide a redirection loop."""
     return uri.scheme, uri.user, uri.host, uri.port or 5060
 
 
 def _contacts(response: Response) -> Sequence[SipUri]:
-    """The usable Contacts of a redirection, by q; a malformed one does not spoil the others."""
+    """Return the usable Contacts of a redirection, by q; malformed ones are skipped."""
     found: list[tuple[float, SipUri]] = []
     for value in response.headers.get_all("Contact"):
         try:
@@ -106,7 +106,7 @@ def _contacts(response: Response) -> Sequence[SipUri]:
 
 
 def _q(text: str | None) -> float:
-    """The preference of a Contact; one that says nothing, or nonsense, is taken for the best."""
+    """Return the q of a Contact; 1.0 when absent or malformed."""
     if not text or len(text) > 5 or not text.replace(".", "", 1).isdecimal() or not text.isascii():
         return 1.0
     return min(float(text), 1.0)

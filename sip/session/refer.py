@@ -1,5 +1,5 @@
 """
-What a REFER asks for and what its NOTIFYs tell: reading and writing both.
+Parsing and writing of REFER and of the NOTIFYs that report its progress.
 
 Source: RFC 3515, RFC 3420 (sipfrag), RFC 3892 (Referred-By), RFC 4488 (Refer-Sub).
 """
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 SIPFRAG = "message/sipfrag;version=2.0"
-"""The media type of a NOTIFY's body."""
+"""Media type of a NOTIFY body."""
 
 MAX_REFER_TO_CHARS = 2048
-"""A longer target is refused: it is kept for as long as the transfer takes."""
+"""Limit of the target's length: it is stored for the duration of the transfer."""
 
-# Brackets may stand in the display name and in a parameter, too.
+# Brackets may also occur in the display name and in a parameter.
 _BRACKETED = re.compile(r'[ \t]*(?:"(?:[^"\\]|\\.)*"|[^"<]*)[ \t]*<([^>]*)>', re.DOTALL)
 _STATUS_LINE = re.compile(rb"SIP/2\.0[ \t]+([1-6][0-9]{2})(?:[ \t]+([^\r\n]{0,200})[^\r\n]*)?(?:\r?\n|$)")
 
@@ -43,11 +43,11 @@ _STATUS_LINE = re.compile(rb"SIP/2\.0[ \t]+([1-6][0-9]{2})(?:[ \t]+([^\r\n]{0,20
 @dataclass(frozen=True, slots=True)
 class Refer:
     """
-    A peer's wish that we call someone else.
+    Content of a REFER from the peer.
 
-    ``target`` is that someone, with the parameters and header fields it was sent with; ``text`` is the URI
-    exactly as it was written. ``replaces`` names the dialog that the new call is to take the place of.
-    ``wants_news`` is False when the peer does not want to be told how it goes.
+    ``target`` is the URI to call, with its parameters and header fields; ``text`` is the URI exactly as
+    written. ``replaces`` is the dialog the new call replaces. ``wants_news`` is False when the peer declines
+    the subscription and its NOTIFYs.
     """
 
     target: SipUri
@@ -59,11 +59,11 @@ class Refer:
 
 def parse_refer(request: Request) -> Refer:
     """
-    Read what a REFER asks for.
+    Parse a REFER.
 
     Raises:
-        ParseError: It has not exactly one Refer-To, that cannot be read (400) or names a scheme (416) or a
-            method (603) that is not ours to call with, or Refer-Sub or Referred-By is malformed.
+        ParseError: There is not exactly one Refer-To, it is malformed (400) or has an unsupported scheme
+            (416) or method (603), or Refer-Sub or Referred-By is malformed.
 
     Source: RFC 3515 2.4.2, RFC 4488 4, RFC 3892 2.1.
     """
@@ -90,7 +90,7 @@ def parse_refer(request: Request) -> Refer:
 
 
 def _written(value: str) -> str:
-    """The URI of a Refer-To that has been read, as it stands there."""
+    """Return the URI of a valid Refer-To value as written."""
     match = _BRACKETED.match(value)
     return value.partition(";")[0].strip() if match is None else match[1].strip()
 
@@ -106,7 +106,7 @@ def _referred_by(request: Request) -> str | None:
 
 def subscribes(message: Request | Response) -> bool:
     """
-    Whether a REFER, or a 2xx to one, agrees to a subscription; Refer-Sub: false does not.
+    Return True when a REFER or its 2xx agrees to a subscription; False for Refer-Sub: false.
 
     Raises:
         ParseError: Refer-Sub is neither true nor false.
@@ -124,10 +124,11 @@ def subscribes(message: Request | Response) -> bool:
 
 def refer_to(target: str, replaces: Replaces | None = None) -> str:
     """
-    The Refer-To value of a target: a ``sip:``, ``sips:`` or ``tel:`` URI, sent as it is given.
+    Return the Refer-To value of a target: a ``sip:``, ``sips:`` or ``tel:`` URI, sent as given.
 
     Raises:
-        InvalidValue: It is no such URI, or names a dialog to replace besides the one given.
+        InvalidValue: The target is no such URI; or with `replaces`, it is a ``tel:`` URI or already has a
+            Replaces header field.
     """
     try:
         uri = SipUri.parse(target)
@@ -142,12 +143,12 @@ def refer_to(target: str, replaces: Replaces | None = None) -> str:
 
 
 def sipfrag(status: int, reason: str = "") -> bytes:
-    """The body of a NOTIFY that tells how the referred call goes."""
+    """Return the NOTIFY body with the status of the referred call."""
     return f"SIP/2.0 {status} {reason or reason_phrase(status)}\r\n".encode()
 
 
 def parse_sipfrag(body: bytes) -> tuple[int, str] | None:
-    """The status and reason that a NOTIFY tells, None when it tells none."""
+    """Return the status and reason in a NOTIFY body, None without a status line."""
     match = _STATUS_LINE.match(body)
     if match is None:
         return None
@@ -157,7 +158,7 @@ def parse_sipfrag(body: bytes) -> tuple[int, str] | None:
 
 def is_terminated(notify: Request) -> bool:
     """
-    Whether a NOTIFY is the last of its subscription.
+    Return True when a NOTIFY is the last of its subscription.
 
     Source: RFC 6665 4.1.3.
     """
@@ -166,7 +167,7 @@ def is_terminated(notify: Request) -> bool:
 
 def event_id(notify: Request) -> tuple[str, str | None]:
     """
-    The event package of a NOTIFY and the identifier in it.
+    Return the event package of a NOTIFY and its id parameter, None without one.
 
     Raises:
         ParseError: The Event header field is malformed.

@@ -1,8 +1,8 @@
 """
-Transfers within a session: REFERs of the peer and of ours, and the news about them, as tables of states.
+Transfers within a session: REFERs of the peer and of ours, and their NOTIFYs, as state tables.
 
-A session has at most one REFER of either side under way; another one meanwhile gets 491. The subscription
-that a REFER makes outlives the session by its last NOTIFY only.
+A session has at most one REFER of each side under way; a second one gets 491. The subscription of a REFER
+outlives the session by its last NOTIFY only.
 
 Source: RFC 3515, RFC 4488, RFC 6665, RFC 7647.
 """
@@ -45,28 +45,28 @@ __all__ = [
 ]
 
 SUBSCRIPTION_S = 180
-"""How long news of a transfer is promised; it rings at most a minute at each of a few gateways."""
+"""Expires of the subscription, in seconds; a call rings at most a minute at each of a few gateways."""
 
 DECISION_S = 10.0
-"""How long the owner may think about a REFER, whose transaction lasts 32 s."""
+"""Time limit of the owner's answer to a REFER, in seconds; its transaction lasts 32 s."""
 
 SILENCE_S = 240.0
-"""How long news of a transfer that we asked for may be missing."""
+"""Longest time without a NOTIFY for our REFER, in seconds."""
 
 
 class ReferTimer(IntEnum):
-    """Timers of transfers; their numbers are apart from those of the session's own."""
+    """Timers of transfers; their numbers do not overlap those of the session."""
 
     NOTIFIER = 100
     REFERRER = 101
 
 
 class ReferHost(Protocol):
-    """What transfers need of their session."""
+    """Session interface that transfers use."""
 
     @property
     def leaving(self) -> bool:
-        """Whether the session is over, or about to be."""
+        """True when the session has ended or is ending."""
 
     @property
     def local_contact(self) -> str:
@@ -75,14 +75,14 @@ class ReferHost(Protocol):
     def start_refer(
         self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
     ) -> StartRequest:
-        """Make a request within the dialog."""
+        """Build a request within the dialog."""
 
 
 # --- a REFER of the peer ------------------------------------------------------------------------------------
 
 
 class NotifierState(IntEnum):
-    """The life of a transfer that the peer asked for, in order."""
+    """States of a transfer requested by the peer, in order."""
 
     ASKED = 0
     ACTIVE = 1
@@ -90,11 +90,11 @@ class NotifierState(IntEnum):
 
 
 class NotifierInput(IntEnum):
-    """What such a transfer is told."""
+    """Inputs of a transfer requested by the peer."""
 
     ACCEPT = 0
     ACCEPT_QUIETLY = 1
-    """Accept one whose sender wants no news."""
+    """Accept a REFER whose sender wants no NOTIFYs."""
     REFUSE = 2
     PROGRESS = 3
     FINISH = 4
@@ -104,7 +104,7 @@ class NotifierInput(IntEnum):
 
 
 class Notifier(Machine[NotifierState]):
-    """A transfer that the peer asked for: the answer to its REFER, and the NOTIFYs after it."""
+    """Transfer requested by the peer: the response to its REFER, and the NOTIFYs after it."""
 
     __slots__ = ("_event", "_host", "_last", "_request", "_transaction", "refer")
 
@@ -174,7 +174,7 @@ NOTIFIER_RULES: Rules[NotifierState, NotifierInput] = {
 }
 
 NOTIFIER_IGNORED = frozenset(
-    # Nothing is told before the answer.
+    # No NOTIFY is sent before the response to the REFER.
     {(_N.ASKED, what) for what in (_I.PROGRESS, _I.FINISH, _I.UNWANTED)}
     | {(_N.ACTIVE, what) for what in (_I.ACCEPT, _I.ACCEPT_QUIETLY, _I.REFUSE)}
     | {(_N.OVER, what) for what in NotifierInput}
@@ -187,7 +187,7 @@ Notifier.ROWS = compile_rules(NOTIFIER_RULES, NotifierState, NotifierInput)
 
 
 class ReferrerState(IntEnum):
-    """The life of a transfer that we asked for, in order."""
+    """States of a transfer requested by us, in order."""
 
     SENT = 0
     ACCEPTED = 1
@@ -195,11 +195,11 @@ class ReferrerState(IntEnum):
 
 
 class ReferrerInput(IntEnum):
-    """What such a transfer is told."""
+    """Inputs of a transfer requested by us."""
 
     ACCEPTED = 0
     ACCEPTED_QUIETLY = 1
-    """Accepted by a peer that will send no news."""
+    """Accepted by a peer that will send no NOTIFYs."""
     REFUSED = 2
     NEWS = 3
     LAST_NEWS = 4
@@ -207,7 +207,7 @@ class ReferrerInput(IntEnum):
 
 
 class Referrer(Machine[ReferrerState]):
-    """A transfer that we asked for; the first NOTIFY may overtake the answer to the REFER."""
+    """Transfer requested by us; the first NOTIFY may overtake the response to the REFER."""
 
     __slots__ = ("id",)
 
@@ -238,7 +238,7 @@ class Referrer(Machine[ReferrerState]):
         status, reason = news or (0, "")
         outcome = ReferProgress if 200 <= status < 300 else ReferFailed
         if status < 200:
-            # The peer ends its news without an outcome: none will ever be known.
+            # The peer ends the subscription without an outcome.
             status, reason = 408, "No Outcome"
         return (Disarm(ReferTimer.REFERRER), Notify(outcome(status, reason)))
 
@@ -262,7 +262,7 @@ REFERRER_RULES: Rules[ReferrerState, ReferrerInput] = {
 REFERRER_IGNORED = frozenset(
     # The transaction of the REFER has a timer of its own.
     {(_R.SENT, _J.EXPIRE)}
-    # The answer to the REFER came after its first news.
+    # The response to the REFER came after its first NOTIFY.
     | {(_R.ACCEPTED, what) for what in (_J.ACCEPTED, _J.ACCEPTED_QUIETLY, _J.REFUSED)}
     | {(_R.OVER, what) for what in ReferrerInput}
 )
@@ -274,7 +274,7 @@ Referrer.ROWS = compile_rules(REFERRER_RULES, ReferrerState, ReferrerInput)
 
 
 class Referrals:
-    """The transfers of one session, of either side."""
+    """Transfers of one session, requested by either side."""
 
     __slots__ = ("_host", "_notifier", "_referred", "_referrer")
 
@@ -300,7 +300,7 @@ class Referrals:
         return (start,)
 
     def accept(self) -> Sequence[Effect]:
-        """Answer the peer's REFER with 202 and begin to tell how it goes."""
+        """Answer the peer's REFER with 202 and start the NOTIFYs."""
         notifier = self._notifier
         if notifier is None:
             return NOTHING
@@ -314,7 +314,7 @@ class Referrals:
         return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, status)
 
     def tell(self, status: int, reason: str) -> Sequence[Effect]:
-        """Tell the peer how the transfer goes; a final status ends it."""
+        """Report the status of the transfer to the peer by NOTIFY; a final status ends the subscription."""
         if self._notifier is None:
             return NOTHING
         what = NotifierInput.FINISH if status >= 200 else NotifierInput.PROGRESS
@@ -324,10 +324,10 @@ class Referrals:
         """Refuse a REFER that the owner has not answered, because the session ends."""
         return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, 487)
 
-    # What comes from the network.
+    # Input from the network.
 
     def receive(self, request: Request, transaction: Any, *, allowed: bool) -> Sequence[Effect]:
-        """Take a REFER, which is declined unless ``allowed``, or a NOTIFY."""
+        """Handle a REFER, which is declined unless ``allowed``, or a NOTIFY."""
         try:
             if request.method == "NOTIFY":
                 return self._receive_notify(request, transaction)
@@ -361,17 +361,17 @@ class Referrals:
         return (Respond(transaction, reply(request, 200)), *effects)
 
     def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Take a response to a REFER or NOTIFY of ours."""
+        """Handle a response to our REFER or NOTIFY."""
         status = response.status
         if status < 200:
             return NOTHING
         if purpose is Purpose.NOTIFY:
             return self.fail(purpose) if status >= 300 else NOTHING
         if self._referrer is None or self._host.leaving:
-            return NOTHING  # No news of it could come any more.
+            return NOTHING  # No NOTIFY could follow.
         if status >= 300:
             return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
-        # It may have been sent twice, the second time with credentials.
+        # The REFER may have been sent twice, the second time with credentials.
         self._referrer.id = str(response.cseq.number)
         try:
             followed = subscribes(response)
@@ -381,7 +381,7 @@ class Referrals:
         return self._referrer.handle(what)
 
     def fail(self, purpose: Purpose) -> Sequence[Effect]:
-        """Take the news that a REFER was not answered, or that a NOTIFY was not taken."""
+        """Handle a REFER without a final response, or a NOTIFY that was refused or not answered."""
         if purpose is Purpose.NOTIFY:
             return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.UNWANTED)
         if self._referrer is None:
@@ -389,7 +389,7 @@ class Referrals:
         return self._referrer.handle(ReferrerInput.REFUSED, (408, reason_phrase(408)))
 
     def take_timer(self, timer: int) -> Sequence[Effect]:
-        """Take a timer event."""
+        """Handle a timer event."""
         if timer == ReferTimer.NOTIFIER:
             return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.EXPIRE)
         return NOTHING if self._referrer is None else self._referrer.handle(ReferrerInput.EXPIRE)

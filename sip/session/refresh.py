@@ -1,4 +1,4 @@
-"""How a session keeps its session timer: what it says, hears and sends to refresh itself (RFC 4028)."""
+"""Session refresh: header fields, responses and requests of the session timer (RFC 4028)."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ __all__ = ["Refreshing"]
 
 
 class Refreshing(SessionCore):
-    """The session timer of a session; `timer` is None as long as neither side asks for one."""
+    """Session with a session timer; `timer` is None until either side requests one."""
 
     __slots__ = ("timer",)
 
@@ -23,20 +23,20 @@ class Refreshing(SessionCore):
         self.timer: SessionTimer | None = None
 
     def _offer_if_free(self) -> Sequence[Effect]:
-        """Send what waits for its turn: an offer, or else a refresh that is due."""
+        """Send our queued offer, or else a refresh that is due, if no offer is outstanding."""
         raise NotImplementedError
 
-    # What is said of it, and heard.
+    # Header fields, sent and received.
 
     def _timer_fields(self) -> Sequence[tuple[str, str]]:
-        """Give the header fields of a request of ours that could refresh the session."""
+        """Return the timer header fields of our next request that could refresh the session."""
         timer = self.timer
         if timer is None or not (self.dialog is None or self.state is State.CONFIRMED):
             return ()
         return timer.request_fields()
 
     def _heed_answer(self, response: Response) -> Sequence[Effect]:
-        """Take what a 2xx to a request of ours decides about the session timer."""
+        """Apply the session timer fields of a 2xx to our request."""
         if self.timer is None:
             if response.headers.first("session-expires") is None:
                 return NOTHING
@@ -45,9 +45,9 @@ class Refreshing(SessionCore):
 
     def _heed_request(self, request: Request) -> Sequence[tuple[str, str]]:
         """
-        Take what the peer's request asks of the session timer; returns the header fields for its 2xx.
+        Apply the session timer fields of the peer's request; return the header fields for its 2xx.
 
-        There is none in an early dialog: it begins with the answer to the INVITE.
+        An early dialog has no session timer: it starts with the answer to the INVITE.
         """
         if self.state is not State.CONFIRMED and request.method != "INVITE":
             return ()
@@ -58,14 +58,14 @@ class Refreshing(SessionCore):
         return self.timer.take_request(request)
 
     def _run_timer(self) -> Sequence[Effect]:
-        """Run what the last request of the peer decided."""
+        """Return the timer effects of the peer's last request."""
         return NOTHING if self.timer is None or self.state is not State.CONFIRMED else self.timer.run()
 
     def _learn_minimum(self, response: Response) -> bool:
-        """Take a refusal of ours; True when the interval was too small and another one may do."""
+        """Handle a 422 to our request; True when the request can be sent again with a changed timer."""
         return response.status == 422 and self.timer is not None and self.timer.take_too_small(response)
 
-    # Refreshing it.
+    # Refreshing.
 
     def _refresh_due(self, _: None) -> Sequence[Effect]:
         timer = self.timer
@@ -73,7 +73,11 @@ class Refreshing(SessionCore):
         return (*timer.fall_due(), *self._offer_if_free())
 
     def _refresh_if_due(self) -> Sequence[Effect]:
-        """Refresh the session in the lightest way the peer knows; offers go first, and refresh it too."""
+        """
+        Refresh the session, if due, by UPDATE, or by re-INVITE where the peer does not allow UPDATE.
+
+        An offer of ours is sent first, and refreshes the session as well.
+        """
         timer, dialog = self.timer, self.dialog
         if timer is None or not timer.due or dialog is None or self.state is not State.CONFIRMED:
             return NOTHING
@@ -86,13 +90,13 @@ class Refreshing(SessionCore):
         return self._offer_if_free()
 
     def _is_refresh(self, purpose: Purpose) -> bool:
-        """Whether the request last sent under a purpose does nothing but refresh."""
+        """Return True when the last request of a purpose only refreshes the session."""
         if self.timer is None:
             return False
         return purpose is Purpose.REFRESH or (purpose is Purpose.REINVITE and self.timer.in_offer)
 
     def _refreshed(self, response: Response) -> Sequence[Effect]:
-        """Take the final response to an UPDATE that only refreshes."""
+        """Handle the final response to an UPDATE that only refreshes."""
         timer, dialog, status = self.timer, self.dialog, response.status
         if timer is None or dialog is None or self.state is not State.CONFIRMED:
             return NOTHING
@@ -102,20 +106,20 @@ class Refreshing(SessionCore):
         if status in (408, 481):
             return self.handle(Event.DIALOG_GONE)
         if status in (405, 501):
-            dialog.disallow()  # Whatever its Allow said.
+            dialog.disallow()  # Although its Allow lists UPDATE.
         elif not self._learn_minimum(response):
             glare_s = self.offers.glare_delay_s() if status == 491 else None
             return self._refresh_again(response.retry_after_s if glare_s is None else glare_s)
         return self._refresh_challenged()
 
     def _refresh_challenged(self) -> Sequence[Effect]:
-        """Send a refresh again at once, with what its refusal taught."""
+        """Send a refresh again at once, adapted to its refusal."""
         assert self.timer is not None
         self.timer.due = True
         return self._offer_if_free()
 
     def _refresh_again(self, after_s: float | None) -> Sequence[Effect]:
-        """Refresh later: what went wrong says nothing of the dialog."""
+        """Retry the refresh later, after a failure that does not concern the dialog."""
         assert self.timer is not None
         if self.timer.in_offer:
             self.offers.settle()

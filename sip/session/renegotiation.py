@@ -1,4 +1,4 @@
-"""Offers that change a session: whose they are, and what comes of them (RFC 3261 14, 3311, 3264)."""
+"""Offers that change a session: re-INVITE and UPDATE of both sides (RFC 3261 14, 3311, 3264)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,22 +28,22 @@ __all__ = ["Renegotiation"]
 
 
 class Renegotiation(Refreshing):
-    """The offers of both sides after the first."""
+    """Session with offers of both sides after the first."""
 
     __slots__ = ()
 
     # Commands of the owner.
 
     def reinvite(self, body: bytes) -> Sequence[Effect]:
-        """Offer a change of the session, at once or as soon as it is up and our turn."""
+        """Offer a change by re-INVITE, as soon as the session is confirmed and no offer is outstanding."""
         return self._want(body, by_update=False)
 
     def update(self, body: bytes = b"") -> Sequence[Effect]:
         """
-        Offer a change by UPDATE, which needs no answer from a person and may come while it still rings.
+        Offer a change by UPDATE, which needs no answer from a person and is allowed while ringing.
 
-        A peer that does not allow UPDATE gets a re-INVITE as soon as the session is up. Without a body
-        nothing is offered: the target is refreshed, or our description repeated when that takes a re-INVITE.
+        A peer that does not allow UPDATE gets a re-INVITE once the session is confirmed. Without a body the
+        UPDATE only refreshes the target, and a re-INVITE in its place repeats our description.
 
         Source: RFC 3311 5.1.
         """
@@ -56,7 +56,7 @@ class Renegotiation(Refreshing):
         return self._want(self.offers.ours, by_update=False) if self.offers.ours else NOTHING
 
     def accept_offer(self, body: bytes) -> Sequence[Effect]:
-        """Answer the peer's offer, or make the offer it asked for."""
+        """Answer the peer's offer, or send the offer it asked for."""
         accepted = self.offers.accept(body)
         if accepted is None:
             return self.handle(Event.ANSWER, body)
@@ -81,10 +81,10 @@ class Renegotiation(Refreshing):
         return self._offer_if_free()
 
     def _refuse_for_owner(self, _: None) -> Sequence[Effect]:
-        """The owner said nothing in time: the peer must not be left hanging."""
+        """Refuse the peer's offer with 500, because the owner did not answer it in time."""
         return (*self.offers.reject(500), *self._offer_if_free())
 
-    # Answers acknowledged.
+    # ACKs of our answers.
 
     def _confirm(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
         self.state = State.CONFIRMED
@@ -92,7 +92,7 @@ class Renegotiation(Refreshing):
         return (*self._stop_waiting(), *self._run_timer(), confirmed, *self._offer_if_free())
 
     def _confirm_again(self, about: "tuple[Request, UnackedAnswer]") -> Sequence[Effect]:
-        """The ACK of a re-INVITE; it brings the answer when the 2xx brought the offer."""
+        """Handle the ACK of a re-INVITE; it holds the answer if the 2xx held the offer."""
         ack, unacked = about
         if unacked.made_offer:
             return (*self._stop_waiting(), Notify(OfferAnswered(ack.body)), *self._offer_if_free())
@@ -110,7 +110,7 @@ class Renegotiation(Refreshing):
         if self.state is not State.CONFIRMED:
             if request.method == "UPDATE" and self._settled_in(dialog):
                 return self.offers.receive(request, transaction, dialog)
-            # Whose offer is still open decides how the peer is put off (RFC 3261 14.2, RFC 3311 5.2).
+            # The side of the open offer decides between 491 and 500 (RFC 3261 14.2, RFC 3311 5.2).
             ours = self.state is State.ACCEPTED or self.offers.owner_of_call_id
             return (Respond(transaction, reply(request, 491) if ours else self.offers.busy(request)),)
         if self._unacked is not None and self._unacked.made_offer:
@@ -142,28 +142,28 @@ class Renegotiation(Refreshing):
         return (Disarm(Event.TIMER_OFFER), send)
 
     def _receive_answer(self, response: Response) -> Sequence[Effect]:
-        """Take a response to our re-INVITE (RFC 3261 14.1)."""
+        """Handle a response to our re-INVITE (RFC 3261 14.1)."""
         status = response.status
         if 200 <= status < 300:
             return self._receive_accepted(response)
         if not self._is_awaited(response):
             return NOTHING
         if status < 200:
-            # It must not ring for ever: other offers are refused meanwhile.
+            # Limits a pending re-INVITE: the peer's offers are refused until it ends.
             return (Arm(Event.TIMER_OFFER, self.settings.timers.timeout_s),)
         return self._receive_refused(response)
 
     def _is_awaited(self, response: Response) -> bool:
-        """Whether this is about the offer that is outstanding, not about one that was settled or given up."""
+        """Return True for a response to our outstanding offer, False for one to an earlier offer."""
         sent = self.offers.sent
         return sent is not None and sent.is_met_by(response)
 
     def _receive_update_answer(self, response: Response) -> Sequence[Effect]:
-        """Take the final response to our UPDATE (RFC 3311 5.1)."""
+        """Handle the final response to our UPDATE (RFC 3311 5.1)."""
         status = response.status
         sent = self.offers.sent
         if sent is None or not sent.is_met_by(response):
-            # It offered nothing, or was sent to a fork that is out.
+            # The UPDATE had no offer, or was sent to a fork that has ended.
             if status < 300 and response.headers.first("session-expires") is not None:
                 return self._heed_answer(response)
             return self.handle(Event.DIALOG_GONE) if status in (408, 481) else NOTHING
@@ -207,21 +207,21 @@ class Renegotiation(Refreshing):
         assert dialog is not None
         ack = self._ack_for(number)
         if known is not None and number <= known[0]:
-            return (ack,)  # Our ACK was lost; or the offer is an earlier one, long since settled.
+            return (ack,)  # Our ACK was lost, or the offer is an earlier one, settled since.
         self._ack = (number, ack)
         if self._is_awaited(response):
             self.offers.agree()
         elif self.offers.turn is Turn.OURS:
-            return (ack,)  # What the peer answered was given up, and there is a newer offer.
+            return (ack,)  # The peer answered an abandoned offer, and a newer one is outstanding.
         dialog.refresh_target(response)
         dialog.description = response.body
-        # Even if we had given the offer up: the peer uses the new session from here on.
+        # Applies even to an abandoned offer: the peer uses the new description from here on.
         answered = Notify(OfferAnswered(response.body))
         timers = (Disarm(Event.TIMER_OFFER), *self._heed_answer(response))
         return (ack, *timers, answered, *self._offer_if_free())
 
     def _ack_for(self, number: int) -> SendAck:
-        """Make the ACK of a re-INVITE, or give the one that was lost."""
+        """Build the ACK of a re-INVITE, or return the one that was sent."""
         if self._ack is not None and self._ack[0] == number:
             return self._ack[1]
         assert self.dialog is not None
@@ -229,7 +229,7 @@ class Renegotiation(Refreshing):
         return SendAck(ack, self.dialog.next_hop())
 
     def _acknowledge_only(self, response: Response) -> Sequence[Effect]:
-        """Take the response to an offer of ours that was overtaken by the end of the session."""
+        """Send the ACK of a 2xx to our re-INVITE that arrives after the session has begun to end."""
         if response.cseq.method != "INVITE" or not 200 <= response.status < 300:
             return NOTHING
         return (self._ack_for(response.cseq.number),)
@@ -245,7 +245,7 @@ class Renegotiation(Refreshing):
 
 
 def _offer_fields() -> tuple[tuple[str, str], ...]:
-    # Nothing a person has to answer comes of it, so no reliable 1xx is wanted.
+    # No person has to answer these requests, so no reliable 1xx is wanted.
     return (("Allow", ALLOW), *supported_fields(OPTION_TAG))
 
 

@@ -1,5 +1,5 @@
 """
-Naming a dialog that a new one is to take the place of: the Replaces header field.
+The Replaces header field: identifies the dialog that a new one replaces.
 
 Source: RFC 3891.
 """
@@ -18,7 +18,7 @@ from sip.session.model import State
 __all__ = ["Replaces", "objection", "replaces_of", "uri_headers"]
 
 MAX_URI_HEADERS = 32
-"""A URI that carries more header fields than that is not meant to be called."""
+"""Limit of header fields in a URI; a URI with more is not meant to be called."""
 
 _HVALUE_SAFE = "-_.!~*'()[]/?:+$"  # beside letters and digits (RFC 3261 25.1, hvalue)
 
@@ -26,10 +26,10 @@ _HVALUE_SAFE = "-_.!~*'()[]/?:+$"  # beside letters and digits (RFC 3261 25.1, h
 @dataclass(frozen=True, slots=True)
 class Replaces:
     """
-    One dialog, as the peer that is asked to replace it knows it.
+    Identity of a dialog, from the view of the peer that replaces it.
 
-    ``to_tag`` is the tag of the user agent that gets the INVITE with this value, ``from_tag`` that of the
-    other side of the dialog. With ``early_only`` a dialog that was answered is not to be replaced.
+    ``to_tag`` is the tag of the user agent that receives the INVITE with this value, ``from_tag`` that of the
+    other side of the dialog. With ``early_only`` an answered dialog is not replaced.
 
     Source: RFC 3891 6.1.
     """
@@ -42,10 +42,10 @@ class Replaces:
     @classmethod
     def parse(cls, text: str) -> Replaces:
         """
-        Read a Replaces value.
+        Parse a Replaces value.
 
         Raises:
-            ParseError: It is malformed, or has not exactly one tag of each side.
+            ParseError: It is malformed, or does not have exactly one tag of each side.
         """
         call_id, semicolon, rest = text.strip().partition(";")
         call_id = call_id.strip()
@@ -65,16 +65,16 @@ class Replaces:
         return f"{self.call_id};to-tag={self.to_tag};from-tag={self.from_tag}{early}"
 
     def in_uri(self) -> str:
-        """The value as the header part of a URI carries it, escaped."""
+        """Return the value as an escaped header field of a URI."""
         return "Replaces=" + quote(str(self), safe=_HVALUE_SAFE)
 
 
 def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
     """
-    The header fields that a URI carries after its question mark, with their escapes undone.
+    Parse the header fields of a URI, the text after its question mark, and undo their escapes.
 
     Raises:
-        ParseError: There are too many, a name is no token, or a value holds what no header field may.
+        ParseError: There are too many, a name is no token, or a value holds control characters or no UTF-8.
 
     Source: RFC 3261 19.1.1.
     """
@@ -90,7 +90,7 @@ def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
             field = (unquote_to_bytes(name).decode(), unquote_to_bytes(value).decode())
         except UnicodeDecodeError:
             raise ParseError("A header field in a URI is not UTF-8") from None
-        # An escaped line end would write a header field of the peer's choice into a message of ours.
+        # An escaped line end would inject a header field of the peer into our message.
         if not is_token(field[0]) or any(character < " " or character == "\x7f" for character in field[1]):
             raise ParseError("Malformed header field in a URI")
         fields.append(field)
@@ -99,7 +99,7 @@ def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
 
 def replaces_of(request: Request) -> Replaces | None:
     """
-    The dialog that an INVITE asks to replace, None when it asks for none.
+    Return the dialog that an INVITE asks to replace, None when it asks for none.
 
     Raises:
         ParseError: The value is malformed, or there is more than one.
@@ -116,10 +116,10 @@ def replaces_of(request: Request) -> Replaces | None:
 
 def objection(wanted: Replaces, state: State, *, called_by_us: bool) -> int | None:
     """
-    The status that refuses to replace a dialog which matches, None when it may be replaced.
+    Return the status that refuses to replace a matching dialog, None when it may be replaced.
 
-    A dialog that is over is declined, an early one must be of our own calling, and one that was answered
-    is busy when only an early one is wanted.
+    A dialog that has ended or is cancelled gets 603, an early one that we did not initiate 481, and an
+    answered one with early-only 486.
 
     Source: RFC 3891 3.
     """

@@ -1,10 +1,10 @@
 """
-The session timer: who refreshes a session, how often, and when it counts as dead (RFC 4028).
+The session timer: refresher, interval and expiry of a session (RFC 4028).
 
-One `SessionTimer` belongs to a session in which either side asked for one; sessions without have none. It
-holds what was agreed last, says it in our messages, and hands out the timers to arm. Only an interval the
-peer agreed to can end a session: a refresh we send for our own sake is a question whether the peer is
-still there, and any answer but "no such dialog" says that it is.
+A session has a `SessionTimer` once either side requests one. It holds the latest agreement, provides the
+header fields of our messages, and returns the timers to arm. Only an interval the peer agreed to can expire a
+session: a refresh without agreement only probes the peer, and any response but 408 and 481 shows that the
+peer is alive.
 """
 
 from collections.abc import Sequence
@@ -25,29 +25,29 @@ __all__ = [
 ]
 
 EXPIRED_REASON = 'SIP;cause=408;text="Session timer expired", Q.850;cause=102;text="Session timer expired"'
-"""The Reason of the BYE that ends an expired session."""
+"""Reason of the BYE that ends an expired session."""
 
 GONE_REASON = 'SIP;cause=408;text="Nobody there", Q.850;cause=102;text="Nobody there"'
-"""The Reason of the BYE to a peer that does not answer within the session, or knows it no more."""
+"""Reason of the BYE to a peer that does not answer within the dialog, or no longer knows it."""
 
 LONGEST_MARGIN_S = 32.0
-"""A session ends that long before its interval is over, or a third of the interval (RFC 4028 10)."""
+"""A session ends this long before its interval is over, or a third of it if shorter (RFC 4028 10)."""
 
 SHORTEST_S = 30
-"""Below that no interval of a peer is heeded: it would have us send requests without end."""
+"""A shorter interval of a peer is raised to this, or to a lower Min-SE, to bound the rate of refreshes."""
 
 LONGEST_MIN_SE_S = 86_400
-"""A minimum above a day asks for no timer at all."""
+"""Longest accepted Min-SE, one day; a 422 with a longer one disables the timer."""
 
 MAX_RAISES = 3
-"""A peer that answers 422 more often than that does not mean the interval."""
+"""Limit of 422 responses in a row, after which the timer is disabled."""
 
 LONGEST_RETRY_S = 32.0
-"""A refresh that was refused is tried again after that long at most."""
+"""Longest delay before a failed refresh is retried, unless the peer asks for a longer one."""
 
 
 class SessionExpires(NamedTuple):
-    """The value of a Session-Expires header field; `refresher` is `uac`, `uas` or None."""
+    """Value of a Session-Expires header field; `refresher` is `uac`, `uas` or None."""
 
     interval_s: int
     refresher: str | None
@@ -55,7 +55,7 @@ class SessionExpires(NamedTuple):
 
 def read_session_expires(message: Message) -> SessionExpires | None:
     """
-    Return what a message says of the session's interval; None when it says nothing, or nothing readable.
+    Return the Session-Expires of a message; None when absent or malformed.
 
     Source: RFC 4028 4.
     """
@@ -75,7 +75,7 @@ def read_session_expires(message: Message) -> SessionExpires | None:
 
 def read_min_se(message: Message) -> int | None:
     """
-    Return the Min-SE of a message in seconds; None when absent or unreadable.
+    Return the Min-SE of a message in seconds; None when absent or malformed.
 
     Source: RFC 4028 5.
     """
@@ -90,12 +90,11 @@ def _seconds(text: str) -> int | None:
 
 class SessionTimer:
     """
-    The session timer of one session, as last agreed.
+    Session timer of one session, as last agreed.
 
-    `wanted_s` is the interval we ask for, None when we only do what the peer asks. `interval_s` is the one
-    that runs, 0 when none does. `ours` says that we refresh, `agreed` that the peer knows of the interval.
-    `due` says that a refresh is to be sent as soon as it may, `in_offer` that the re-INVITE under way is
-    nothing but a refresh.
+    `wanted_s` is the interval we request, None when we only follow the peer. `interval_s` is the current one,
+    0 without one. `ours` is True when we are the refresher, `agreed` when the peer knows the interval, `due`
+    when a refresh must be sent as soon as possible, `in_offer` when the re-INVITE under way only refreshes.
     """
 
     __slots__ = (
@@ -121,13 +120,13 @@ class SessionTimer:
         self._expiring = False
         self._raises = 0
 
-    # What we say.
+    # Header fields of our requests.
 
     def request_fields(self) -> Sequence[tuple[str, str]]:
         """
         Return the header fields of an INVITE, re-INVITE or UPDATE of ours.
 
-        The first INVITE leaves it to the peer who refreshes; later ones keep it as it is.
+        The first INVITE lets the peer choose the refresher; later requests keep the agreed one.
 
         Source: RFC 4028 7.1, 7.4.
         """
@@ -138,13 +137,13 @@ class SessionTimer:
         interval_s = max(interval_s, self.min_se_s)
         return (("Session-Expires", f"{interval_s}{who}"), ("Min-SE", str(self.min_se_s)))
 
-    # As the side that asked (UAC).
+    # As UAC.
 
     def take_answer(self, response: Response) -> Sequence[Effect]:
         """
-        Take a 2xx to a request of ours that could refresh the session, and run the timer it decides on.
+        Handle a 2xx to a request of ours that could refresh the session, and return the timers to arm.
 
-        Without Session-Expires the peer has no timer; then we refresh for our own sake, if we want to.
+        Without Session-Expires the peer has no timer; then we refresh at our own interval, if any.
 
         Source: RFC 4028 7.2.
         """
@@ -153,12 +152,12 @@ class SessionTimer:
         stated = read_session_expires(response)
         if stated is not None:
             return self._run(stated.interval_s, ours=stated.refresher != "uas", agreed=True)
-        # A peer that asked us to refresh and forgets to say so again may still count on it.
+        # A peer that made us the refresher and omits it here may still rely on it.
         return self._run(self._own_interval_s(), ours=True, agreed=False)
 
     def take_too_small(self, response: Response) -> bool:
         """
-        Take a 422; True when the request is worth sending again, with the larger interval or with none.
+        Handle a 422; True when the request is worth sending again, with a larger interval or without a timer.
 
         Source: RFC 4028 7.3.
         """
@@ -176,14 +175,14 @@ class SessionTimer:
             self.wanted_s, self.interval_s, self.agreed = None, 0, False
         return True
 
-    # As the side that is asked (UAS).
+    # As UAS.
 
     def take_request(self, request: Request) -> Sequence[tuple[str, str]]:
         """
-        Take a request that could refresh the session, and return the header fields for its 2xx.
+        Handle a request that could refresh the session, and return the header fields for its 2xx.
 
-        The timer it decides on begins with `run`. We refresh unless the peer, knowing of timers, wants to:
-        a session cannot die of a refresh that we send ourselves.
+        `run` then starts the timer. We are the refresher unless the peer supports timers and names itself:
+        then no missing refresh of the peer can expire the session.
 
         Source: RFC 4028 9 (table 2).
         """
@@ -205,13 +204,13 @@ class SessionTimer:
         return ()
 
     def run(self) -> Sequence[Effect]:
-        """Return the timers of what `take_request` decided on."""
+        """Return the timers that `take_request` decided on."""
         return self._timers()
 
     # Refreshing.
 
     def fall_due(self) -> Sequence[Effect]:
-        """Note that it is time for a refresh; from here on the session may expire."""
+        """Mark a refresh as due; from here on an agreed session may expire."""
         self.due = True
         if not self.agreed or self._expiring:
             return ()
@@ -220,9 +219,9 @@ class SessionTimer:
 
     def retry(self, after_s: float | None = None) -> Sequence[Effect]:
         """
-        Return when to refresh again after a failure that says nothing of the dialog.
+        Return the timer of the next refresh after a failure that does not concern the dialog.
 
-        `after_s` is what the peer or the rules of glare ask for.
+        `after_s` is the delay of the peer's Retry-After or of the glare rules.
         """
         self.in_offer = False
         if not self.agreed:
@@ -230,20 +229,20 @@ class SessionTimer:
         left_s = self._left_s()
         wait_s = min(LONGEST_RETRY_S, left_s / 3)
         if after_s is not None:
-            # Not so soon that a peer can have us send without end, nor so late that there is no time left.
+            # Not so soon that a peer could make us send continuously, nor too late to succeed.
             wait_s = min(max(after_s, min(1.0, wait_s)), left_s / 2)
         return (Arm(Event.TIMER_REFRESH, wait_s),)
 
     # The agreement.
 
     def _own_interval_s(self) -> int:
-        """The interval we refresh at though the peer has none: what we want, or have been doing."""
+        """Return the interval of refreshes without agreement: the wanted one, or the current one if ours."""
         if self.wanted_s:
             return max(self.wanted_s, self.min_se_s)
         return self.interval_s if self.ours else 0
 
     def _note(self, message: Message) -> None:
-        """Learn what the peer bears."""
+        """Raise our Min-SE to that of the peer."""
         minimum_s = read_min_se(message)
         if minimum_s is not None and self.min_se_s < minimum_s <= LONGEST_MIN_SE_S:
             self.min_se_s = minimum_s
@@ -270,5 +269,5 @@ class SessionTimer:
         return min(LONGEST_MARGIN_S, self.interval_s / 3)
 
     def _left_s(self) -> float:
-        """From the time a refresh is due to the end of the session."""
+        """Return the time from a due refresh to the end of the session."""
         return self.interval_s / 2 - self._margin_s()

@@ -13,7 +13,7 @@ __all__ = ["IGNORED", "RULES", "Event", "InviteClientTransaction", "State"]
 
 
 class State(IntEnum):
-    """States in the only order they may be passed through."""
+    """States, passed through in this order only."""
 
     CALLING = 0
     PROCEEDING = 1
@@ -23,7 +23,7 @@ class State(IntEnum):
 
 
 class Event(IntEnum):
-    """All that can happen to the transaction."""
+    """Events of the transaction."""
 
     PROVISIONAL = 0
     SUCCESS = 1
@@ -34,13 +34,13 @@ class Event(IntEnum):
     TIMER_M = 6
     TRANSPORT_ERROR = 7
     ABANDON = 8
-    """The user lost interest before anything came back: repeat the request no more."""
+    """The user gave up before any response came: stop repeating the request."""
     GIVE_UP = 9
     """A cancelled INVITE got no final response in time (RFC 3261 9.1)."""
 
 
 class InviteClientTransaction(Machine[State]):
-    """Sends one INVITE until it is heard, acknowledges failures, hands every response to its user."""
+    """Sends one INVITE until a response comes, acknowledges failures, passes responses to its user."""
 
     __slots__ = ("_ack", "_repeat_after_s", "reliable", "request", "timers", "wire")
 
@@ -50,18 +50,18 @@ class InviteClientTransaction(Machine[State]):
         self.timers = timers
         self.reliable = reliable
         self.wire = serialise(request)
-        """The request as it is sent."""
+        """Wire form of the request."""
         self._repeat_after_s = timers.t1_s
         self._ack: bytes | None = None
 
     @property
     def wanted(self) -> bool:
-        """True while nothing has come back and the user still wants the request to be heard."""
+        """True while no response has come and the user has not abandoned the request."""
         return self.state is State.CALLING and self._repeat_after_s > 0.0
 
     @property
     def finished(self) -> bool:
-        """True once nothing more will come of it."""
+        """True once the transaction has terminated."""
         return self.state is State.TERMINATED
 
     def start(self) -> Sequence[Effect]:
@@ -72,14 +72,14 @@ class InviteClientTransaction(Machine[State]):
         return (give_up, Arm(Event.TIMER_A, self._repeat_after_s), Send(self.wire))
 
     def receive(self, response: Response) -> Sequence[Effect]:
-        """Take a response of this transaction from the wire."""
+        """Handle a response to this transaction."""
         status = response.status
         if status < 200:
             return self.handle(Event.PROVISIONAL, response)
         return self.handle(Event.SUCCESS if status < 300 else Event.FAILURE, response)
 
     def fail_transport(self) -> Sequence[Effect]:
-        """Take the news that the request cannot be delivered."""
+        """Handle a transport error: the request cannot be delivered."""
         return self.handle(Event.TRANSPORT_ERROR)
 
     def _deliver(self, response: Response) -> Sequence[Effect]:
@@ -141,7 +141,7 @@ IGNORED = {
     # These timers are armed by a later state only.
     (State.CALLING, Event.TIMER_D),
     (State.CALLING, Event.TIMER_M),
-    # The peer has the request: it is repeated no more, and only the user limits how long it rings.
+    # The peer has the request: it is not repeated, and only the user limits the ringing.
     (State.PROCEEDING, Event.TIMER_A),
     (State.PROCEEDING, Event.TIMER_B),
     (State.PROCEEDING, Event.TIMER_D),
@@ -149,7 +149,7 @@ IGNORED = {
     # The response may still come over another connection (RFC 3261 18.2.2).
     (State.PROCEEDING, Event.TRANSPORT_ERROR),
     (State.PROCEEDING, Event.ABANDON),
-    # A final response stands: nothing later changes it.
+    # A final response is not changed by anything later.
     (State.COMPLETED, Event.PROVISIONAL),
     (State.COMPLETED, Event.SUCCESS),
     (State.COMPLETED, Event.TIMER_A),

@@ -12,7 +12,7 @@ __all__ = ["IGNORED", "RULES", "Event", "InviteServerTransaction", "State"]
 
 
 class State(IntEnum):
-    """States in the only order they may be passed through."""
+    """States, passed through in this order only."""
 
     PROCEEDING = 0
     COMPLETED = 1
@@ -22,7 +22,7 @@ class State(IntEnum):
 
 
 class Event(IntEnum):
-    """All that can happen to the transaction."""
+    """Events of the transaction."""
 
     REQUEST = 0
     ACK = 1
@@ -38,7 +38,7 @@ class Event(IntEnum):
 
 
 class InviteServerTransaction(Machine[State]):
-    """Absorbs repetitions of one INVITE and repeats its failure until it is acknowledged."""
+    """Absorbs repetitions of one INVITE, and repeats a failure response until its ACK comes."""
 
     __slots__ = ("_last", "_repeat_after_s", "reliable", "request", "timers")
 
@@ -52,26 +52,26 @@ class InviteServerTransaction(Machine[State]):
 
     @property
     def finished(self) -> bool:
-        """True once nothing more will come of it."""
+        """True once the transaction has terminated."""
         return self.state is State.TERMINATED
 
     def start(self) -> Sequence[Effect]:
-        """Return the first effect: a 100 follows unless the user responds soon."""
+        """Return the first effect: arm the timer of the 100, sent unless the user responds earlier."""
         return (Arm(Event.TIMER_TRYING, self.timers.trying_s),)
 
     def receive(self, request: Request) -> Sequence[Effect]:
-        """Take a repetition of the INVITE, or the ACK that matches it."""
+        """Handle a repetition of the INVITE, or the ACK that matches it."""
         return self.handle(Event.ACK if request.method == "ACK" else Event.REQUEST, request)
 
     def respond(self, response: Response) -> Sequence[Effect]:
-        """Take a response from the user; a 2xx may be given again and is sent again."""
+        """Send a response of the user; a repeated 2xx is sent again."""
         status = response.status
         if status < 200:
             return self.handle(Event.SEND_PROVISIONAL, response)
         return self.handle(Event.SEND_SUCCESS if status < 300 else Event.SEND_FAILURE, response)
 
     def fail_transport(self) -> Sequence[Effect]:
-        """Take the news that a response cannot be delivered."""
+        """Handle a transport error: a response cannot be delivered."""
         return self.handle(Event.TRANSPORT_ERROR)
 
     def _trying(self, _: object) -> Sequence[Effect]:
@@ -99,7 +99,7 @@ class InviteServerTransaction(Machine[State]):
         return (Send(serialise(response)),)
 
     def _deliver(self, ack: Request) -> Sequence[Effect]:
-        # Only an ACK that wrongly carries the branch of the INVITE comes this way; it counts all the same.
+        # Only an ACK that wrongly carries the branch of the INVITE arrives here; it is accepted.
         return (Deliver(ack),)
 
     def _reject(self, response: Response) -> Sequence[Effect]:
@@ -149,7 +149,7 @@ IGNORED = (
         # The caller repeats the INVITE, perhaps over a new connection, or its own timers end the call.
         (State.PROCEEDING, Event.TRANSPORT_ERROR),
         (State.COMPLETED, Event.TRANSPORT_ERROR),
-        # The final response stands, whatever the user says later.
+        # The final response is not changed by later responses of the user.
         (State.COMPLETED, Event.SEND_PROVISIONAL),
         (State.COMPLETED, Event.SEND_SUCCESS),
         (State.COMPLETED, Event.SEND_FAILURE),

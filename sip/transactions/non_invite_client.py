@@ -12,7 +12,7 @@ __all__ = ["IGNORED", "RULES", "Event", "NonInviteClientTransaction", "State"]
 
 
 class State(IntEnum):
-    """States in the only order they may be passed through."""
+    """States, passed through in this order only."""
 
     TRYING = 0
     PROCEEDING = 1
@@ -21,7 +21,7 @@ class State(IntEnum):
 
 
 class Event(IntEnum):
-    """All that can happen to the transaction."""
+    """Events of the transaction."""
 
     PROVISIONAL = 0
     FINAL = 1
@@ -32,7 +32,7 @@ class Event(IntEnum):
 
 
 class NonInviteClientTransaction(Machine[State]):
-    """Sends one request until its final response is there, which it hands to its user once."""
+    """Sends one request until its final response comes, and passes that to its user once."""
 
     __slots__ = ("_repeat_after_s", "reliable", "request", "timers", "wire")
 
@@ -42,17 +42,17 @@ class NonInviteClientTransaction(Machine[State]):
         self.timers = timers
         self.reliable = reliable
         self.wire = serialise(request)
-        """The request as it is sent."""
+        """Wire form of the request."""
         self._repeat_after_s = timers.t1_s
 
     @property
     def wanted(self) -> bool:
-        """True while nothing has come back and the user still wants the request to be heard."""
+        """True while no response has come."""
         return self.state is State.TRYING
 
     @property
     def finished(self) -> bool:
-        """True once nothing more will come of it."""
+        """True once the transaction has terminated."""
         return self.state is State.TERMINATED
 
     def start(self) -> Sequence[Effect]:
@@ -63,11 +63,11 @@ class NonInviteClientTransaction(Machine[State]):
         return (give_up, Arm(Event.TIMER_E, self._repeat_after_s), Send(self.wire))
 
     def receive(self, response: Response) -> Sequence[Effect]:
-        """Take a response of this transaction from the wire."""
+        """Handle a response to this transaction."""
         return self.handle(Event.PROVISIONAL if response.status < 200 else Event.FINAL, response)
 
     def fail_transport(self) -> Sequence[Effect]:
-        """Take the news that the request cannot be delivered."""
+        """Handle a transport error: the request cannot be delivered."""
         return self.handle(Event.TRANSPORT_ERROR)
 
     def _deliver(self, response: Response) -> Sequence[Effect]:

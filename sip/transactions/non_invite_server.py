@@ -12,7 +12,7 @@ __all__ = ["IGNORED", "RULES", "Event", "NonInviteServerTransaction", "State"]
 
 
 class State(IntEnum):
-    """States in the only order they may be passed through."""
+    """States, passed through in this order only."""
 
     TRYING = 0
     PROCEEDING = 1
@@ -21,7 +21,7 @@ class State(IntEnum):
 
 
 class Event(IntEnum):
-    """All that can happen to the transaction."""
+    """Events of the transaction."""
 
     REQUEST = 0
     SEND_PROVISIONAL = 1
@@ -31,7 +31,7 @@ class Event(IntEnum):
 
 
 class NonInviteServerTransaction(Machine[State]):
-    """Answers every repetition of one request with the response given to the first."""
+    """Answers every repetition of one request with the latest response to it."""
 
     __slots__ = ("_last", "reliable", "timers")
 
@@ -43,7 +43,7 @@ class NonInviteServerTransaction(Machine[State]):
 
     @property
     def finished(self) -> bool:
-        """True once nothing more will come of it."""
+        """True once the transaction has terminated."""
         return self.state is State.TERMINATED
 
     def start(self) -> Sequence[Effect]:
@@ -51,16 +51,16 @@ class NonInviteServerTransaction(Machine[State]):
         return ()
 
     def receive(self, request: Request) -> Sequence[Effect]:
-        """Take a repetition of the request."""
+        """Handle a repetition of the request."""
         return self.handle(Event.REQUEST, request)
 
     def respond(self, response: Response) -> Sequence[Effect]:
-        """Take a response from the user."""
+        """Send a response of the user."""
         event = Event.SEND_PROVISIONAL if response.status < 200 else Event.SEND_FINAL
         return self.handle(event, response)
 
     def fail_transport(self) -> Sequence[Effect]:
-        """Take the news that a response cannot be delivered."""
+        """Handle a transport error: a response cannot be delivered."""
         return self.handle(Event.TRANSPORT_ERROR)
 
     def _send(self, response: Response) -> Sequence[Effect]:
@@ -94,7 +94,7 @@ IGNORED = {
     # Timer J is armed by the final response only.
     (State.TRYING, Event.TIMER_J),
     (State.PROCEEDING, Event.TIMER_J),
-    # The final response stands.
+    # The final response is not changed by later ones.
     (State.COMPLETED, Event.SEND_PROVISIONAL),
     (State.COMPLETED, Event.SEND_FINAL),
     # The client repeats its request or gives up by its own timer.

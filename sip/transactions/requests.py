@@ -1,4 +1,4 @@
-"""The two requests that are derived from an INVITE of ours: its ACK and its CANCEL."""
+"""Requests derived from an outbound INVITE: its ACK and its CANCEL."""
 
 from sip.message.headers import Entry, Headers
 from sip.message.message import Request, Response
@@ -10,7 +10,7 @@ _COPIED = frozenset(("route", "from", "call-id", "session-id"))
 
 def make_ack(invite: Request, response: Response) -> Request:
     """
-    Build the ACK of a final response that is no 2xx.
+    Build the ACK of a non-2xx final response.
 
     Source: RFC 3261 17.1.1.3.
     """

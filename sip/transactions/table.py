@@ -1,4 +1,4 @@
-"""Which transaction a message belongs to."""
+"""Matching of messages to transactions."""
 
 from typing import Generic, TypeVar
 
@@ -7,7 +7,7 @@ from sip.message.message import Request, Response
 __all__ = ["MAGIC_COOKIE", "Key", "TransactionTable", "client_key", "merge_key", "server_key"]
 
 MAGIC_COOKIE = "z9hG4bK"
-"""Opens every branch made since RFC 3261, and says that it is unique by itself."""
+"""Prefix of every branch since RFC 3261; marks the branch as globally unique."""
 
 Key = tuple[object, ...]
 
@@ -16,7 +16,7 @@ RunT = TypeVar("RunT")
 
 def client_key(response: Response) -> Key:
     """
-    The key of the client transaction a response is for.
+    Return the key of the client transaction that a response matches.
 
     Source: RFC 3261 17.1.3.
     """
@@ -25,10 +25,10 @@ def client_key(response: Response) -> Key:
 
 def server_key(request: Request, method: str | None = None) -> Key:
     """
-    The key of the server transaction a request belongs to; `method` stands in for its own.
+    Return the key of the server transaction that a request matches; `method` replaces its own.
 
-    An ACK belongs to its INVITE. Branches without the magic cookie, from before RFC 3261, are not
-    unique, so the fields that identify a request join them.
+    An ACK matches its INVITE. A branch without the magic cookie, from before RFC 3261, is not unique, so the
+    key adds the fields that identify a request.
 
     Source: RFC 3261 9.2, 17.2.3.
     """
@@ -43,7 +43,7 @@ def server_key(request: Request, method: str | None = None) -> Key:
 
 def merge_key(request: Request) -> Key:
     """
-    What two copies of one request that came by different paths have in common.
+    Return the key that copies of one request share when they arrive by different paths.
 
     Source: RFC 3261 8.2.2.2.
     """
@@ -51,7 +51,7 @@ def merge_key(request: Request) -> Key:
 
 
 class TransactionTable(Generic[RunT]):
-    """All transactions of an endpoint by key, clients and servers apart."""
+    """All transactions of an endpoint by key, client and server transactions apart."""
 
     __slots__ = ("_clients", "_servers")
 
@@ -63,13 +63,13 @@ class TransactionTable(Generic[RunT]):
         return len(self._clients) + len(self._servers)
 
     def add_client(self, branch: str, method: str, run: RunT) -> Key:
-        """Enter a client transaction under the branch of its top Via and its method."""
+        """Add a client transaction under the branch of its top Via and its method."""
         key: Key = (branch, method)
         self._clients[key] = run
         return key
 
     def add_server(self, key: Key, run: RunT) -> None:
-        """Enter a server transaction under its `server_key`."""
+        """Add a server transaction under its `server_key`."""
         self._servers[key] = run
 
     def client(self, response: Response) -> RunT | None:
@@ -81,9 +81,9 @@ class TransactionTable(Generic[RunT]):
         return self._servers.get(key)
 
     def remove_client(self, key: Key) -> None:
-        """Forget a client transaction."""
+        """Remove a client transaction."""
         self._clients.pop(key, None)
 
     def remove_server(self, key: Key) -> None:
-        """Forget a server transaction."""
+        """Remove a server transaction."""
         self._servers.pop(key, None)

@@ -15,7 +15,6 @@ from sqlalchemy.engine import Connection
 from callcontrol.errors import DomainError
 from callcontrol.masking.routing import RouteFinding
 from callcontrol.models import (
-    Account,
     CallFilter,
     CallRecord,
     Message,
@@ -196,18 +195,6 @@ class Wallets(Protocol):
 
     async def open_reserves(self) -> list[Reserve]:
         """Reserves that no settlement has closed."""
-
-
-class Accounts(Protocol):
-    """Customers; see ``callcontrol.accounts.aio.accounts.AccountService``."""
-
-    async def get(self, account_sid: str) -> Account:
-        """
-        Return one account.
-
-        Raises:
-            NotFound: There is no such account.
-        """
 
 
 class Numbers(Protocol):

@@ -18,7 +18,7 @@ _CLOCK_RATES: Final = {"OPUS": 48000}
 
 @lru_cache(maxsize=1)
 def built_codecs() -> tuple[str, ...]:
-    """Return the codecs of the engine; all of them where no engine is installed, so that none is ruled out."""
+    """Return the codecs of the engine; all where no engine is installed, so that none is ruled out."""
     try:
         from media import _engine
     except ImportError:  # Administrative commands work beside a server that is installed elsewhere.

@@ -1,8 +1,8 @@
 """
 Opens the socket to a voice agent.
 
-A hook of the caller resolves the name and checks the addresses. The socket is connected to one of the addresses
-that the hook returned, so a later change of the name cannot bypass the check.
+A hook of the caller resolves the name and checks the addresses. The socket is connected to one of the
+addresses that the hook returned, so a later change of the name cannot bypass the check.
 """
 
 from __future__ import annotations

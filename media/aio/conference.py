@@ -173,7 +173,7 @@ class Conference:
 
     def record(self, path: str, settings: RecordingSettings | None = None) -> Recording:
         """
-        Record in one channel the audio that all may hear, with playback, without whispers; ends one in progress.
+        Record in one channel what all may hear, with playback, without whispers; ends one in progress.
 
         Raises:
             InvalidMedia: A setting is out of range, or the encoding was not built in.

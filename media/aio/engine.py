@@ -44,8 +44,8 @@ class MediaEngine:
     Commands return at once and take effect in order. The threads deliver events and the frames of all taps in
     one wake-up of the loop; callbacks run on the loop.
 
-    A loop with its own clock has a method `drive_engine` (see `EngineDriver`): then the engine starts no thread
-    and the loop runs it by that clock. A simulated call takes only the time of its work.
+    A loop with its own clock has a method `drive_engine` (see `EngineDriver`): then the engine starts no
+    thread and the loop runs it by that clock. A simulated call takes only the time of its work.
     """
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
@@ -132,8 +132,8 @@ class MediaEngine:
         Open a conference; streams of any engine thread may be its members.
 
         Args:
-            on_event: Told who talks, who left, and what became of playbacks and recordings.
-            sample_rate: Of the mix. 8000 saves a little where all members speak G.711.
+            on_event: Called with changes of talker, departures, and events of playbacks and recordings.
+            sample_rate: Rate of the mix. 8000 saves a little work where all members use G.711.
 
         Raises:
             InvalidMedia: The rate is neither 8000 nor 16000.

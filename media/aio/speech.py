@@ -26,9 +26,9 @@ class EspeakSynthesizer:
     """
     A `Synthesizer` that runs espeak-ng.
 
-    A text goes to the program's input, never through a shell, a command line or a log. The length of a text, its
-    time, the number of texts spoken at once and waiting, and the caches in memory and, with a `directory`, on
-    disk are bounded.
+    A text goes to the program's input, never through a shell, a command line or a log. Everything is
+    bounded: the length of a text, its time, the number of texts spoken at once and waiting, and the caches in
+    memory and, with a `directory`, on disk.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class EspeakSynthesizer:
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
         """
-        Speak a text: mono at 16 kHz. The same text is spoken once, however many ask for it.
+        Speak a text: mono at 16 kHz. Concurrent calls for the same text share one run.
 
-        Without `keep` nothing of it stays behind, as becomes a password.
+        Without `keep` nothing is cached, as needed for a password.
 
         Raises:
             SpeechError: The text cannot be spoken, or took too long.

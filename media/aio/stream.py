@@ -44,8 +44,8 @@ class RtpStream:
     """
     One RTP stream: a port, a far end, and the processing of its audio.
 
-    Sent audio is, in this order of precedence: digits, the tap's audio, playback, audio that the linked stream
-    receives, silence while a tap is open or audio is muted, or soft noise if enabled. Created by
+    Sent audio is, in this order of precedence: digits, the tap's audio, playback, audio that the linked
+    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Created by
     `MediaEngine.open_stream`.
     """
 
@@ -75,8 +75,8 @@ class RtpStream:
         """
         Set the negotiated SDP parameters; may be called again.
 
-        Audio is sent to the source of the far end's first valid packet (RFC 4961), until then to the signalled
-        address. A later call with another signalled address repeats that choice.
+        Audio is sent to the source of the far end's first valid packet (RFC 4961), until then to the
+        signalled address. A later call with another signalled address repeats that choice.
 
         Raises:
             InvalidMedia: The address is no IP literal, or a value is out of range.
@@ -156,7 +156,7 @@ class RtpStream:
         """
         Queue digits to send; `w` pauses 500 ms, `W` 1 s.
 
-        They are sent as telephone events (RFC 4733), or as tones if the far end takes no events or wants tones.
+        They are sent as telephone events (RFC 4733), as tones if the far end takes no events or wants tones.
 
         Raises:
             InvalidMedia: A character is no DTMF key, or a time is out of range.

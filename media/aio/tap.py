@@ -43,7 +43,7 @@ class AgentTap:
     def redirect(
         self, on_frames: Callable[[bytes], None], on_sent: Callable[[bytes], None] | None = None
     ) -> None:
-        """Deliver later frames to other receivers; frames of sent audio only if the tap was opened with them."""
+        """Deliver later frames to other receivers; sent audio only if the tap was opened with it."""
         if not self._closed:
             self._stream.watch_tap(self, on_frames, on_sent)
 

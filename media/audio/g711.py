@@ -1,8 +1,8 @@
 """
 G.711 for stored audio.
 
-The native engine codes the audio of calls. This module is for files, for which tables and the standard library
-suffice.
+The native engine codes the audio of calls. This module is for files, for which tables and the standard
+library suffice.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Digits, numbers and amounts of money as sequences of prompts, in the Indian system of lakhs and crores.
 
 The available prompts define how a language counts: `45` for a number with its own word, else `40` and `5`;
-`300`, else `3` and `hundred`; `lakh-one` where a single lakh has its own form; and of each of these an optional
-form ending in `-joined`, used when more of the number follows.
+`300`, else `3` and `hundred`; `lakh-one` where a single lakh has its own form. `300`, `lakh-one` and the names
+of the scales may also have a form ending in `-joined`, used when more of the number follows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def digit_words(text: str, group: int = 0) -> list[str]:
     With `group`, a space, the longer pause, follows each group of that many digits from the left.
 
     Raises:
-        UnknownPrompt: A character is no digit, or there are too many.
+        UnknownPrompt: A character is no digit, or there are none or too many.
     """
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
         raise UnknownPrompt(f"1 to {_MAX_DIGITS} of the digits 0 to 9 can be spoken")
@@ -83,7 +83,7 @@ def amount_words(known: Container[str], paise: int) -> list[str]:
 
 
 def fallbacks(language: str) -> list[str]:
-    """Return the prompt folders to try for a language, best first: `hi-IN`, `hi`, then `en-IN` and `en`."""
+    """Return the prompt folders to try for a language, best first: `hi-in`, `hi`, then `en-in` and `en`."""
     tag = language.lower()
     return list(dict.fromkeys((tag, tag.partition("-")[0], *_DEFAULT_LANGUAGES)))
 

@@ -1,9 +1,9 @@
 """
 WAV files.
 
-Readable are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono or
-stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; writable are PCM of 16 bits and G.711. Other and
-truncated files are refused with the reason.
+Readable are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono
+or stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; writable are PCM of 16 bits and G.711. Other
+and truncated files are refused with the reason.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def read_wav(data: bytes, *, partial: bool = False) -> Clip:
     """
     Read a WAV file; the clip has the rate and the channels of the file.
 
-    Takes about 5 ms for a minute of sound: large files belong in a thread.
+    Takes about 5 ms per minute of sound: read large files in a thread.
 
-    With `partial`, samples that are cut short are read as far as they go, as of a recording being written.
+    With `partial`, truncated samples are read as far as they go, as of a recording being written.
 
     Raises:
         WavError: It is no WAV file, is truncated, or has an unsupported format.

@@ -127,7 +127,7 @@ class MediaDescription:
         return "RTP/" in self.protocol
 
     def attribute(self, name: str) -> str | None:
-        """Return the value of the first attribute of that name; empty for a property attribute, None if absent."""
+        """Return the first value of an attribute; empty for a property attribute, None if absent."""
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute.value or ""
@@ -144,12 +144,12 @@ class MediaDescription:
 
     @property
     def ptime_ms(self) -> int | None:
-        """Packet length that the writer wants to receive, in ms (RFC 8866 6.4); None if absent or malformed."""
+        """Packet length that the writer wants to receive (RFC 8866 6.4); None if absent or malformed."""
         return _milliseconds(self.attribute("ptime"))
 
     @property
     def maxptime_ms(self) -> int | None:
-        """Longest packet that the writer accepts, in ms (RFC 8866 6.5); None if absent or malformed."""
+        """Longest packet that the writer accepts (RFC 8866 6.5); None if absent or malformed."""
         return _milliseconds(self.attribute("maxptime"))
 
     def codecs(self) -> tuple[RtpMap, ...]:

@@ -1,8 +1,8 @@
 """
 The offer/answer model for one audio stream (RFC 3264).
 
-The first usable audio section is used; every other section of an offer is refused with port 0 (RFC 3264 6). An
-answer names one codec, so that the codec in use is unambiguous.
+The first usable audio section is used; every other section of an offer is refused with port 0 (RFC 3264 6).
+An answer names one codec, so that the codec in use is unambiguous.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSet
 
 @lru_cache(maxsize=256)
 def _accepted(our_forms: _Forms, their_forms: _Forms) -> tuple[_Choice, _Choice, tuple[RtpMap, ...]] | None:
-    """Return the formats of an answer, with its payload types and with ours; None without an offered codec."""
+    """Return an answer's formats, with its payload types and with ours; None without an offered codec."""
     ours, theirs = our_forms.section, their_forms.section
     offered = [codec for clocks in CODECS.values() for codec in clocks if find(ours, codec) is not None]
     common = common_codec(theirs, offered)

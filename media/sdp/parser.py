@@ -1,8 +1,8 @@
 """
 Parser of session descriptions (RFC 8866).
 
-It is strict about meaning and size, and tolerates known habits of peers: lines ended by LF alone, lines of one
-section out of order, a missing `t=` line, a user name with spaces. Text that is not UTF-8 is read with
+It is strict about meaning and size, and tolerates known habits of peers: lines ended by LF alone, lines of
+one section out of order, a missing `t=` line, a user name with spaces. Text that is not UTF-8 is read with
 replacement characters, since only free text may hold it.
 """
 

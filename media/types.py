@@ -190,11 +190,11 @@ class StreamStats(NamedTuple):
         jitter_ms: Interarrival jitter (RFC 3550 A.8).
         dropped_foreign: Packets from another source than the far end's.
         dropped_invalid: Datagrams that were no RTP, or of a payload type that was not negotiated.
-        dropped_unwanted: Packets before `connect`, against the negotiated direction, or of a flood: beyond 1.5
-            times real time with a burst of 10 s.
+        dropped_unwanted: Packets before `connect`, against the negotiated direction, or of a flood: beyond
+            1.5 times real time with a burst of 10 s.
         dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
         rtcp_in, rtcp_out: Compound RTCP packets.
-        suspects: Packets from the far end's address with an unconfirmed SSRC or sequence number.
+        suspects: Packets from the far end's address with an unconfirmed SSRC or far-off sequence number.
         ssrc_changes: Number of successive SSRCs; 1 for a far end that kept one.
         collisions: Changes of our SSRC because the far end used it (RFC 3550 8.2).
         rtt_ms: Round-trip time; None before a report of the far end.

@@ -112,7 +112,7 @@ def _readers() -> ThreadPoolExecutor:
 
 
 def _timed(decode: Decode[T], data: bytes) -> tuple[Callable[[], T], float]:
-    """Decode; returns a function that gives the message or raises its error, and the thread's seconds."""
+    """Decode; returns a function that returns the message or raises its error, and the thread's seconds."""
     began_s = time.thread_time()
     try:
         message = decode(data)

@@ -29,7 +29,7 @@ class AgentStreamSettings:
     Limits and periods of a stream.
 
     Attributes:
-        ping_interval_s: Time from a pong to the next ping.
+        ping_interval_s: Time from the opening or a pong to the next ping.
         pong_timeout_s: Limit for a pong, after which the stream is closed.
         queue_ms: Audio kept for an agent that does not read; older audio is dropped.
         close_timeout_s: Limit for the agent's answer to our close frame.

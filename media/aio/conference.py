@@ -133,7 +133,7 @@ class Conference:
         self.native.change(stream.native.id, listen_only, muted, self._targets(whisper_to))
 
     def remove(self, stream: RtpStream) -> None:
-        """Remove a member; harmless when it is none. The stream stays open, with nothing to send."""
+        """Remove a member; harmless when it is none. The stream stays open, and sends nothing by itself."""
         if self._members.pop(stream.native.id, None) is None:
             return
         self._engine.conferences.left(stream)

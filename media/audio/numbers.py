@@ -2,8 +2,8 @@
 Digits, numbers and amounts of money as sequences of prompts, in the Indian system of lakhs and crores.
 
 The available prompts define how a language counts: `45` for a number with its own word, else `40` and `5`;
-`300`, else `3` and `hundred`; `lakh-one` where a single lakh has its own form. `300`, `lakh-one` and the names
-of the scales may also have a form ending in `-joined`, used when more of the number follows.
+`300`, else `3` and `hundred`; `lakh-one` where a single lakh has its own form. `300`, `lakh-one` and the
+names of the scales may also have a form ending in `-joined`, used when more of the number follows.
 """
 
 from __future__ import annotations

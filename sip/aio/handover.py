@@ -26,7 +26,7 @@ __all__ = ["Elder", "HandedOver", "SendFrame", "Sharing", "listener_name"]
 SendFrame = Callable[[bytes], None]
 
 _MAX_FLOWS = 4096
-"""Connections kept for responses of the previous process; the oldest are dropped."""
+"""Connections kept for messages of the previous process; the oldest are dropped."""
 
 
 def listener_name(listen: Listen) -> str:
@@ -65,14 +65,14 @@ class Elder:
         return True
 
     def answer(self, frame: bytes) -> None:
-        """Send a response of the previous process on our connection; ValueError if the frame is malformed."""
+        """Send a message of the previous process on our connection; ValueError if the frame is malformed."""
         number, _, data = frame.partition(b"\n")
         flow = self._flows.get(int(number))
         if flow is not None and not flow.closed:
             flow.send(data)
 
     def _begins(self, message: Message) -> bool:
-        """True for a request that starts a new call, which is never the previous process's."""
+        """True for a request outside dialogs with a new Call-ID: the previous process starts nothing new."""
         if isinstance(message, Response) or message.to.tag is not None or message.method == "CANCEL":
             return False
         return message.call_id not in self._call_ids
@@ -140,7 +140,7 @@ class Sharing:
         return None if self._handed is None else self._handed.sockets.get(listener_name(listen))
 
     def answer(self, frame: bytes) -> None:
-        """Send a response of the previous process on our connection."""
+        """Send a message of the previous process on our connection."""
         if self._endpoint.elder is not None:
             self._endpoint.elder.answer(frame)
 

@@ -155,7 +155,7 @@ class Attempt:
         return False
 
     def _move(self, outcome: Outcome, retry_after_s: int | None = None) -> bool:
-        """Record the failure of the current target and try the next; False if there is none or no need."""
+        """Record the failure of the current target and try the next; False if none is left or we hung up."""
         failover, ways = self._failover, self._ways
         if failover is None:
             return False

@@ -225,7 +225,7 @@ class Session:
         Send a REFER: the peer calls the target, a URI that is sent unchanged.
 
         `replaces` names the target's dialog that the peer's call replaces. `ReferAccepted` or `ReferFailed`
-        follows, and a `ReferProgress` for each NOTIFY.
+        follows, and `ReferProgress` with the status in the peer's NOTIFY requests.
 
         Raises:
             InvalidValue: The target is no ``sip:``, ``sips:`` or ``tel:`` URI.

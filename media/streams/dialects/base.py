@@ -125,13 +125,13 @@ class Dialect(ABC):
         return self.event("error", "error", body)
 
     def speech(self, active: bool) -> bytes:
-        """Write that the party started or stopped speaking; only for agents that requested it."""
+        """Write that the party started or stopped speaking; only if the agent requested it."""
         return self.event("speech", "speech", {"state": "start" if active else "stop"})
 
     def buffer(self, full: bool, level_ms: int) -> bytes:
-        """Write that the playout queue is nearly full, or has room again; only for agents that requested it."""
+        """Write that the playout queue is nearly full, or has room again; only if the agent requested it."""
         return self.event("buffer", "buffer", {"state": "xoff" if full else "xon", "level_ms": level_ms})
 
     def held(self, active: bool) -> bytes:
-        """Write that the party put us on hold, or resumed; only for agents that requested it."""
+        """Write that the party put us on hold, or resumed; only if the agent requested it."""
         return self.event("hold", "hold", {"active": active})

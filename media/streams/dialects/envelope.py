@@ -17,9 +17,9 @@ class MediaEnvelope:
     """
     Recognises frames of audio that differ from an earlier one only in the payload.
 
-    A sender writes the same text around the payload each time. After a frame was parsed as JSON, its beginning
-    and end are stored. A later frame with both, and pure base64 between them, must be the same message with
-    another payload, and needs no JSON parser.
+    A sender writes the same text around the payload each time. After a frame was parsed as JSON, its
+    beginning and end are stored. A later frame with both, and pure base64 between them, must be the same
+    message with another payload, and needs no JSON parser.
     """
 
     __slots__ = ("_event", "_lessons", "_prefix", "_suffix")

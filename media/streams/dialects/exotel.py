@@ -2,8 +2,8 @@
 The default dialect: text frames of JSON, L16 at 8 or 16 kHz.
 
 Stock clients end the session on the first frame that they cannot parse, so every frame has `event`, every
-`media` frame has a payload, and no binary frame is ever sent. No name is in camel case: clients would take the
-stream for another vendor's.
+`media` frame has a payload, and no binary frame is ever sent. No name is in camel case: clients would take
+the stream for another vendor's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Binary L16 with text frames of JSON, compatible with servers for jambonz's `listen` verb.
 
-The first text frame describes the call and has neither `event` nor `type`. Marks are text frames, never part of
-the audio.
+The first text frame describes the call and has neither `event` nor `type`. Marks are text frames, never part
+of the audio.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Guard:
 
     def passes(self, data: bytes) -> bool:
         """
-        Tell whether a datagram is read during overload.
+        Return True if a datagram is read during overload.
 
         A new call that is not taken is refused as long as there is time for that. Otherwise its INVITE is
         dropped: a response would come too late, and the caller retransmits.

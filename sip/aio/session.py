@@ -264,7 +264,7 @@ class Session:
             dialog.session_id = value
 
     def saved(self) -> dict[str, Any] | None:
-        """Return what another process needs to end this session (see `sip.recovery`); None if nothing is."""
+        """Return the state for ending this session elsewhere (see `sip.recovery`); None once it is over."""
         if self.state in _TALKING and self._machine.dialog is not None and self.flow is not None:
             flow = self.flow
             return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)

@@ -1,15 +1,15 @@
 """
 The native media engine.
 
-All methods must be called from one thread at a time; none waits for an engine thread but `Engine.close`.
-Orders are queued and run in the order given. Events and frames are fetched with `Engine.drain`.
+All methods must be called from one thread at a time; only `Engine.close` waits for an engine thread.
+Commands are queued and run in order. `Engine.drain` fetches events and frames.
 """
 
 from collections.abc import Sequence
 from typing import TypedDict
 
 def srtp_ready() -> bool:
-    """Whether the engine has SRTP; sets the library up if nobody has."""
+    """Return True if the engine has SRTP; initialises the library on the first call."""
 
 class EngineFigures(TypedDict):
     streams: int
@@ -66,7 +66,7 @@ class IntervalFigures(TypedDict):
 
 class MediaSettings:
     """
-    What SDP agreed about a stream; a negative payload type stands for none.
+    Negotiated SDP parameters of a stream; a negative payload type means none.
 
     Each setter raises ValueError, naming what is out of range or a codec the engine was built without.
     """
@@ -87,7 +87,7 @@ class MediaSettings:
         """Payload types of the telephone events we send and receive."""
     def set_remote(self, host: str, udp_port: int, /) -> None: ...
     def set_rtcp_remote(self, host: str, udp_port: int, /) -> None:
-        """Send RTCP there; without it, RTCP shares the port of RTP (RFC 5761)."""
+        """Send RTCP to this address; without it, RTCP shares the port of RTP (RFC 5761)."""
     def set_codec(self, name: str, clock_hz: int, payload_type: int, receive_type: int, /) -> None: ...
     def set_encoder(self, bitrate_bps: int, fec: bool, dtx: bool, max_playback_hz: int, /) -> None: ...
     def set_dtmf(self, send_type: int, receive_type: int, tones: bool, /) -> None: ...
@@ -97,7 +97,7 @@ class MediaSettings:
 
 def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
     """
-    Bring a whole sound of 16-bit samples to another rate, aligned in time with the original.
+    Convert a whole sound of 16-bit samples to another rate, aligned in time with the original.
 
     Raises:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
@@ -105,17 +105,17 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
 
 def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
     """
-    Turn the samples of a file into 16 bits: "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
+    Convert samples of a file to 16 bits, from "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
 
-    With `mixed`, the data is that of two channels, and their mean is returned.
+    With `mixed`, the data has two channels, and their mean is returned.
 
     Raises:
-        ValueError: Another form.
+        ValueError: The form is unknown.
     """
 
 def supports(codec: str, clock_hz: int, /) -> bool:
     """
-    Whether the engine was built with a codec ("PCMU", "PCMA", "G722", "L16", "OPUS") at that RTP clock.
+    Return True if the engine has a codec ("PCMU", "PCMA", "G722", "L16", "OPUS") at that RTP clock.
 
     Raises:
         ValueError: There is no codec of that name.
@@ -123,7 +123,7 @@ def supports(codec: str, clock_hz: int, /) -> bool:
 
 class Decoder:
     """
-    A decoder by itself, for tests and tools: payloads in, samples of `rate_hz` out.
+    A standalone decoder for tests and tools: payloads in, samples of `rate_hz` out.
 
     Raises:
         ValueError: The engine has no such codec.
@@ -133,15 +133,15 @@ class Decoder:
     @property
     def rate_hz(self) -> int: ...
     def decode(self, payload: bytes, /) -> bytes:
-        """Decode a packet; empty for one that is broken."""
+        """Decode a packet; returns nothing for a malformed one."""
     def recover(self, following: bytes, duration_ms: int, /) -> bytes:
-        """Recover the packet lost before `following`; empty when that carries nothing of it."""
+        """Recover the packet lost before `following`; empty if that carries no redundancy."""
     def conceal(self, duration_ms: int, /) -> bytes: ...
     def reset(self) -> None: ...
 
 class Encoder:
     """
-    An encoder by itself, for tests and tools: frames of 10 to 60 ms at `rate_hz` in, payloads out.
+    A standalone encoder for tests and tools: frames of 10 to 60 ms at `rate_hz` in, payloads out.
 
     Raises:
         ValueError: The engine has no such codec.
@@ -160,16 +160,16 @@ class Encoder:
     @property
     def rate_hz(self) -> int: ...
     def encode(self, pcm: bytes, /) -> bytes:
-        """Encode one frame; empty when nothing need be sent (DTX)."""
+        """Encode one frame; empty if nothing needs to be sent (DTX)."""
     def reset(self) -> None: ...
 
 class RecordingOptions:
     """
-    How a recording is made; a limit of 0 is none.
+    Settings of a recording; a limit of 0 means no limit.
 
     Raises:
-        ValueError: An encoding that is unknown or was not built in, a number of channels other than 1 and 2,
-            or a rate other than 8000 and 16000.
+        ValueError: The encoding is unknown or was not built in, the number of channels is not 1 or 2, or the
+            rate is not 8000 or 16000.
     """
 
     pause_as_silence: bool
@@ -180,7 +180,7 @@ class RecordingOptions:
 
 class VoiceSettings:
     """
-    What counts as speech.
+    Settings of speech detection.
 
     Raises:
         ValueError: A value is out of range; names it.
@@ -192,7 +192,7 @@ class VoiceSettings:
 
 class AnswerSettings:
     """
-    How a person is told from a machine; `limits` are those of `media.types.MachineSettings` by name.
+    Settings of answering machine detection; `limits` are those of `media.types.MachineSettings` by name.
 
     Raises:
         ValueError: A limit is unknown or out of range; names it.
@@ -202,10 +202,10 @@ class AnswerSettings:
 
 class RateConverter:
     """
-    What a stream puts between codecs of different rates, 8000 and 16000, block by block.
+    Blockwise converter between the rates 8000 and 16000, as streams use it between codecs.
 
     Raises:
-        ValueError: The rates are others.
+        ValueError: A rate is neither 8000 nor 16000.
     """
 
     def __init__(self, from_hz: int, to_hz: int, /) -> None: ...
@@ -218,16 +218,16 @@ class Tap:
     def id(self) -> int: ...
     @property
     def sent_id(self) -> int:
-        """Number under which frames of what is sent come; 0 when they were not asked for."""
+        """Id of the frames of sent audio; 0 if they were not requested."""
     def write(self, audio: bytes, /) -> int:
-        """Queue audio; returns how many bytes there was no room for."""
+        """Queue audio; returns the number of bytes that did not fit."""
     def mark(self, mark: int, /) -> None: ...
     def clear(self) -> None: ...
     def queued_ms(self) -> int: ...
     def played_ms(self) -> int:
-        """Milliseconds that were played or dropped."""
+        """Return the milliseconds that were played or dropped."""
     def watch_level(self, full_ms: int, low_ms: int, /) -> None:
-        """Tell when at least `full_ms` wait, and after that when no more than `low_ms` do; 0 and 0 never."""
+        """Report when at least `full_ms` wait, then when at most `low_ms` do; 0 and 0 turn it off."""
     def close(self) -> None: ...
 
 class Stream:
@@ -239,7 +239,7 @@ class Stream:
     def udp_port(self) -> int: ...
     def connect(self, settings: MediaSettings, /) -> None:
         """
-        Set what SDP agreed.
+        Set the negotiated SDP parameters.
 
         Raises:
             ValueError: A value is out of range.
@@ -248,9 +248,9 @@ class Stream:
         """Relay both ways; False when the other stream belongs to another engine thread."""
     def unlink(self) -> None: ...
     def mute(self, received: bool, sent: bool, /) -> None:
-        """Put silence in place of what the far end says, or of what is sent to it."""
+        """Replace the far end's audio, or the audio sent to it, by silence."""
     def comfort_noise(self, active: bool, /) -> None:
-        """Send soft noise where there is nothing else to send."""
+        """Send soft noise when there is nothing else to send."""
     def play(
         self,
         playback_id: int,
@@ -263,7 +263,7 @@ class Stream:
         /,
     ) -> None:
         """
-        Queue clips, each with its rate and the pause behind it in ms; 0 plays go on without end.
+        Queue clips, each with its rate and the pause after it in ms; with 0 plays they repeat endlessly.
 
         Raises:
             ValueError: A value is out of range.
@@ -274,12 +274,12 @@ class Stream:
     def send_dtmf(self, token: int, digits: str, duration_ms: int, gap_ms: int, /) -> None: ...
     def set_media_timeout(self, timeout_ms: int, hold_timeout_ms: int, /) -> None: ...
     def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
-        """Record to a file; returns 0 or an error number. The end is an event for `recording_id`."""
+        """Record to a file; returns 0 or an error number. An event of `recording_id` reports the end."""
     def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def detect_dtmf(self) -> None:
         """
-        Listen for digits in the audio.
+        Detect DTMF digits in the audio.
 
         Raises:
             ValueError: The engine was built without libspandsp.
@@ -288,12 +288,12 @@ class Stream:
     def detect_machine(self, settings: AnswerSettings, /) -> None: ...
     def detect_tones(self) -> None: ...
     def stop_detecting(self, detector: str, /) -> None:
-        """Take away "dtmf", "speech", "machine" or "tones"."""
+        """Stop the detector "dtmf", "speech", "machine" or "tones"."""
     def open_tap(self, encoding: str, rate_hz: int, both: bool, /) -> Tap | None:
-        """Open the agent's end; with `both`, what is sent is heard too, under `Tap.sent_id`."""
+        """Open the agent's end; with `both`, sent audio is delivered too, under `Tap.sent_id`."""
     def stats(self) -> StreamFigures: ...
     def intervals(self) -> list[IntervalFigures]:
-        """Quality by intervals, the oldest first; at most 36."""
+        """Return the quality of up to 36 intervals, the oldest first."""
     def close(self) -> None: ...
 
 class Conference:
@@ -305,23 +305,23 @@ class Conference:
         self, stream: Stream, listen_only: bool, muted: bool, whisper_to: Sequence[int] | None, /
     ) -> bool:
         """
-        Take a stream in; False when the conference is full.
+        Add a stream; False if the conference is full.
 
         Raises:
-            ValueError: It is a member already, or a whisper is for somebody who is no member.
+            ValueError: It is a member already, or the target of a whisper is no member.
         """
     def change(
         self, stream: int, listen_only: bool, muted: bool, whisper_to: Sequence[int] | None, /
     ) -> None:
         """
-        Change how a member takes part.
+        Change the options of a member.
 
         Raises:
-            ValueError: It is no member, or a whisper is for somebody who is none.
+            ValueError: It is no member, or the target of a whisper is none.
         """
     def remove(self, stream: int, /) -> None: ...
     def levels(self) -> list[tuple[int, int]]:
-        """How loud each member is, in decibels below full scale; 127 when silent."""
+        """Return each member's level in decibels below full scale; 127 when silent."""
     def play(
         self,
         playback_id: int,
@@ -334,7 +334,7 @@ class Conference:
         /,
     ) -> None:
         """
-        Queue clips as `Stream.play` does; nobody's digit or speech ends them.
+        Queue clips as `Stream.play` does; no digit or speech ends them.
 
         Raises:
             ValueError: A value is out of range.
@@ -343,7 +343,7 @@ class Conference:
     def resume_playback(self) -> None: ...
     def stop_playback(self) -> None: ...
     def start_recording(self, recording_id: int, path: str, options: RecordingOptions, /) -> int:
-        """Record what everybody may hear; returns 0 or an error number."""
+        """Record the audio that all members may hear; returns 0 or an error number."""
     def pause_recording(self, paused: bool, /) -> None: ...
     def stop_recording(self) -> None: ...
     def close(self) -> None: ...
@@ -353,7 +353,7 @@ class Engine:
     Engine threads and their streams.
 
     Raises:
-        ValueError: The settings cannot work.
+        ValueError: The settings are invalid.
         OSError: The system refused a thread or a descriptor.
     """
 
@@ -375,17 +375,17 @@ class Engine:
             ValueError: The rate is neither 8000 nor 16000.
         """
     def fileno(self) -> int:
-        """Descriptor that is readable while `drain` has something."""
+        """Return the descriptor that is readable while `drain` has data."""
     def advance(self, now_ns: int, /) -> int:
         """
-        Of a driven engine: move its clock and do what is due by then; when more will be, in ns.
+        Advance the clock of a driven engine, do the due work and return the time of the next work, in ns.
 
-        That is the present while there was anything to do: it is to be asked again, and so are engines that
-        it may have sent to.
+        It returns the present time if there was any work: then call it again, and all engines that it may
+        have sent to.
         """
     def next_id(self) -> int: ...
     def drain(self) -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, bytes]]]:
-        """Take all events (stream, kind, a, b, c; see outlet.hpp) and all frames (tap, audio)."""
+        """Fetch all events (stream, kind, a, b, c; see outlet.hpp) and all frames (tap, audio)."""
     def stats(self) -> EngineFigures: ...
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""
@@ -394,4 +394,4 @@ def to_base64(before: bytes, audio: bytes, after: bytes, /) -> bytes:
     """Join `before`, the base64 of the audio, and `after`."""
 
 def from_base64(frame: bytes, before: bytes, after: bytes, /) -> bytes | None:
-    """The bytes whose base64 stands between `before` and `after`; None if the frame is not exactly that."""
+    """Return the bytes whose base64 is between `before` and `after`; None if the frame has another form."""

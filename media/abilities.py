@@ -1,4 +1,4 @@
-"""What the media engine of this installation was built with."""
+"""Capabilities of the installed media engine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["CODECS", "built_codecs", "has_srtp"]
 
 CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
-"""Every codec that an engine may have."""
+"""All codecs that an engine may have."""
 
 _CLOCK_RATES: Final = {"OPUS": 48000}
 
 
 @lru_cache(maxsize=1)
 def built_codecs() -> tuple[str, ...]:
-    """The codecs that the engine has; all of them where no engine is installed, so that none is ruled out."""
+    """Return the codecs of the engine; all where no engine is installed, so that none is ruled out."""
     try:
         from media import _engine
     except ImportError:  # Administrative commands work beside a server that is installed elsewhere.
@@ -37,7 +37,7 @@ def _takes(settings: _engine.MediaSettings, codec: str) -> bool:
 
 @lru_cache(maxsize=1)
 def has_srtp() -> bool:
-    """Whether the engine encrypts media; taken to be so where no engine is installed."""
+    """Return True if the engine encrypts media, and where no engine is installed."""
     try:
         from media import _engine
     except ImportError:  # As above.

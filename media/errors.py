@@ -1,4 +1,4 @@
-"""What can go wrong in `media`, all of it below `MediaError`."""
+"""Errors of `media`, all derived from `MediaError`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = [
 
 
 class MediaError(Exception):
-    """A request the media engine could not meet."""
+    """A request that the media engine could not fulfil."""
 
 
 class PortsExhausted(MediaError):
-    """No RTP port is left: all are in use or resting after use, or the process has no descriptors left."""
+    """No RTP port is left: all are in use or quarantined, or the process has no descriptors left."""
 
 
 class StreamClosed(MediaError):
-    """The stream was closed before."""
+    """The stream was closed."""
 
 
 class EngineClosed(MediaError):
-    """The engine was not started, or was closed before."""
+    """The engine was not started, or was closed."""
 
 
 class InvalidMedia(MediaError, ValueError):
-    """A value that cannot be audio, an address, a codec or a digit."""
+    """An invalid value for audio, an address, a codec or a digit."""
 
 
 class DtmfUnavailable(MediaError):

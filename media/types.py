@@ -51,7 +51,7 @@ __all__ = [
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
-# What of the far end ends a playback that asks for it, and why a playback ended.
+# Inputs of the far end that can end a playback, and causes of its end.
 BargeIn = Literal["digit", "speech"]
 PlaybackEnd = Literal["ended", "stopped", "digit", "speech"]
 
@@ -69,7 +69,7 @@ SrtpSuite = Literal[
 @dataclass(frozen=True, slots=True)
 class SrtpKey:
     """
-    Master key and salt of one direction of SRTP (RFC 4568 6.1), never shown.
+    Master key and salt of one direction of SRTP (RFC 4568 6.1), hidden in the representation.
 
     Attributes:
         key: 30 bytes for AES-128, 46 for AES-256 (RFC 6188).
@@ -82,12 +82,12 @@ class SrtpKey:
 @dataclass(frozen=True, slots=True)
 class OpusSettings:
     """
-    What the receiver of our Opus asked for (RFC 7587 6.1).
+    Opus preferences of the receiver (RFC 7587 6.1).
 
     Attributes:
         bitrate_bps: Average bit rate to send with.
-        fec: Whether it makes use of in-band error correction.
-        dtx: Whether it wants nothing sent during silence.
+        fec: True if it uses in-band error correction.
+        dtx: True if it wants no packets during silence.
         max_playback_hz: Highest sampling rate that it plays.
     """
 
@@ -100,21 +100,21 @@ class OpusSettings:
 @dataclass(frozen=True, slots=True)
 class RemoteMedia:
     """
-    Where and how to send; `direction` is what this side does.
+    Parameters of a far end; `direction` is that of this side.
 
     Attributes:
-        address: IP literal the far end receives on.
+        address: IP literal on which the far end receives.
         codec: "PCMU", "PCMA", "G722", "L16" or "OPUS".
-        payload_type: What we send with; `receive_payload_type` is what the far end sends with, if it differs.
-        clock_rate: Of the RTP timestamps; 8000 for G.722 too, 48000 for Opus.
-        dtmf_payload_type: Payload type of telephone events, None when the far end takes none.
-        dtmf_receive_payload_type: That of the events it sends, when it differs.
-        dtmf_tones: Whether digits go to and come from the far end as tones in the audio.
-        comfort_noise_payload_type: Of RFC 3389 packets, None when the far end takes none.
-        rtcp_port: Where the far end takes RTCP; None when it shares `port` (RFC 5761).
-        rtcp_address: IP literal of that, if it differs from `address` (RFC 3605).
-        opus: What the far end asked of Opus.
-        srtp_send, srtp_receive: Keys of SRTP, both or none.
+        payload_type: Payload type that we send; `receive_payload_type` is the far end's, if it differs.
+        clock_rate: Rate of the RTP timestamps; 8000 for G.722 too, 48000 for Opus.
+        dtmf_payload_type: Payload type of telephone events, None if the far end accepts none.
+        dtmf_receive_payload_type: Payload type of the events it sends, if it differs.
+        dtmf_tones: True if digits are sent and received as tones in the audio.
+        comfort_noise_payload_type: Payload type of RFC 3389 packets, None if the far end accepts none.
+        rtcp_port: RTCP port of the far end; None if it shares `port` (RFC 5761).
+        rtcp_address: IP literal for RTCP, if it differs from `address` (RFC 3605).
+        opus: Opus preferences of the far end.
+        srtp_send, srtp_receive: SRTP keys, both or none.
     """
 
     address: str
@@ -139,14 +139,14 @@ class RemoteMedia:
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """
-    How a media engine is set up.
+    Settings of a media engine.
 
     Attributes:
-        listen: IP literal the RTP sockets are bound to.
-        advertise: Address told to far ends; that listened on when None.
+        listen: IP literal to which the RTP sockets are bound.
+        advertise: Address given to far ends; None means `listen`.
         port_min, port_max: UDP ports to use; the even ones carry RTP.
-        threads: Engine threads. The streams of one call share one.
-        quarantine_s: How long a port rests before another call may have it.
+        threads: Number of engine threads. The streams of one call share one.
+        quarantine_s: Time before a freed port is reused.
     """
 
     listen: str = "127.0.0.1"
@@ -160,13 +160,13 @@ class EngineSettings:
 @dataclass(frozen=True, slots=True)
 class EngineStats:
     """
-    Figures of an engine at one moment.
+    Current metrics of an engine.
 
     Attributes:
-        ports_in_use: Ports of open streams; those at rest are not counted.
-        events_dropped: Events lost because nobody fetched them in time.
+        ports_in_use: Ports of open streams, without quarantined ones.
+        events_dropped: Events lost because they were not fetched in time.
         frames_dropped: Frames of taps lost for the same reason.
-        underruns: How often an agent's audio ran dry and went on within half a second.
+        underruns: Count of gaps in an agent's audio that ended within half a second.
     """
 
     streams: int
@@ -181,27 +181,27 @@ class EngineStats:
 
 class StreamStats(NamedTuple):
     """
-    Figures of a stream since it was opened.
+    Metrics of a stream since it was opened.
 
     Attributes:
-        lost: Packets of the far end that never came (RFC 3550 A.3).
-        underruns: How often an agent's audio ran dry and went on within half a second.
-        late: Packets that came too late for the tap.
+        lost: Packets of the far end that never arrived (RFC 3550 A.3).
+        underruns: Count of gaps in an agent's audio that ended within half a second.
+        late: Packets that arrived too late for the tap.
         jitter_ms: Interarrival jitter (RFC 3550 A.8).
         dropped_foreign: Packets from another source than the far end's.
-        dropped_invalid: Datagrams that were no RTP, or of a payload type nobody agreed on.
-        dropped_unwanted: Packets before `connect`, against the agreed direction, or of a flood: what is said
-            faster than one and a half times real time, beyond a reserve of 10 s.
+        dropped_invalid: Datagrams that were no RTP, or of a payload type that was not negotiated.
+        dropped_unwanted: Packets before `connect`, against the negotiated direction, or of a flood: beyond
+            1.5 times real time with a burst of 10 s.
         dropped_unauthentic: Packets of an encrypted stream that were forged, damaged or under another key.
         rtcp_in, rtcp_out: Compound RTCP packets.
-        suspects: Packets from the far end's address under an SSRC or a number that did not prove itself.
-        ssrc_changes: Sources heard one after another; 1 for a far end that kept to one.
-        collisions: How often our SSRC had to be changed because the far end used it (RFC 3550 8.2).
-        rtt_ms: Time to the far end and back; None before its reports tell it.
-        sent_lost: Packets of ours that the far end missed; None before it reported.
-        sent_jitter_ms: Jitter of ours at the far end, likewise.
-        mos_received, mos_sent: Opinion scores by the E-model (ITU-T G.107), 1 to 4.5, of what we hear and
-            of what the far end hears by its reports; None where there is nothing to judge by.
+        suspects: Packets from the far end's address with an unconfirmed SSRC or far-off sequence number.
+        ssrc_changes: Number of successive SSRCs; 1 for a far end that kept one.
+        collisions: Changes of our SSRC because the far end used it (RFC 3550 8.2).
+        rtt_ms: Round-trip time; None before a report of the far end.
+        sent_lost: Our packets lost on the way to the far end; None before a report.
+        sent_jitter_ms: Jitter of our packets at the far end, likewise.
+        mos_received, mos_sent: Opinion scores by the E-model (ITU-T G.107), 1 to 4.5, of received audio, and
+            of sent audio by the far end's reports; None without data.
     """
 
     packets_in: int
@@ -235,14 +235,14 @@ class StreamStats(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class QualityInterval:
     """
-    How both directions of a stream fared between two RTCP reports, about five seconds.
+    Quality of both directions of a stream between two RTCP reports, about five seconds apart.
 
     Attributes:
-        ended_monotonic_s: When it ended, on the monotonic clock.
-        expected, lost: Packets of the far end that should have come, and that did not.
-        discarded: Packets that came too late to be played.
-        burst_packets: Mean number of packets lost in a row; 0 without loss.
-        sent_expected, sent_lost: Our packets as the far end reports them; both 0 where it did not.
+        ended_monotonic_s: End of the interval, on the monotonic clock.
+        expected, lost: Packets expected from the far end, and those missing.
+        discarded: Packets that arrived too late to be played.
+        burst_packets: Mean number of consecutive lost packets; 0 without loss.
+        sent_expected, sent_lost: Our packets by the far end's report; both 0 without one.
         mos_received, mos_sent, rtt_ms, sent_jitter_ms: As in `StreamStats`.
     """
 
@@ -263,12 +263,12 @@ class QualityInterval:
 
 @dataclass(frozen=True, slots=True)
 class FirstPacket:
-    """The first valid packet of the far end came."""
+    """The first valid packet of the far end arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class DtmfReceived:
-    """The far end pressed a key, by telephone event or as a tone; told once, when the key is up again."""
+    """The far end sent a digit, by telephone event or as a tone; reported once, when the key is released."""
 
     digit: str
     duration_ms: int
@@ -277,13 +277,13 @@ class DtmfReceived:
 @dataclass(frozen=True, slots=True)
 class SpeechSettings:
     """
-    What counts as speech.
+    Settings of speech detection.
 
     Attributes:
-        min_speech_ms: Shorter sounds are none.
-        hangover_ms: A pause of this length ends it.
-        margin_db: How far above the noise a voice lies.
-        min_level_db: Below full scale; what is softer is no voice.
+        min_speech_ms: Shorter sounds are no speech.
+        hangover_ms: A pause of this length ends speech.
+        margin_db: Least level of a voice above the noise.
+        min_level_db: Least level of a voice, relative to full scale.
     """
 
     min_speech_ms: int = 60
@@ -295,20 +295,20 @@ class SpeechSettings:
 @dataclass(frozen=True, slots=True)
 class MachineSettings:
     """
-    How a person is told from an answering machine, from the moment of the answer.
+    Settings of answering machine detection, which starts at the answer.
 
     Attributes:
-        initial_silence_ms: Nobody speaks so long: unknown.
-        greeting_ms: Speech as long as this: machine.
-        after_greeting_silence_ms: Silence of this length after less speech: human.
-        total_ms: Unknown, when nothing was told by then.
+        initial_silence_ms: Silence of this length at the start: unknown.
+        greeting_ms: Speech of this length: machine.
+        after_greeting_silence_ms: Silence of this length after shorter speech: human.
+        total_ms: No verdict by this time: unknown.
         min_word_ms: Shorter sounds are no words.
-        between_words_ms: The pause that parts two words.
-        max_words: More of them: machine.
-        greeting_end_ms: A machine's greeting is over when it is silent so long, if no beep comes before.
-        greeting_timeout_ms: Or when it has spoken so long.
+        between_words_ms: Least pause between two words.
+        max_words: More words: machine.
+        greeting_end_ms: Silence of this length ends a machine's greeting, unless a beep does before.
+        greeting_timeout_ms: A greeting of this length counts as ended.
         min_beep_ms: Shorter tones are no beeps.
-        speech: What counts as speech.
+        speech: Settings of speech detection.
     """
 
     initial_silence_ms: int = 3000
@@ -341,19 +341,19 @@ ToneName = Literal["beep", "fax_call", "fax_answer", "announcement"]
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """The far end has begun to speak, `min_speech_ms` ago."""
+    """The far end started speaking `min_speech_ms` ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped:
-    """The far end ceased to speak `hangover_ms` ago; it spoke for `duration_ms`, short pauses included."""
+    """The far end stopped speaking `hangover_ms` ago, after `duration_ms` with short pauses included."""
 
     duration_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class MachineVerdict:
-    """Who answered, what told it, and how long that took since detection began; told once."""
+    """Verdict of machine detection, its reason, and the time since detection started; reported once."""
 
     verdict: Verdict
     reason: MachineReason
@@ -363,11 +363,11 @@ class MachineVerdict:
 @dataclass(frozen=True, slots=True)
 class GreetingEnded:
     """
-    A machine's greeting is over and it records; follows a verdict of machine, but for fax machines.
+    A machine's greeting has ended and it records; follows a verdict of machine, except for fax machines.
 
     Attributes:
-        reason: A beep, silence, or the time a greeting may last.
-        at_ms: Since detection began.
+        reason: A beep, silence, or the time limit of a greeting.
+        at_ms: Time since detection started.
     """
 
     reason: GreetingEnd
@@ -376,7 +376,7 @@ class GreetingEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToneDetected:
-    """A machine's tone was heard; told at its end, a fax that answers before."""
+    """A machine's tone was detected; reported at its end, for an answering fax before its end."""
 
     kind: ToneName
     freq_hz: int
@@ -393,13 +393,13 @@ class DtmfSent:
 @dataclass(frozen=True, slots=True)
 class PlaybackFinished:
     """
-    A playback came to its end, or was cut off.
+    A playback ended or was interrupted.
 
     Attributes:
-        interrupted: Whether it was cut off, by whatever.
-        why: What ended it: its own end, an order, a digit or the speech of the far end.
-        digit: The key that ended it.
-        played_ms: How much of it was sent; a loop counts every round.
+        interrupted: True unless it was played to its end.
+        why: Cause: its end, a stop, a digit or the speech of the far end.
+        digit: The digit that ended it.
+        played_ms: Duration that was sent; a loop counts every round.
     """
 
     playback_id: int
@@ -411,7 +411,7 @@ class PlaybackFinished:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackPosition:
-    """How far a playback has come that is to tell it."""
+    """Position of a playback with `position_every_ms`."""
 
     playback_id: int
     played_ms: int
@@ -427,14 +427,14 @@ class MarkReached:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutOverflow:
-    """Audio written to a tap was dropped because its queue is full; told once until there is room again."""
+    """Audio written to a tap was dropped because its queue is full; reported once until there is room."""
 
     dropped_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutLevel:
-    """A tap's playout queue holds so much that the writer should pause ("xoff"), or go on ("xon")."""
+    """Level of a tap's playout queue at which the writer should pause ("xoff") or resume ("xon")."""
 
     state: Literal["xoff", "xon"]
     level_ms: int
@@ -443,12 +443,12 @@ class PlayoutLevel:
 @dataclass(frozen=True, slots=True)
 class PlayoutStats:
     """
-    Figures of a tap's playout queue.
+    Metrics of a tap's playout queue.
 
     Attributes:
-        played_ms: What was played, or cleared.
-        dropped_ms: What there was no room for.
-        underruns: How often the audio of the stream's taps ran dry and went on within half a second.
+        played_ms: Audio played or cleared.
+        dropped_ms: Audio that did not fit.
+        underruns: Count of gaps in the audio of the stream's taps that ended within half a second.
     """
 
     queued_ms: int
@@ -469,14 +469,14 @@ RecordingEnd = Literal["stopped", "max_duration", "max_bytes", "error"]
 @dataclass(frozen=True, slots=True)
 class RecordingSettings:
     """
-    How a recording is made.
+    Settings of a recording.
 
     Attributes:
         encoding: WAV of 16 bits, WAV of mu-law (half the size), or Ogg Opus (a tenth of it and less).
-        channels: 2 for what is received left and what is sent right, 1 for their sum.
-        sample_rate: That of the codec when None.
-        pause: Whether paused time is left out of the file or is silence there.
-        max_duration_s, max_bytes: Where the recording ends by itself; never when None.
+        channels: 2 for received audio left and sent audio right, 1 for their sum.
+        sample_rate: Rate of the file; None means that of the codec.
+        pause: "omit" leaves paused time out of the file, "silence" fills it.
+        max_duration_s, max_bytes: Limits that end the recording; None for no limit.
     """
 
     encoding: RecordingEncoding = "wav"
@@ -493,7 +493,7 @@ class RecordingFinished:
     A recording is complete on disk; with `error`, up to what could be written.
 
     Attributes:
-        lost_ms: Silence in it in place of audio that the disk was too slow for.
+        lost_ms: Silence in place of audio that a slow disk could not take.
     """
 
     path: str
@@ -506,7 +506,7 @@ class RecordingFinished:
 
 @dataclass(frozen=True, slots=True)
 class RecordingGap:
-    """The disk was too slow for a recording, which has `lost_ms` of silence so far in place of audio."""
+    """The disk was too slow for a recording, which so far has `lost_ms` of silence instead of audio."""
 
     path: str
     lost_ms: int
@@ -515,7 +515,7 @@ class RecordingGap:
 @dataclass(frozen=True, slots=True)
 class MediaTimeout:
     """
-    The far end has sent nothing for `silent_s`, though it may; told once until it sends again.
+    The far end has sent nothing for `silent_s`, though it may; reported once until it sends again.
 
     While `held`, no audio was due, and no RTCP came either.
     """

@@ -1,8 +1,8 @@
 """
-Opening the socket to a voice agent.
+Opens the socket to a voice agent.
 
-Names are resolved and addresses judged by a hook of the caller, and the socket is connected to one of the
-addresses that it returned: what was checked is what is used, whatever the name resolves to a moment later.
+A hook of the caller resolves the name and checks the addresses. The socket is connected to one of the
+addresses that the hook returned, so a later change of the name cannot bypass the check.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = ["DialSettings", "Resolve", "SocketAddress", "dial"]
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 Resolve = Callable[[str, int, bool], Awaitable[Sequence[SocketAddress]]]
 
-# The library tells of every connection and of every fault of the peer; those are events here, not log lines.
+# The library logs every connection and every fault of the peer; here those are events, not log lines.
 _WIRE_LOGGER = logging.getLogger(f"{__name__}.wire")
 _WIRE_LOGGER.setLevel(logging.CRITICAL)
 
 # An address that does not answer must not use up the time of those after it.
 _ADDRESS_TIMEOUT_S = 1.5
 
-# Enough for 200 ms of audio on a slow path; more would only grow old in the kernel when an agent stalls.
+# Enough for 200 ms of audio on a slow path; more would become stale in the kernel when an agent stalls.
 _SEND_BUFFER_BYTES = 32 * 1024
 
-# Bounds what one read can bring, all of which is handled at once; over a second of audio in any dialect.
+# Bounds the data of one read, which is handled all at once; over a second of audio in any dialect.
 _RECEIVE_BUFFER_BYTES = 128 * 1024
 
 _READ_BUFFER_BYTES = 8 * 1024
@@ -47,11 +47,11 @@ _READ_BUFFER_BYTES = 8 * 1024
 @dataclass(frozen=True, slots=True)
 class DialSettings:
     """
-    How long and how often to try.
+    Time limits and attempts of a connection.
 
     Attributes:
         budget_s: Time for all attempts together.
-        offsets_s: When each attempt may begin, from the first.
+        offsets_s: Earliest start of each attempt, from the first.
         max_message_bytes: Longest frame that is accepted later.
         ssl_context: For wss; None verifies against the system's authorities.
     """
@@ -69,10 +69,10 @@ async def dial(
     settings: DialSettings,
 ) -> picows.WSTransport:
     """
-    Open the socket of a stream, trying again where that may help.
+    Open the socket of a stream, with retries where they may help.
 
-    Failures of names, connections, TLS and 5xx answers are tried again; an answer of any other status is
-    final. `make_listener` is called once per socket that completes the handshake.
+    Failures of name resolution, connections and TLS, and 5xx answers are retried; an answer of any other
+    status is final. `make_listener` is called once per socket that completes the handshake.
 
     Raises:
         StreamConnectError: No attempt succeeded within the budget.
@@ -126,8 +126,8 @@ class _Dialler:
         try:
             return await self._upgrade(sock)
         except BaseException:
-            # The transport owns the socket by now; ending both directions makes it close itself at once,
-            # also when we were cancelled while the agent says nothing.
+            # The transport owns the socket by now; shutting down both directions makes it close at once,
+            # also after a cancellation while the agent sends nothing.
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             raise
@@ -144,7 +144,7 @@ class _Dialler:
         return addresses
 
     async def _connected(self, deadline: float) -> socket.socket:
-        """Connect to the first address that takes it."""
+        """Connect to the first address that accepts the connection."""
         loop = asyncio.get_running_loop()
         failure = StreamConnectError("connect")
         for position, address in enumerate(self._addresses):
@@ -177,7 +177,7 @@ class _Dialler:
             )
         except Exception as error:
             _translate(error)
-        # The library returns without a listener when the peer hangs up before its answer is complete.
+        # The library returns without a listener when the peer disconnects before its answer is complete.
         if listener is None:
             raise StreamConnectError("connect", detail="the agent hung up during the handshake")
         return transport
@@ -199,7 +199,7 @@ async def _connect(address: SocketAddress) -> socket.socket:
 
 
 def _translate(error: Exception) -> NoReturn:
-    """Turn what the library raises into our own error."""
+    """Translate an error of the library into our own."""
     if isinstance(error, TimeoutError | StreamConnectError):
         raise error
     if isinstance(error, picows.WSInvalidStatusError):
@@ -209,7 +209,7 @@ def _translate(error: Exception) -> NoReturn:
         raise StreamConnectError("tls", detail=_words(error)) from None
     if isinstance(error, OSError):
         raise StreamConnectError("connect", detail=_words(error)) from None
-    # Whatever else comes out of the handshake was provoked by the answer.
+    # Any other error of the handshake was caused by the answer.
     raise StreamConnectError("protocol", detail="the answer is not an upgrade to WebSocket") from None
 
 
@@ -220,11 +220,11 @@ def _may_try_again(failure: StreamConnectError) -> bool:
 
 
 def _words(error: OSError) -> str:
-    """Describe an error of the system for a log, without addresses."""
+    """Return the text of a system error for a log, without addresses."""
     return error.strerror or type(error).__name__
 
 
 @lru_cache(maxsize=1)
 def _verifying_context() -> ssl.SSLContext:
-    """Context for all agents; loading the authorities takes too long to do it per call."""
+    """Return the context for all agents; loading the authorities takes too long to do it per call."""
     return ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""What an agent says before its call is answered."""
+"""Audio and marks of an agent from before its call is answered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["EarlyPlayout"]
 
 
 class EarlyPlayout:
-    """Keeps audio and marks in order until there is somebody to hear them."""
+    """Buffers audio and marks in order until the call is answered."""
 
     def __init__(self, max_bytes: int) -> None:
         self._items: list[bytearray | AgentMark] = []
@@ -17,11 +17,11 @@ class EarlyPlayout:
         self._max_bytes = max_bytes
 
     def audio(self, audio: bytes) -> bool:
-        """Keep audio; False if there is no room, and it is dropped."""
+        """Buffer audio; False if there is no room and it is dropped."""
         if self._bytes + len(audio) > self._max_bytes:
             return False
         if audio:
-            # In one piece: a list of many small ones would be many times as large as what is in them.
+            # In one buffer: a list of many small ones would take many times their size.
             if self._items and isinstance(self._items[-1], bytearray):
                 self._items[-1] += audio
             else:
@@ -30,18 +30,18 @@ class EarlyPlayout:
         return True
 
     def mark(self, mark: AgentMark) -> None:
-        """Keep a mark after the audio so far; its caller bounds their number."""
+        """Buffer a mark after the audio so far; the caller bounds their number."""
         self._items.append(mark)
 
     def clear(self) -> list[AgentMark]:
-        """Drop everything; the marks that were waiting."""
+        """Drop everything and return the waiting marks."""
         marks = [item for item in self._items if isinstance(item, AgentMark)]
         self._items.clear()
         self._bytes = 0
         return marks
 
     def play(self, tap: PlayoutTap) -> None:
-        """Hand everything to a tap."""
+        """Write everything to a tap."""
         for item in self._items:
             if isinstance(item, AgentMark):
                 tap.mark(item.name)

@@ -1,4 +1,4 @@
-"""The marks of an agent that wait for the audio before them."""
+"""Marks of an agent that wait for the audio before them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MAX_PENDING_MARKS = 1000
 
 class PendingMarks:
     """
-    Counts marks, and remembers which of them were taken back while their audio stays.
+    Pending marks, and those that were cleared while their audio stays.
 
-    The playout queue knows nothing of marks that were taken back by themselves: it reports them when their
-    audio is through, and then nobody is to be told.
+    The playout queue does not know marks that were cleared without their audio: it reports them when the
+    audio was played, and then the agent must not be notified.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class PendingMarks:
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another."""
+        """True if there is no room for another mark."""
         return len(self._waiting) + self._taken_back.total() >= _MAX_PENDING_MARKS
 
     def add(self, name: str) -> None:
-        """Note a mark behind all others."""
+        """Append a mark."""
         self._waiting.append(name)
 
     def reached(self, name: str) -> bool:
-        """Note that the queue reported a mark; whether the agent is to be told."""
+        """Record a mark that the queue reported; True if the agent is to be notified."""
         if self._taken_back[name] > 0:
-            # Marks are reported in order, and those that were taken back came first.
+            # Marks are reported in order, and cleared ones came first.
             self._taken_back[name] -= 1
             return False
         if self._waiting and self._waiting[0] == name:
@@ -43,7 +43,7 @@ class PendingMarks:
         return True
 
     def take_back(self, prefix: str) -> list[str]:
-        """Forget the marks whose names begin so; these are to be told as cleared at once."""
+        """Clear the marks with a name prefix; returns them, to be reported as cleared at once."""
         gone = [name for name in self._waiting if name.startswith(prefix)]
         self._waiting = deque(name for name in self._waiting if not name.startswith(prefix))
         self._taken_back.update(gone)

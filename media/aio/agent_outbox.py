@@ -1,8 +1,8 @@
 """
-What waits to be sent to an agent.
+Send queue of an agent.
 
-While the socket takes what it is given, nothing waits. When it does not, audio is kept for a moment and the
-oldest is dropped: an agent that comes back wants to hear now, not then. Answers are kept, up to a limit.
+Nothing waits while the socket takes data. When it is full, a short piece of audio is queued and the oldest is
+dropped: an agent that recovers needs current audio. Responses are queued up to a limit.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ __all__ = ["AgentOutbox"]
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
 
-# An agent that neither reads nor stops sending commands has to be cut off at some point.
+# An agent that does not read but keeps sending commands is disconnected beyond this.
 _MAX_HELD_BYTES = 256 * 1024
 
-# Beyond this, the transport says that the socket is full; about four frames of audio.
+# Beyond this the transport reports a full socket; about four frames of audio.
 _HIGH_WATER_BYTES = 4 * 1024
 _LOW_WATER_BYTES = 1024
 
 
 class AgentOutbox:
     """
-    Sends frames in order, or holds them while the socket is full.
+    Sends frames in order, or queues them while the socket is full.
 
     Attributes:
-        frames_sent: Frames of audio given to the socket.
-        frames_dropped: Frames of audio that grew too old.
+        frames_sent: Audio frames written to the socket.
+        frames_dropped: Audio frames dropped as too old.
     """
 
     def __init__(self, dialect: Dialect, max_audio_frames: int) -> None:
@@ -49,7 +49,7 @@ class AgentOutbox:
         self._pong: bytes | None = None
 
     def open(self, transport: picows.WSTransport) -> None:
-        """Send through this socket from now on."""
+        """Set the socket."""
         self._transport = transport
         transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
 
@@ -58,7 +58,7 @@ class AgentOutbox:
         if self._full:
             if len(self._audio) == self._audio.maxlen:
                 self.frames_dropped += 1
-            # Not numbered yet: only what is sent counts.
+            # Not numbered yet: only sent frames count.
             self._audio.append((frame, timestamp_ms, track))
             return
         self.frames_sent += 1
@@ -66,7 +66,7 @@ class AgentOutbox:
         self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
 
     def control(self, frame: bytes | None) -> bool:
-        """Send any other frame, already numbered, if there is one; False when too much is waiting."""
+        """Send a numbered frame other than audio, if not None; False if too many bytes wait."""
         assert self._transport is not None
         if frame is None:
             return True
@@ -78,25 +78,25 @@ class AgentOutbox:
         return self._held_bytes <= _MAX_HELD_BYTES
 
     def ping(self) -> None:
-        """Ask for a sign of life; it waits in the socket like anything else."""
+        """Send a ping; it waits in the socket behind other data."""
         assert self._transport is not None
         self._transport.send_ping()
 
     def pong(self, payload: bytes) -> None:
-        """Answer a ping; of several while the socket is full, the last (RFC 6455 5.5.3)."""
+        """Answer a ping; while the socket is full, only the last one (RFC 6455 5.5.3)."""
         if self._full:
             self._pong = payload
         elif self._transport is not None:
             self._transport.send_pong(payload)
 
     def writable(self, writable: bool) -> None:
-        """Hold back from now on, or send what was held."""
+        """Start queuing frames, or send the queued ones."""
         self._full = not writable
         if writable:
             self._flush()
 
     def finish(self, last: bytes | None) -> None:
-        """Hand everything but audio to the socket, and a last frame after it."""
+        """Write all queued frames but audio, then a last frame."""
         assert self._transport is not None
         self.frames_dropped += len(self._audio)
         self._audio.clear()
@@ -112,7 +112,7 @@ class AgentOutbox:
             self._transport.send_pong(self._pong)
             self._pong = None
         held, self._held, self._held_bytes = self._held, [], 0
-        # Answers first: they were numbered before the audio that waits.
+        # Responses first: they were numbered before the waiting audio.
         while held and not self._full:
             self._transport.send(_TEXT, held.pop(0))
         self._held = held + self._held

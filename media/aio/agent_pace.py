@@ -1,4 +1,4 @@
-"""How fast an agent is read, so that one that floods its socket takes nothing from the others."""
+"""Backpressure on an agent's socket, so that an agent that floods it does not slow down others."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import picows
 
 __all__ = ["ReadPace"]
 
-# Some four hundred times real time at 16 kHz: whoever sends more is held back, and loses nothing by it.
+# About 400 times real time at 16 kHz: an agent that sends more is paused, without loss.
 _BURST_BYTES = 1 << 20
 _BURST_S = 0.05
 _BYTES_PER_S = _BURST_BYTES / _BURST_S
 
-# What any frame costs beside its bytes: the smallest are as much work as those of twenty milliseconds.
+# Cost of any frame beside its bytes: the smallest take as much work as those of 20 ms.
 _FRAME_BYTES = 4096
 
-# The share of the time that messages which take long to read may take from the others.
+# Share of the time that messages which take long to decode may use.
 _LONG_SHARE = 0.25
 
 _MAX_REST_S = 1.0
 
-# What one read brings cannot be held back; so many frames in it are nothing but harm.
+# Data of one read cannot be held back; this many frames in it are abuse.
 _ABUSE_BYTES = 16 << 20
 
 T = TypeVar("T")
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 class ReadPace:
     """
-    Reads nothing from a socket for a moment after it has brought a great deal, or much work.
+    Pauses reading from a socket briefly after much data or much work.
 
-    It never stops for long: a command that waits behind the audio is still obeyed soon. The kernel keeps
-    what is not read, and the agent's own writing waits for that.
+    The pause is short, so that a command behind the audio is still executed soon. The kernel keeps unread
+    data, and the agent's writes block on it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -46,11 +46,11 @@ class ReadPace:
         self._held = False
 
     def open(self, transport: picows.WSTransport) -> None:
-        """Hold this socket back."""
+        """Set the socket to pause."""
         self._transport = transport
 
     def took(self, size: int) -> bool:
-        """Note that a frame of so many bytes was read; False when there are more than can be borne."""
+        """Count a frame of `size` bytes; False if the limit of abuse is exceeded."""
         self._left -= size + _FRAME_BYTES
         if self._left >= 0:
             return True
@@ -58,7 +58,7 @@ class ReadPace:
         return self._left > -_ABUSE_BYTES
 
     def timed(self, work: Callable[[], T]) -> T:
-        """Do what may take long, and count the time that it takes."""
+        """Run work that may take long, and count its time."""
         began_s = self._loop.time()
         try:
             return work()
@@ -66,25 +66,25 @@ class ReadPace:
             self.spent(self._loop.time() - began_s)
 
     def spent(self, seconds: float) -> None:
-        """Count time that was spent on a message."""
+        """Count seconds spent on a message."""
         self._left -= seconds / _LONG_SHARE * _BYTES_PER_S
         if self._left < 0:
             self._rest()
 
     def hold(self) -> None:
-        """Read nothing until `release`."""
+        """Pause reading until `release`."""
         self._held = True
         if self._transport is not None:
             self._transport.underlying_transport.pause_reading()
 
     def release(self) -> None:
-        """Read on, unless there is still something to be made up for."""
+        """Resume reading, unless a pause for earlier data is running."""
         self._held = False
         if self._timer is None:
             self._resume_reading()
 
     def stop(self) -> None:
-        """Hold nothing back any more: the answer to a close is still to be read."""
+        """Stop pausing: the answer to a close frame must still be read."""
         if self._timer is not None:
             self._timer.cancel()
         if self._timer is not None or self._held:
@@ -92,7 +92,7 @@ class ReadPace:
             self._go_on()
 
     def _rest(self) -> None:
-        """Pause until what was read and done is made up for."""
+        """Pause until the budget is refilled."""
         if self._timer is not None or self._transport is None:
             return
         now_s = self._loop.time()
@@ -105,7 +105,7 @@ class ReadPace:
     def _resume(self) -> None:
         owed_s = -self._left / _BYTES_PER_S
         if owed_s > _BURST_S:
-            # What was read with the rest of its buffer, or took long, came on top.
+            # Data from the same read, or long work, exceeded the budget further.
             self._timer = self._loop.call_later(min(owed_s, _MAX_REST_S), self._resume)
             self._left = 0
         else:

@@ -1,4 +1,4 @@
-"""Messages of an agent that take long to read, read beside the loop; all messages taken in their order."""
+"""Decoding of agent messages in order, with long ones decoded in a thread."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["OrderedReading"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# A piece of audio to be converted, or an object with much in it: what it takes is counted.
+# A longer piece of audio to convert, or a large object: its decoding time is counted.
 _COUNTED_BYTES = 8 * 1024
 
-# Some seconds of audio: to convert them here would hold up every other call by more than a frame.
+# Some seconds of audio: to convert them on the loop would delay every other call by more than a frame.
 _LONG_BYTES = 32 * 1024
 
 T = TypeVar("T")
@@ -30,15 +30,14 @@ Decode = Callable[[bytes], T]
 
 class OrderedReading(Generic[T]):
     """
-    Reads one agent's messages, those that take long in a thread.
+    Decodes one agent's messages, long ones in a thread.
 
-    Nothing more is read from the socket meanwhile; what had been read waits for its turn, and so does what
-    else has to come after it.
+    Meanwhile the socket is not read; messages that were read already wait, and so does later work.
 
     Args:
-        pace: Holds the socket back, and is told what a message has cost.
-        take: Called with what reads a message at once, or raises what was wrong with it.
-        failed: Called when a message could not be read for a reason that nobody foresaw.
+        pace: Pauses the socket and counts the time of each message.
+        take: Called with a function that returns the decoded message or raises its error.
+        failed: Called after an unexpected error in decoding.
     """
 
     def __init__(
@@ -56,21 +55,21 @@ class OrderedReading(Generic[T]):
         self._waiting: deque[Callable[[], None]] = deque()
 
     def read(self, decode: Decode[T], data: bytes) -> None:
-        """Read a message and take it, now or as soon as those before it were taken."""
+        """Decode a message and pass it to `take`, now or after the messages before it."""
         if self._reading:
             self._waiting.append(lambda: self._begin(decode, data))
         else:
             self._begin(decode, data)
 
     def then(self, work: Callable[[], None]) -> None:
-        """Do something after all that has come was taken."""
+        """Run work after all messages received so far."""
         if self._reading:
             self._waiting.append(work)
         else:
             work()
 
     def forget(self) -> None:
-        """Take nothing more, not even what is being read; whoever takes is let go of as well."""
+        """Drop all messages, the one being decoded included, and the references to the callbacks."""
         self._waiting.clear()
         self._take = self._failed = _nothing
 
@@ -103,17 +102,17 @@ class OrderedReading(Generic[T]):
 
 
 def _nothing(*_: object) -> None:
-    """What is left to do for a stream that is over."""
+    """Do nothing; the callback after `forget`."""
 
 
 @cache
 def _readers() -> ThreadPoolExecutor:
-    """One thread for all agents: what they have converted takes no more than a core from the calls."""
+    """Return the one thread for all agents: their conversions take at most one core from the calls."""
     return ThreadPoolExecutor(1, thread_name_prefix="agent-reading")
 
 
 def _timed(decode: Decode[T], data: bytes) -> tuple[Callable[[], T], float]:
-    """What gives the message, or raises what is wrong with it; and how long this thread worked on it."""
+    """Decode; returns a function that returns the message or raises its error, and the thread's seconds."""
     began_s = time.thread_time()
     try:
         message = decode(data)

@@ -1,8 +1,8 @@
 """
 One WebSocket to a voice agent.
 
-The call control opens it, gives it the tap of a media stream, forwards what the engine reports, and is told
-of the agent's commands by callback. Audio, marks and clears go to the tap from here.
+Call control opens it, passes it the tap of a media stream, forwards the engine's reports, and receives the
+agent's commands by callback. This module writes audio, marks and clears to the tap.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = ["AgentStream", "AgentStreamSettings", "AgentStreamStats", "PlayoutTap
 
 _LOGGER = logging.getLogger(__name__)
 
-# What an agent may send before the call is answered; as much as the playout queue holds.
+# Audio that an agent may send before the call is answered; as much as the playout queue holds.
 _MAX_EARLY_MS = 120_000
-# Answers that wait for the frame that has to come before them.
+# Frames that may wait for the `start` frame before them.
 _MAX_UNANNOUNCED = 2000
 _CLOSE_NO_PONG = 4408
 _CLOSE_ABUSE = 1008
@@ -60,10 +60,10 @@ _CLOSE_INTERNAL = 1011
 
 class AgentStream:
     """
-    A stream to a voice agent, from the socket's opening to its end.
+    A stream to a voice agent, from the opening of the socket to its end.
 
-    All methods belong to the loop that opened it. Events come by callback, in order, never after `stop` was
-    called; exactly one AgentClosed, as the last, unless `stop` was called first.
+    All methods must be called on the loop that opened it. Events come by callback, in order, never after
+    `stop` was called. The last is exactly one AgentClosed, unless `stop` was called first.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class AgentStream:
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
         self._unannounced: list[Callable[[], bytes | None]] = []
-        # Until connect() has returned, nobody could make sense of an event.
+        # Events are held until connect() has returned the stream.
         self._withheld: list[AgentEvent] | None = []
         self._malformed = RateGuard(settings.malformed_limit, settings.malformed_window_s)
         self._errors = RateGuard(20, 10.0)
@@ -98,7 +98,7 @@ class AgentStream:
         )
         self._timer: asyncio.TimerHandle | None = None
         self._silence: asyncio.TimerHandle | None = None
-        """Runs while an agent that has to say something has said nothing."""
+        """Limit for the first message of an agent that must send one."""
         self._ended: asyncio.Task[None] | None = None
         self._announce_on_open = True
         self._spoken = False
@@ -114,18 +114,18 @@ class AgentStream:
         announce: bool = True,
     ) -> AgentStream:
         """
-        Open the socket and say `connected`, and `start` too if `announce`.
+        Open the socket and send `connected`, and `start` too if `announce`.
 
-        An outbound call passes `announce=False`: its `start` is sent by `start`, when it is answered.
-        Cancelling gives the socket up.
+        An outbound call passes `announce=False`: the method `start` sends `start` when it is answered.
+        Cancelling abandons the socket.
 
         Args:
-            setup: What the stream is.
-            resolve: Turns host, port and whether TLS is used into the addresses that may be dialled. Raises
-                OSError when there are none, StreamConnectError("forbidden") when they must not be dialled.
+            setup: Description of the stream.
+            resolve: Maps host, port and use of TLS to the addresses that may be dialled. Raises OSError
+                when there are none, StreamConnectError("forbidden") when they must not be dialled.
             on_event: Called with each event, on the loop.
             settings: Limits and periods.
-            announce: Whether the call is certain enough to be described at once.
+            announce: True to describe the call at once.
 
         Raises:
             StreamConnectError: The socket could not be opened, or was closed at once.
@@ -150,11 +150,11 @@ class AgentStream:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """True when nothing can be sent any more."""
         return self._closed
 
     def start(self, tap: PlayoutTap) -> None:
-        """Let audio flow both ways; what the agent said before is played first."""
+        """Start audio in both directions; earlier audio of the agent is played first."""
         if self._closed:
             return
         self._announce()
@@ -180,7 +180,7 @@ class AgentStream:
             self._outbox.audio(bytes(view[offset : offset + size]), self._clock_ms)
 
     def send_heard(self, frames: bytes) -> None:
-        """Send what the party hears, whole frames as above; only for streams of both tracks."""
+        """Send the audio that the party hears, in whole frames; only for streams of both tracks."""
         size = self._frame_bytes
         if self._closed or self._tap is None:
             return
@@ -189,59 +189,59 @@ class AgentStream:
             self._outbox.audio(frames[offset : offset + size], self._heard_clock_ms, "outbound")
 
     def skip_audio(self, frames: bytes) -> None:
-        """Send none of the received audio but let its time pass, so that later frames are timed right."""
+        """Omit received audio but advance the clock by it, so that later timestamps are right."""
         if not self._closed and self._tap is not None:
             self._clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
 
     def skip_heard(self, frames: bytes) -> None:
-        """Send none of what the party hears but let its time pass."""
+        """Omit audio that the party hears but advance its clock by it."""
         if not self._closed and self._tap is not None:
             self._heard_clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
-        """Tell the agent that the caller pressed a key."""
+        """Send the agent a digit that the caller pressed."""
         self._send(lambda: self._dialect.dtmf(digit, duration_ms))
 
     def mark_reached(self, name: str, cleared: bool = False) -> None:
-        """Tell the agent that the audio before a mark was heard, or taken back."""
+        """Notify the agent that the audio before a mark was played or cleared."""
         if self._marks.reached(name):
             self._tell_mark(name, cleared=cleared)
 
     def playout_overflow(self, dropped_ms: int) -> None:
-        """Tell the agent that it sent more than the playout queue holds."""
+        """Send the agent an error: it sent more than the playout queue holds."""
         self._error(
             "playout_overflow", f"The playout queue is full; {dropped_ms} ms of audio dropped", "media"
         )
 
     def accept(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> None:
-        """Tell the agent that a command was carried out."""
+        """Notify the agent that a command was executed."""
         self._send(lambda: self._dialect.accepted(command))
 
     def refuse(self, ref: str, message: str, code: str = "refused") -> None:
-        """Tell the agent that a command, known by the name of its event, is not carried out, and why."""
+        """Notify the agent that a command, named by its event, was refused, and why."""
         self._error(code, message, ref)
 
     def transfer_status(
         self, status: str, sip_status: int | None = None, hangup_cause: str | None = None
     ) -> None:
-        """Tell the agent how its transfer gets on: ringing, answered or failed."""
+        """Notify the agent of its transfer's status: ringing, answered or failed."""
         self._send(lambda: self._dialect.transfer(status, sip_status, hangup_cause))
 
     def tell_speech(self, active: bool) -> None:
-        """Tell the agent that the party begins to speak, or is done."""
+        """Notify the agent that the party started or stopped speaking."""
         self._send(lambda: self._dialect.speech(active))
 
     def tell_buffer(self, full: bool, level_ms: int) -> None:
-        """Tell the agent that the playout queue is nearly full, or has room again."""
+        """Notify the agent that the playout queue is nearly full, or has room again."""
         self._send(lambda: self._dialect.buffer(full, level_ms))
 
     def tell_held(self, active: bool) -> None:
-        """Tell the agent that the party put the call on hold, or took it back."""
+        """Notify the agent that the party put the call on hold, or resumed it."""
         self._send(lambda: self._dialect.held(active))
 
     async def stop(self, reason: str = "stopped", detail: str = "api_hangup", *, code: int = 1000) -> None:
         """
-        Say `stop`, close the socket and wait for its end, no longer than the close timeout.
+        Send `stop`, close the socket and wait for its end, at most for the close timeout each time.
 
         Idempotent. Cancelling closes the socket without waiting.
         """
@@ -258,10 +258,10 @@ class AgentStream:
             transport.disconnect(False)
         await self._wait_disconnected(self._settings.close_timeout_s)
 
-    # What the wire reports.
+    # Called by the wire.
 
     def on_open(self, transport: picows.WSTransport) -> None:
-        """Begin to speak; called by the wire."""
+        """Send the first frames; called by the wire."""
         self._transport = transport
         if self._closed:
             transport.disconnect(False)
@@ -274,12 +274,12 @@ class AgentStream:
         self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
     def on_frame(self, size: int) -> None:
-        """Note that a frame was read; called by the wire."""
+        """Count a frame that was read; called by the wire."""
         if not self._closed and not self._pace.took(size):
             self._fail(_CLOSE_ABUSE, "too many frames")
 
     def on_text(self, data: bytes) -> None:
-        """Obey a message; called by the wire."""
+        """Handle a text message; called by the wire."""
         self._reading.read(self._dialect.decode, data)
 
     def on_binary(self, data: bytes) -> None:
@@ -314,20 +314,20 @@ class AgentStream:
             self._outbox.pong(payload)
 
     def on_pong(self) -> None:
-        """Note that the agent is alive; called by the wire."""
+        """Record that the agent is alive; called by the wire."""
         if self._timer is not None and not self._closed:
             self._timer.cancel()
             self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
     def on_close(self, code: int, reason: str) -> None:
-        """Answer the agent's close frame and judge it; called by the wire."""
+        """Answer the agent's close frame and report it; called by the wire."""
         transport = self._transport
         assert transport is not None
         if self._closed:
             # The answer to our own close frame.
             transport.disconnect()
             return
-        # What it said before comes first, also what takes long to read.
+        # Its earlier messages come first, those that take long to decode included.
         self._reading.then(lambda: self._end(transport, code, reason))
 
     def _end(self, transport: picows.WSTransport, code: int, reason: str) -> None:
@@ -339,12 +339,12 @@ class AgentStream:
         self._emit(closed_by_agent(code, reason))
 
     def on_violation(self, code: int, reason: str) -> None:
-        """Close because of what the agent did; called by the wire."""
+        """Close after a protocol violation of the agent; called by the wire."""
         # The library may have closed already, and after a close frame no other may follow (RFC 6455 5.5.1).
         self._fail(int(code), reason, say_stop=False)
 
     def on_lost(self, code: int | None) -> None:
-        """Note the end of the connection; called by the wire."""
+        """Handle the end of the connection; called by the wire."""
         if self._transport is not None:
             self._ended = self._loop.create_task(self._collect())
         if self._closed:
@@ -355,10 +355,10 @@ class AgentStream:
         self._emit(AgentClosed(code or BROKEN, abnormal=True, reason=reason))
 
     def on_writable(self, writable: bool) -> None:
-        """Hold frames back while the socket takes none; called by the wire."""
+        """Queue frames while the socket takes none; called by the wire."""
         self._outbox.writable(writable)
 
-    # What follows from it.
+    # Reactions.
 
     def _announce(self) -> None:
         if not self._announced:
@@ -432,7 +432,7 @@ class AgentStream:
             self._error(error.code, error.message, error.ref)
 
     def _error(self, code: str, message: str, ref: str | None) -> None:
-        """Send an `error` event; a flood of them would only help whoever provokes it."""
+        """Send an `error` event, rate-limited, since a hostile agent could provoke a flood of them."""
         if self._errors.exceeded(self._loop.time()):
             self.stats.errors_withheld += 1
             return
@@ -443,7 +443,7 @@ class AgentStream:
         if self._closed or self._transport is None:
             return
         if not self._announced:
-            # Clients take what follows the socket's opening for the description of the call.
+            # Clients read the first frame after the opening as the description of the call.
             self._unannounced.append(write)
             if len(self._unannounced) > _MAX_UNANNOUNCED:
                 self._fail(_CLOSE_ABUSE, "too many messages before the call was answered")
@@ -459,7 +459,7 @@ class AgentStream:
         self._fail(_CLOSE_NO_PONG, "no pong")
 
     def _fail(self, code: int, reason: str, *, say_stop: bool = True) -> None:
-        """Close the socket because the agent cannot be worked with."""
+        """Close the socket because of a fault of the agent."""
         if self._closed or self._transport is None:
             return
         if say_stop:
@@ -470,11 +470,11 @@ class AgentStream:
         self._emit(AgentClosed(code, abnormal=True, reason=reason))
 
     def _say_stop(self, reason: str, detail: str) -> None:
-        """Say that no more will follow, to an agent that was told of a start."""
+        """Send `stop` to an agent that got `start`."""
         self._outbox.finish(self._dialect.stop(reason, detail) if self._announced else None)
 
     def _shut(self) -> None:
-        """Send and obey nothing more."""
+        """Stop sending frames and handling messages."""
         self._closed = True
         self.stats.frames_sent = self._outbox.frames_sent
         self.stats.frames_dropped = self._outbox.frames_dropped
@@ -489,7 +489,7 @@ class AgentStream:
             self._timer = None
 
     def _disconnect_soon(self) -> None:
-        """Close in order, but do not wait long for a peer that does not take what was sent."""
+        """Close cleanly, but abort after the close timeout if the peer does not read."""
         transport = self._transport
         assert transport is not None
         transport.disconnect()
@@ -502,7 +502,7 @@ class AgentStream:
                 await self._transport.wait_disconnected()
 
     async def _collect(self) -> None:
-        """Take the outcome of the connection, which the library would otherwise report as forgotten."""
+        """Collect the outcome of the connection, which the library would otherwise report as unretrieved."""
         if self._timer is not None:
             self._timer.cancel()
         await self._wait_disconnected(self._settings.close_timeout_s)

@@ -1,4 +1,4 @@
-"""What an agent stream is given and what it counts."""
+"""Tap, settings and counters of an agent stream."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AgentStreamSettings", "AgentStreamStats", "PlayoutTap"]
 
 
 class PlayoutTap(Protocol):
-    """The part of an engine's tap that a stream needs."""
+    """Interface of an engine's tap that a stream uses."""
 
     def write(self, audio: bytes) -> None:
         """Append audio to the playout queue."""
@@ -29,13 +29,13 @@ class AgentStreamSettings:
     Limits and periods of a stream.
 
     Attributes:
-        ping_interval_s: How long after a sign of life the agent is asked for another.
-        pong_timeout_s: How long it may take to give it; then it is gone.
+        ping_interval_s: Time from the opening or a pong to the next ping.
+        pong_timeout_s: Limit for a pong, after which the stream is closed.
         queue_ms: Audio kept for an agent that does not read; older audio is dropped.
-        close_timeout_s: How long the agent may take to answer our close frame.
-        start_timeout_s: How long an agent may be silent at the beginning; None for as long as it likes.
-        malformed_limit: Malformed frames within `malformed_window_s` that are one too many.
-        command_limit: Commands to the call within `command_window_s` that are too many.
+        close_timeout_s: Limit for the agent's answer to our close frame.
+        start_timeout_s: Limit for the agent's first message after the start; None for no limit.
+        malformed_limit: Malformed frames within `malformed_window_s` beyond which the stream is closed.
+        command_limit: Commands to the call within `command_window_s` beyond which the stream is closed.
     """
 
     dial: DialSettings = field(default_factory=DialSettings)

@@ -1,4 +1,4 @@
-"""Frames of a WebSocket turned into messages, with the limits that keep a hostile agent harmless."""
+"""WebSocket frames assembled into messages, with limits against hostile agents."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ _MESSAGE_TOO_BIG = 1009
 
 
 class WireEvents(Protocol):
-    """Who is told what happens on the wire."""
+    """Receiver of the events of a socket."""
 
     def on_open(self, transport: picows.WSTransport) -> None:
-        """Take the socket: the handshake is complete."""
+        """Set the socket after the handshake."""
 
     def on_frame(self, size: int) -> None:
-        """Note that a frame of any kind was read, before it is taken."""
+        """Count a frame of any kind, before it is handled."""
 
     def on_text(self, data: bytes) -> None:
-        """Take a text message."""
+        """Handle a text message."""
 
     def on_binary(self, data: bytes) -> None:
-        """Take a binary message."""
+        """Handle a binary message."""
 
     def on_ping(self, payload: bytes) -> None:
         """Answer the agent's ping."""
 
     def on_pong(self) -> None:
-        """Note the answer to our ping."""
+        """Handle the answer to our ping."""
 
     def on_close(self, code: int, reason: str) -> None:
-        """Note the agent's close frame."""
+        """Handle the agent's close frame."""
 
     def on_violation(self, code: int, reason: str) -> None:
         """Close: the agent broke the protocol, or a limit."""
 
     def on_lost(self, code: int | None) -> None:
-        """Note that the connection is gone; `code` is what the library itself closed it with."""
+        """Handle the loss of the connection; `code` is the close code that the library sent, if any."""
 
     def on_writable(self, writable: bool) -> None:
-        """Note whether the socket takes more."""
+        """Handle a change of the socket's readiness for data."""
 
 
 class AgentWire(picows.WSListener):
@@ -65,15 +65,15 @@ class AgentWire(picows.WSListener):
         self._fragments_are_text = False
 
     def on_ws_connected(self, transport: picows.WSTransport) -> None:
-        """Pass on that the handshake is complete."""
+        """Report that the handshake is complete."""
         self._events.on_open(transport)
 
     def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:
-        """Sort a frame."""
+        """Dispatch a frame by its type."""
         self._events.on_frame(frame.payload_size)
         kind = frame.msg_type
         if frame.payload_size > self._max_message_bytes:
-            # The library closes on the header of such a frame, and delivers the frame all the same.
+            # The library closes on the header of a frame that is too long, but delivers it nevertheless.
             self._events.on_violation(_MESSAGE_TOO_BIG, "message too long")
         elif frame.rsv1 or frame.rsv2 or frame.rsv3:
             # No extension was offered (RFC 6455 5.2).
@@ -111,15 +111,15 @@ class AgentWire(picows.WSListener):
                 self._events.on_binary(bytes(fragments))
 
     def on_ws_disconnected(self, transport: picows.WSTransport) -> None:
-        """Pass on that the connection is gone."""
+        """Report the loss of the connection."""
         handshake = transport.close_handshake
         sent = handshake.sent if handshake is not None else None
         self._events.on_lost(sent.code.value if sent is not None else None)
 
     def pause_writing(self) -> None:
-        """Pass on that the socket takes no more."""
+        """Report that the socket is full."""
         self._events.on_writable(False)
 
     def resume_writing(self) -> None:
-        """Pass on that the socket takes more again."""
+        """Report that the socket takes data again."""
         self._events.on_writable(True)

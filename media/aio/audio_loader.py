@@ -1,4 +1,4 @@
-"""Bringing sounds into the form the engine plays, off the event loop."""
+"""Conversion of sounds to the engine's format, off the event loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Speech:
     A text to be spoken.
 
     Attributes:
-        keep: Whether the speech may stay in a cache; a password must not.
+        keep: True if the speech may be cached; a password must not be.
     """
 
     text: str = field(repr=False)
@@ -36,7 +36,7 @@ Source = Clip | Pause | Path | Speech
 
 
 class AudioLoader:
-    """Loads what is to be played. Files are kept in memory, up to `cache_bytes`, until they change."""
+    """Loads sounds. Files are cached in memory, up to `cache_bytes`, until they change."""
 
     def __init__(self, synthesizer: Synthesizer | None = None, *, cache_bytes: int = _CACHE_BYTES) -> None:
         self._synthesizer = synthesizer
@@ -45,10 +45,10 @@ class AudioLoader:
 
     async def load(self, source: Source) -> Sound:
         """
-        A source as the engine plays it: mono, at 8 or 16 kHz.
+        Load a source in the engine's format: mono, at 8 or 16 kHz.
 
         Raises:
-            AudioError: It cannot be had, or cannot be played; the message says why.
+            AudioError: It cannot be loaded or played; the message says why.
         """
         match source:
             case Pause():
@@ -87,7 +87,7 @@ class AudioLoader:
 
 
 def _identity(path: Path) -> tuple[str, int, int, int]:
-    """What tells a file from its later versions."""
+    """Return the cache key of a file's current version."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise WavError("it is no regular file")

@@ -1,4 +1,4 @@
-"""Keeping what was costly to make, bounded by its size."""
+"""Cache of clips, bounded by size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ClipCache"]
 
 
 class ClipCache:
-    """Clips by a key, at most `capacity_bytes` of them; those that were not asked for longest go first."""
+    """Clips by key, at most `capacity_bytes`; the least recently used are evicted first."""
 
     def __init__(self, capacity_bytes: int) -> None:
         self._capacity_bytes = capacity_bytes
@@ -19,14 +19,14 @@ class ClipCache:
         self.size_bytes = 0
 
     def get(self, key: Hashable) -> Clip | None:
-        """The clip kept for a key."""
+        """Return the clip of a key, or None."""
         clip = self._kept.get(key)
         if clip is not None:
             self._kept.move_to_end(key)
         return clip
 
     def put(self, key: Hashable, clip: Clip) -> None:
-        """Keep a clip, unless it is larger than a quarter of the cache."""
+        """Store a clip, unless it is larger than a quarter of the cache."""
         if len(clip.pcm) > self._capacity_bytes // 4:
             return
         before = self._kept.pop(key, None)

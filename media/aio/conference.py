@@ -1,4 +1,4 @@
-"""Conferences: streams that hear one another, whatever their codecs and engine threads."""
+"""Conferences: streams that hear one another, across codecs and engine threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAYBACK_POSITION = 61
 
 @dataclass(frozen=True, slots=True)
 class ActiveTalker:
-    """Another member talks than before, or nobody does any more; told once it is more than a cough."""
+    """The talking member changed, or nobody talks any more; a short noise such as a cough is ignored."""
 
     stream: RtpStream | None
 
@@ -44,10 +44,10 @@ ConferenceEvent = ActiveTalker | MemberLeft | MediaEvent
 
 class Conference:
     """
-    Streams that hear one another: each all others, none itself.
+    Streams that hear one another: each hears all others, not itself.
 
-    A member sends what the others say in place of what a linked stream would, behind its own digits, tap and
-    playback. Commands return at once. Made by `MediaEngine.open_conference`.
+    A member sends the others' audio in place of a linked stream's; its own digits, tap and playback take
+    precedence. Commands return at once. Created by `MediaEngine.open_conference`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Conference:
         self.sample_rate = sample_rate
         self.playbacks = Playbacks(native, engine.next_id)
         self.talker: RtpStream | None = None
-        """Who talks, as last told; None when nobody does."""
+        """Member that talks, as last reported; None when nobody does."""
         self._engine = engine
         self._members: dict[int, RtpStream] = {}
         self._recording: Recording | None = None
@@ -70,12 +70,12 @@ class Conference:
 
     @property
     def closed(self) -> bool:
-        """Whether the conference was closed."""
+        """True after the conference was closed."""
         return self._closed
 
     @property
     def members(self) -> tuple[RtpStream, ...]:
-        """The streams that take part, in the order they came."""
+        """Member streams, in the order they joined."""
         return tuple(self._members.values())
 
     def add(
@@ -87,17 +87,17 @@ class Conference:
         whisper_to: Collection[RtpStream] | None = None,
     ) -> None:
         """
-        Take a stream in, of any engine thread; undoes a link of it.
+        Add a stream of any engine thread; unlinks it first.
 
         Args:
             stream: Open, and in no conference.
             listen_only: It hears the others and is not heard.
             muted: The same, for a member that usually speaks.
-            whisper_to: Members that alone hear it; None for all. It hears the conference all the same.
+            whisper_to: Only these members hear it; None for all. It still hears the conference.
 
         Raises:
-            MediaError: The stream is in a conference already, this one is full, or a whisper is for somebody
-                who is no member.
+            MediaError: The stream is in a conference already, this one is full, or the target of a whisper
+                is no member.
             StreamClosed: The stream or the conference was closed.
         """
         self._check_open()
@@ -121,10 +121,10 @@ class Conference:
         whisper_to: Collection[RtpStream] | None = None,
     ) -> None:
         """
-        Change how a member takes part; what is not named becomes as if it was added without it.
+        Replace the options of a member; an omitted option gets its default, as in `add`.
 
         Raises:
-            MediaError: It is no member, or a whisper is for somebody who is none.
+            MediaError: It is no member, or the target of a whisper is none.
             StreamClosed: The conference was closed.
         """
         self._check_open()
@@ -133,14 +133,14 @@ class Conference:
         self.native.change(stream.native.id, listen_only, muted, self._targets(whisper_to))
 
     def remove(self, stream: RtpStream) -> None:
-        """Let a member go; harmless when it is none. The stream stays open, and sends nothing by itself."""
+        """Remove a member; harmless when it is none. The stream stays open, and sends nothing by itself."""
         if self._members.pop(stream.native.id, None) is None:
             return
         self._engine.conferences.left(stream)
         self.native.remove(stream.native.id)
 
     def levels(self) -> dict[RtpStream, int]:
-        """How loud each member is now, in decibels below full scale; 127 when silent."""
+        """Return each member's current level in decibels below full scale; 127 when silent."""
         return {
             self._members[stream_id]: level
             for stream_id, level in self.native.levels()
@@ -151,11 +151,11 @@ class Conference:
         self, sounds: bytes | list[Sound], *, loop: bool | int = False, gain_db: float = 0.0
     ) -> Playback:
         """
-        Play to all members, behind what plays now.
+        Queue a playback to all members.
 
         Args:
             sounds: Linear 16-bit mono samples at 8 kHz, or clips at 8 or 16 kHz and pauses.
-            loop: How often; True goes on until something waits behind it.
+            loop: Number of plays; True repeats until another playback waits.
             gain_db: From -60 to 18.
 
         Raises:
@@ -168,12 +168,12 @@ class Conference:
         return self.playbacks.queue(clips, loop=loop, gain_db=gain_db)
 
     def stop_playback(self) -> None:
-        """Drop what plays and what waits."""
+        """Drop the current playback and all waiting ones."""
         self.playbacks.stop()
 
     def record(self, path: str, settings: RecordingSettings | None = None) -> Recording:
         """
-        Record what all may hear, playback included and whispers not, in one channel; ends one in progress.
+        Record in one channel what all may hear, with playback, without whispers; ends one in progress.
 
         Raises:
             InvalidMedia: A setting is out of range, or the encoding was not built in.
@@ -191,7 +191,7 @@ class Conference:
         return started
 
     def close(self) -> None:
-        """Let all members go and end the recording. Idempotent."""
+        """Remove all members and end the recording. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -206,12 +206,12 @@ class Conference:
     # For the registry.
 
     def member_closed(self, stream: RtpStream) -> None:
-        """Let go of a member whose stream is being closed, and tell."""
+        """Remove a member whose stream is being closed, and report `MemberLeft`."""
         self.remove(stream)
         self._engine.call_soon(self.on_event, MemberLeft(stream))
 
     def decode(self, kind: int, a: int, b: int, c: int) -> ConferenceEvent | None:
-        """Turn an event record of the engine into an event; None for one that means nothing any more."""
+        """Decode an event record of the engine; None for one that is obsolete."""
         if kind == _PLAYBACK_FINISHED:
             return self.playbacks.decode_finished(a, b, c)
         if kind == _PLAYBACK_POSITION:
@@ -235,7 +235,7 @@ class Conference:
 
 
 class Conferences:
-    """The conferences of an engine, and which streams are in which."""
+    """Conferences of an engine and their members."""
 
     def __init__(self) -> None:
         self._open: dict[int, Conference] = {}
@@ -252,10 +252,10 @@ class Conferences:
         on_event: Callable[[ConferenceEvent], None],
     ) -> Conference:
         """
-        Make a conference.
+        Open a conference.
 
         Raises:
-            InvalidMedia: The rate is another.
+            InvalidMedia: The rate is neither 8000 nor 16000.
         """
         try:
             made = native.open_conference(sample_rate)
@@ -266,32 +266,32 @@ class Conferences:
         return conference
 
     def get(self, conference_id: int) -> Conference | None:
-        """The open conference with this number."""
+        """Return the open conference with this id, or None."""
         return self._open.get(conference_id)
 
     def of(self, stream: RtpStream) -> Conference | None:
-        """The conference a stream is in."""
+        """Return the conference of a stream, or None."""
         return self._of.get(stream.native.id)
 
     def joined(self, stream: RtpStream, conference: Conference) -> None:
-        """Note a new member."""
+        """Record a new member."""
         self._of[stream.native.id] = conference
 
     def left(self, stream: RtpStream) -> None:
-        """Note that a stream is in none any more."""
+        """Record that a stream has left its conference."""
         self._of.pop(stream.native.id, None)
 
     def stream_closed(self, stream: RtpStream) -> None:
-        """Take a stream that is being closed out of its conference."""
+        """Remove a stream that is being closed from its conference."""
         conference = self.of(stream)
         if conference is not None:
             conference.member_closed(stream)
 
     def forget(self, conference: Conference) -> None:
-        """Drop a conference that was closed."""
+        """Remove a closed conference."""
         self._open.pop(conference.native.id, None)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all conferences."""
         for conference in list(self._open.values()):
             conference.close()

@@ -1,4 +1,4 @@
-"""Detection: digits in the audio, speech, tones of machines, and who answered."""
+"""Detection of digits in the audio, speech, machine tones and answering machines."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _TONES: dict[int, ToneName] = {1: "beep", 2: "fax_call", 3: "fax_answer", 4: "an
 
 class Detection:
     """
-    What is listened for in the audio a stream receives; `RtpStream.detection`.
+    Detectors on a stream's received audio; `RtpStream.detection`.
 
-    What is found is told to the stream's callback: `DtmfReceived`, `SpeechStarted` and `SpeechStopped`,
-    `MachineVerdict` and `GreetingEnded`, `ToneDetected`. A far end that is muted is heard as well.
+    Results go to the stream's callback: `DtmfReceived`, `SpeechStarted` and `SpeechStopped`,
+    `MachineVerdict` and `GreetingEnded`, `ToneDetected`. Detection also covers a muted far end.
     """
 
     def __init__(self, native: _engine.Stream) -> None:
@@ -62,17 +62,17 @@ class Detection:
         tones: bool = False,
     ) -> None:
         """
-        Begin to listen for what is named; what was begun before goes on, or begins anew if it is named again.
+        Start the named detectors; running ones continue, or restart if named again.
 
         Args:
-            dtmf: Digits as tones. A far end that was connected with `dtmf_tones` is listened to anyway; a
-                digit that comes as a telephone event and as a tone is told once.
-            speech: When somebody speaks.
-            machine: Who answered: begin when the call is answered.
+            dtmf: Digits as tones; always on for a far end connected with `dtmf_tones`. A digit that comes
+                both as a telephone event and as a tone is reported once.
+            speech: Start and end of speech.
+            machine: Answering machine detection; start it when the call is answered.
             tones: Beeps, fax machines and the tones before an announcement.
 
         Raises:
-            InvalidMedia: A setting is out of range, or the engine was built without a library it takes.
+            InvalidMedia: A setting is out of range, or the engine was built without a required library.
         """
         try:
             if dtmf:
@@ -87,13 +87,13 @@ class Detection:
             raise InvalidMedia(f"cannot detect: {error}") from error
 
     def stop(self, *detectors: Detector) -> None:
-        """Listen no more for what is named, for anything when nothing is; harmless when not begun."""
+        """Stop the named detectors, all if none is named; harmless when not started."""
         for detector in detectors or ("dtmf", "speech", "machine", "tones"):
             self._native.stop_detecting(detector)
 
 
 def decode(kind: int, a: int, b: int, c: int) -> MediaEvent | None:
-    """Turn an event record of a detector into an event; None for any other."""
+    """Decode an event record of a detector; None for any other."""
     # By the numbers of `EventKind` in outlet.hpp.
     match kind:
         case 40:

@@ -1,4 +1,4 @@
-"""The media engine as the event loop sees it."""
+"""The media engine on the event loop."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EN
 
 @runtime_checkable
 class EngineDriver(Protocol):
-    """An event loop with a clock of its own, which engines made on it run by."""
+    """Event loop with its own clock, which also drives its engines."""
 
     def drive_engine(self, advance: Callable[[int], int]) -> Callable[[], None]:
         """
-        Call `advance` with the loop's time in ns, now and whenever time passes; see `_engine.Engine`.
+        Call `advance` with the loop's time in ns, now and after each step of time; see `_engine.Engine`.
 
         Returns:
-            A function that ends it.
+            A function that stops the calls.
         """
 
 
@@ -41,11 +41,11 @@ class MediaEngine:
     """
     Threads that carry RTP without the interpreter.
 
-    Commands return at once and take effect in the order given. Whatever the threads have to tell, events and
-    the frames of all taps, comes in one wake-up of the loop; callbacks run on the loop.
+    Commands return at once and take effect in order. The threads deliver events and the frames of all taps in
+    one wake-up of the loop; callbacks run on the loop.
 
-    A loop whose clock is not the system's has a method `drive_engine` (see `EngineDriver`): the engine starts
-    no thread then, and the loop runs it by its own clock. A simulation of a call takes as long as its work.
+    A loop with its own clock has a method `drive_engine` (see `EngineDriver`): then the engine starts no
+    thread and the loop runs it by that clock. A simulated call takes only the time of its work.
     """
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
@@ -64,7 +64,7 @@ class MediaEngine:
         Start the threads; harmless when done before.
 
         Raises:
-            InvalidMedia: The settings cannot work.
+            InvalidMedia: The settings are invalid.
             OSError: The system refused a thread or a descriptor.
         """
         if self._native is not None:
@@ -132,11 +132,11 @@ class MediaEngine:
         Open a conference; streams of any engine thread may be its members.
 
         Args:
-            on_event: Told who talks, who left, and what became of playbacks and recordings.
-            sample_rate: Of the mix. 8000 saves a little where all members speak G.711.
+            on_event: Called with changes of talker, departures, and events of playbacks and recordings.
+            sample_rate: Rate of the mix. 8000 saves a little work where all members use G.711.
 
         Raises:
-            InvalidMedia: The rate is another.
+            InvalidMedia: The rate is neither 8000 nor 16000.
             EngineClosed: The engine is not running.
         """
         if self._native is None:
@@ -144,30 +144,30 @@ class MediaEngine:
         return self.conferences.open(self, self._native, sample_rate, on_event)
 
     def stats(self) -> EngineStats:
-        """Figures of the whole engine; zeros when it is not running."""
+        """Return metrics of the whole engine; zeros when it is not running."""
         if self._native is None:
             return EngineStats(0, 0, 0, 0, 0, 0, 0)
         return EngineStats(**self._native.stats())
 
     def dropped(self) -> dict[str, int]:
-        """Packets of far ends that were not used since the engine was made, by reason."""
+        """Return the received packets that were dropped since the engine was created, by reason."""
         return self._drops.total(stream.native.stats() for stream in self._streams.values())
 
     # For the streams.
 
     @property
     def advertised(self) -> str:
-        """Address told to far ends."""
+        """Address given to far ends."""
         return self.settings.advertise or self.settings.listen
 
     def next_id(self) -> int:
-        """A number that was not used before in this engine."""
+        """Return a new id, unique in this engine."""
         if self._native is None:
             raise EngineClosed("the media engine is not running")
         return self._native.next_id()
 
     def call_soon(self, callback: Callable[[_Event], None], event: _Event) -> None:
-        """Deliver an event that was found on the loop's own side, never from within a command."""
+        """Deliver an event of the loop's side, never from within a command."""
         if self._loop is not None:
             self._loop.call_soon(_call, callback, event)
 
@@ -176,11 +176,11 @@ class MediaEngine:
         self._frame_callbacks[tap_id] = on_frames
 
     def forget_tap(self, tap_id: int) -> None:
-        """Drop frames of a tap that are still on their way."""
+        """Drop pending frames of a tap."""
         self._frame_callbacks.pop(tap_id, None)
 
     def forget_stream(self, stream_id: int) -> None:
-        """Drop events of a stream that are still on their way; a conference goes on without it."""
+        """Drop pending events of a stream and remove it from its conference."""
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
             self.conferences.stream_closed(stream)
@@ -199,13 +199,13 @@ class MediaEngine:
                 try:
                     on_frames(audio)
                 except Exception:
-                    # One consumer's fault must not silence the others.
+                    # An error of one consumer must not silence the others.
                     logger.exception("a tap's frame callback failed")
         for source_id, kind, a, b, c in events:
             self._tell(source_id, kind, a, b, c)
 
     def _tell(self, source_id: int, kind: int, a: int, b: int, c: int) -> None:
-        """Deliver one event record to whom it concerns, if that is still there."""
+        """Deliver one event record to its recording, stream or conference, if it still exists."""
         if (told := self.recordings.decode(kind, source_id, a, b, c)) is not None:
             recording, recorded = told
             _call(recording.on_event, recorded)

@@ -1,4 +1,4 @@
-"""What a stream plays: the queue of the engine, and who waits for its ends."""
+"""Playback of a stream or conference: the engine's queue and the waits for its ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BARGE_INS: frozenset[BargeIn] = frozenset(get_args(BargeIn))
 
 
 class Playback:
-    """Something that plays or waits to be played on one stream."""
+    """A playing or waiting playback of one stream or conference."""
 
     def __init__(self, playback_id: int) -> None:
         self.id = playback_id
@@ -38,22 +38,22 @@ class Playback:
 
     @property
     def played_ms(self) -> int:
-        """How far it has come, as last told: exact once it is over, else by its `position_every_ms`."""
+        """Position, as last reported: exact once it is over, before that every `position_every_ms`."""
         return self._told_ms if self._end is None else self._end.played_ms
 
     @property
     def over(self) -> bool:
-        """Whether it came to its end or was cut off."""
+        """True after it ended or was stopped."""
         return self._end is not None
 
     async def finished(self) -> PlaybackFinished:
-        """Wait for its end; why it ended and how far it got. Cancelling the wait lets it play on."""
+        """Wait for its end and return the cause and position. Cancelling the wait does not stop it."""
         await self._over.wait()
         assert self._end is not None, "set before the event"
         return self._end
 
     def note(self, event: MediaEvent) -> None:
-        """Take in what the engine tells of it."""
+        """Record an event of the engine."""
         if isinstance(event, PlaybackPosition):
             self._told_ms = event.played_ms
         elif isinstance(event, PlaybackFinished):
@@ -62,7 +62,7 @@ class Playback:
 
 
 class Playable(Protocol):
-    """What can play: a native stream, or a conference."""
+    """Interface for playback of native streams and conferences."""
 
     def play(
         self,
@@ -78,17 +78,17 @@ class Playable(Protocol):
         """Queue clips."""
 
     def pause_playback(self) -> None:
-        """Halt."""
+        """Pause."""
 
     def resume_playback(self) -> None:
-        """Go on."""
+        """Resume."""
 
     def stop_playback(self) -> None:
-        """Drop all."""
+        """Drop all playbacks."""
 
 
 class Playbacks:
-    """The playback queue of a stream or a conference; all commands return at once. Made by those."""
+    """Playback queue of a stream or a conference, which create it; all commands return at once."""
 
     def __init__(self, native: Playable, next_id: Callable[[], int]) -> None:
         self._native = native
@@ -106,15 +106,15 @@ class Playbacks:
         position_every_ms: int = 0,
     ) -> Playback:
         """
-        Queue sounds as one playback behind what plays now.
+        Queue sounds as one playback.
 
         Args:
-            sounds: Mono, at 8 or 16 kHz; the engine brings them to the stream's rate. Kept, not copied.
-            loop: How often all of it is played; True goes on until something waits behind it.
-            barge_in: What of the far end ends it within 20 ms, and with it those behind it up to the first
-                that does not end by that: the beginning of a digit, the beginning of speech.
+            sounds: Mono, at 8 or 16 kHz; the engine converts them to the stream's rate. Kept, not copied.
+            loop: Number of plays of the whole; True repeats until another playback waits.
+            barge_in: Start of a digit or of speech of the far end that ends it within 20 ms. It also ends
+                the playbacks that wait behind it, up to the first without that barge-in.
             gain_db: From -60 to 18.
-            position_every_ms: Tell `PlaybackPosition` that often; 0 never does.
+            position_every_ms: Interval of `PlaybackPosition` events; 0 for none.
 
         Raises:
             InvalidMedia: A value is out of range, or a clip has another form.
@@ -138,38 +138,38 @@ class Playbacks:
         return playback
 
     def unheard(self) -> Playback:
-        """One that was stopped before it could be queued."""
+        """Return a playback that was stopped before it could be queued."""
         playback = Playback(self._next_id())
         playback.note(PlaybackFinished(playback.id, True, "stopped"))
         return playback
 
     def pause(self) -> None:
-        """Halt where it is; the linked stream is heard meanwhile, or silence. Harmless when done before."""
+        """Pause; the linked stream or silence is sent meanwhile. Harmless when already paused."""
         self._native.pause_playback()
 
     def resume(self) -> None:
-        """Go on where `pause` halted; harmless when not paused."""
+        """Resume after `pause`; harmless when not paused."""
         self._native.resume_playback()
 
     def stop(self) -> None:
-        """Drop what plays, with a fade of 5 ms, and what waits; ends a pause too."""
+        """Drop the current playback, with a fade of 5 ms, and all waiting ones; ends a pause too."""
         self._native.stop_playback()
 
     def abandon(self) -> None:
-        """Count everything as stopped: the stream was closed and its events no longer come."""
+        """Mark all playbacks as stopped: the stream was closed and sends no more events."""
         self._closed = True
         for playback in list(self._waiting.values()):
             self._finish(PlaybackFinished(playback.id, True, "stopped", None, playback.played_ms))
 
     def decode_finished(self, a: int, b: int, c: int) -> PlaybackFinished:
-        """Turn the engine's record of an end into an event."""
+        """Decode the engine's record of an end."""
         why = _ENDS[a & 0xFF]
         event = PlaybackFinished(b, why != "ended", why, chr(a >> 8) if a >> 8 else None, c)
         self._finish(event)
         return event
 
     def decode_position(self, a: int, b: int, c: int) -> PlaybackPosition:
-        """Turn the engine's record of a position into an event."""
+        """Decode the engine's record of a position."""
         event = PlaybackPosition(b, c)
         playback = self._waiting.get(b)
         if playback is not None:
@@ -183,7 +183,7 @@ class Playbacks:
 
 
 def _clips(sounds: Sequence[Sound]) -> list[tuple[bytes, int, int]]:
-    """Samples, rate and pause of each clip, as the engine takes them."""
+    """Return samples, rate and pause of each clip, in the engine's form."""
     if not 0 < len(sounds) <= _MAX_CLIPS:
         raise InvalidMedia(f"a playback has 1 to {_MAX_CLIPS} sounds")
     return [_pause(sound) if isinstance(sound, Pause) else _clip(sound) for sound in sounds]

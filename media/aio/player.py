@@ -1,4 +1,4 @@
-"""Playing whatever there is to play on a stream."""
+"""Playback of all kinds of sources on a stream."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MAX_SOURCES = 1024
 
 class Player:
     """
-    Plays files, clips, speech and tones on a stream, in the order they were asked for.
+    Plays files, clips, speech and tones on a stream, in the order of the calls.
 
-    Loading happens off the event loop; what is loading when `stop` is called is never heard.
+    Sources are loaded off the event loop; those still loading at a `stop` are never played.
     """
 
     def __init__(self, stream: RtpStream, loader: AudioLoader) -> None:
@@ -41,12 +41,12 @@ class Player:
         position_every_ms: int = 0,
     ) -> Playback:
         """
-        Queue a source, or several as one, behind what plays; see `Playbacks.queue` for the options.
+        Queue a source, or several as one playback; see `Playbacks.queue` for the options.
 
         Returns once it is queued; `Playback.finished` waits for its end.
 
         Raises:
-            AudioError: A source cannot be had or played; then none of them is.
+            AudioError: A source cannot be loaded or played; then none is played.
             InvalidMedia: An option is out of range.
             MediaError: Too many playbacks wait already.
             StreamClosed: The stream was closed.
@@ -69,7 +69,7 @@ class Player:
 
     def tone(self, tone: Tone, *, barge_in: Collection[BargeIn] = (), gain_db: float = 0.0) -> Playback:
         """
-        Queue a call progress tone; one that repeats goes on until something waits behind it.
+        Queue a call progress tone; a cyclic tone repeats until another playback waits.
 
         Raises: As `play`.
         """
@@ -85,14 +85,14 @@ class Player:
         return last
 
     def pause(self) -> None:
-        """Halt what plays, until `resume`."""
+        """Pause the playback, until `resume`."""
         self._stream.playbacks.pause()
 
     def resume(self) -> None:
-        """Go on where `pause` halted."""
+        """Resume after `pause`."""
         self._stream.playbacks.resume()
 
     def stop(self) -> None:
-        """Drop what plays, with a fade of 5 ms, what waits and what is loading."""
+        """Drop the current playback, with a fade of 5 ms, and all waiting and loading ones."""
         self._stops += 1
         self._stream.playbacks.stop()

@@ -1,4 +1,4 @@
-"""Recordings: what passes a stream or a conference, in a file."""
+"""Recordings of a stream or a conference to a file."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LIMITS: dict[int, RecordingEnd] = {1 << 16: "max_duration", 2 << 16: "max_bytes
 
 
 class Recordable(Protocol):
-    """What can be recorded: a native stream, or a conference."""
+    """Interface for recording of native streams and conferences."""
 
     def start_recording(self, recording_id: int, path: str, options: _engine.RecordingOptions, /) -> int:
-        """Begin; returns 0 or an error number. Ends a recording in progress."""
+        """Start; returns 0 or an error number. Ends a recording in progress."""
 
     def pause_recording(self, paused: bool, /) -> None:
-        """Leave out what passes from here on, or take it in again."""
+        """Pause or resume the recording."""
 
     def stop_recording(self) -> None:
         """End the recording in progress."""
@@ -42,38 +42,38 @@ class Recordable(Protocol):
 
 class Recording:
     """
-    A recording in progress, or finished; made by `RtpStream.start_recording`.
+    A recording in progress, or finished; created by `RtpStream.start_recording`.
 
-    The file plays at any time, up to a second ago. What ends it, also a full disk or the end of the stream,
-    is told with `RecordingFinished`; the stream goes on.
+    The file is playable at any time, up to a second ago. `RecordingFinished` reports its end and the cause,
+    such as a full disk or the end of the stream; the stream itself continues.
     """
 
     def __init__(self, native: Recordable, path: str, on_event: Callable[[MediaEvent], None]) -> None:
         self.path = path
         self.on_event = on_event
         self.result: RecordingFinished | None = None
-        """How it ended; None as long as it has not."""
+        """Result; None before the end."""
         self.lost_ms = 0
-        """Silence in place of audio that the disk was too slow for."""
+        """Silence in place of audio that a slow disk could not take, in ms."""
         self._native: Recordable | None = native
         self._paused = False
         self._done = asyncio.Event()
 
     @property
     def paused(self) -> bool:
-        """Whether what passes is left out."""
+        """True while the recording is paused."""
         return self._paused
 
     def pause(self) -> None:
-        """Leave out what passes from here on; harmless when paused or over."""
+        """Pause the recording; harmless when paused or over."""
         self._pause(True)
 
     def resume(self) -> None:
-        """Go on after a pause; harmless when not paused."""
+        """Resume after a pause; harmless when not paused."""
         self._pause(False)
 
     def stop(self) -> None:
-        """End the recording; harmless when it is over. `wait` tells when the file is complete."""
+        """End the recording; harmless when it is over. `wait` returns when the file is complete."""
         native, self._native = self._native, None
         if native is not None:
             native.stop_recording()
@@ -87,11 +87,11 @@ class Recording:
     # For the registry.
 
     def let_go(self) -> None:
-        """Another recording takes its place: orders must not reach that one."""
+        """Detach from the stream: another recording replaces it and must not get its commands."""
         self._native = None
 
     def finish(self, reason: int, duration_ms: int, size_bytes: int) -> RecordingFinished:
-        """Take in how it ended."""
+        """Set the result."""
         self._native = None
         ended_by = _LIMITS.get(reason, "error" if reason else "stopped")
         error = os.strerror(reason) if ended_by == "error" else None
@@ -106,7 +106,7 @@ class Recording:
 
 
 class Recordings:
-    """The recordings of an engine that are not complete yet, those of closed streams included."""
+    """Incomplete recordings of an engine, including those of closed streams."""
 
     def __init__(self, next_id: Callable[[], int]) -> None:
         self._next_id = next_id
@@ -124,7 +124,7 @@ class Recordings:
         on_event: Callable[[MediaEvent], None],
     ) -> Recording:
         """
-        Begin a recording at `rate_hz`, unless the settings say otherwise; ends the one in progress.
+        Start a recording at `rate_hz`, unless the settings name a rate; ends the one in progress.
 
         Raises:
             InvalidMedia: A setting is out of range, or the encoding was not built in.
@@ -145,7 +145,7 @@ class Recordings:
     def decode(
         self, kind: int, recording_id: int, a: int, b: int, c: int
     ) -> tuple[Recording, MediaEvent] | None:
-        """Turn an event record of a recording into an event; None for any other."""
+        """Decode an event record of a recording; None for any other."""
         recording = self._open.get(recording_id)
         if recording is None:
             return None
@@ -159,7 +159,7 @@ class Recordings:
 
 
 def natural_rate(remote: RemoteMedia | None) -> int:
-    """Rate of the samples that a stream's codec carries, of those the engine knows."""
+    """Return the engine's sample rate for a stream's codec."""
     if remote is None:
         return 8000
     if remote.codec == "L16":

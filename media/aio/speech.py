@@ -1,4 +1,4 @@
-"""Speech for text by espeak-ng, run as a process of its own."""
+"""Text to speech by espeak-ng, run as a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RATE = 16_000
 # Four minutes at the rate of espeak-ng; more than the longest text takes.
 _MAX_OUTPUT_BYTES = 12 << 20
 _CHUNK_BYTES = 1 << 16
-# Part of the digest: speech that was made otherwise is not taken for this.
+# Part of the digest, so that speech made with other parameters is not reused.
 _RECIPE = "espeak-ng 150 wpm 16000 Hz 1"
 
 
@@ -26,9 +26,9 @@ class EspeakSynthesizer:
     """
     A `Synthesizer` that runs espeak-ng.
 
-    A text goes to the program's input, never through a shell, a command line or a log. Everything is bounded:
-    the length of a text, the time it takes, how many are spoken at once and how many wait, and what is kept
-    in memory and, with a `directory`, on disk.
+    A text goes to the program's input, never through a shell, a command line or a log. Everything is
+    bounded: the length of a text, its time, the number of texts spoken at once and waiting, and the caches in
+    memory and, with a `directory`, on disk.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class EspeakSynthesizer:
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
         """
-        Speak a text: mono at 16 kHz. The same text is spoken once, however many ask for it.
+        Speak a text: mono at 16 kHz. Concurrent calls for the same text share one run.
 
-        Without `keep` nothing of it stays behind, as becomes a password.
+        Without `keep` nothing is cached, as needed for a password.
 
         Raises:
             SpeechError: The text cannot be spoken, or took too long.
@@ -75,11 +75,11 @@ class EspeakSynthesizer:
             task = asyncio.create_task(self._make(spoken, digest, keep))
             self._under_way[name] = task
             task.add_done_callback(lambda done: self._finished(name, done))
-        # Who gives up waiting does not take the speech from the others.
+        # A cancelled waiter does not cancel the speech for the others.
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """End what is being spoken."""
+        """Cancel all running speech."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()
@@ -88,7 +88,7 @@ class EspeakSynthesizer:
     def _finished(self, name: str, task: asyncio.Task[Clip]) -> None:
         self._under_way.pop(name, None)
         if not task.cancelled():
-            # Marked as seen, for when nobody waits any more.
+            # Marked as retrieved, in case nobody waits any more.
             task.exception()
 
     async def _make(self, spoken: SpeechText, digest: str, keep: bool) -> Clip:
@@ -111,7 +111,7 @@ class EspeakSynthesizer:
             raise SpeechError(f"{self._program} spoke no sound: {error}") from None
 
     async def _run(self, spoken: SpeechText) -> bytes:
-        """Run the program to its end, or end it."""
+        """Run the program to its end, or kill it."""
         try:
             process = await asyncio.create_subprocess_exec(
                 self._program,
@@ -141,9 +141,9 @@ class EspeakSynthesizer:
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
     """
-    Take what a program that was ended had still written, which is no more than its pipe holds.
+    Read the remaining output of a killed program, at most what its pipe holds.
 
-    asyncio does not see the end of a pipe that it has paused, and ``wait`` waits for that of every pipe.
+    asyncio does not see the end of a pipe that it has paused, and ``wait`` waits for the end of every pipe.
     """
     assert process.stdout is not None, "it is a pipe"
     while await process.stdout.read(_CHUNK_BYTES):
@@ -151,7 +151,7 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
 
 
 async def _output(process: asyncio.subprocess.Process, text: str) -> bytes:
-    """Give the program its text, and take what it writes up to a bound."""
+    """Write the text to the program and read its output up to a bound."""
     assert process.stdin is not None and process.stdout is not None, "both are pipes"
     with contextlib.suppress(ConnectionError):
         process.stdin.write(text.encode())

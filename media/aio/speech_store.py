@@ -1,4 +1,4 @@
-"""Speech kept on disk between runs."""
+"""Cache of speech on disk."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["SpeechStore"]
 
 logger = logging.getLogger(__name__)
 
-# Down to this share of the limit, so that not every new sentence has to tidy up.
+# Target share of the limit, so that not every new sentence causes a clean-up.
 _KEPT_SHARE = 0.9
 
 
 class SpeechStore:
     """
-    A folder of spoken sentences, named by a digest that tells nothing of them.
+    A folder of spoken sentences, named by a digest that does not reveal them.
 
-    All methods wait for the disk, so they belong in a thread. What cannot be read or written is as if it were
-    not there: this is a cache.
+    All methods block on the disk, so call them in a thread. Since this is a cache, a file that cannot be read
+    or written counts as missing.
     """
 
     def __init__(self, directory: Path, capacity_bytes: int) -> None:
@@ -31,7 +31,7 @@ class SpeechStore:
         self._capacity_bytes = capacity_bytes
 
     def get(self, digest: str) -> Clip | None:
-        """The sentence of a digest; a file that is broken is removed."""
+        """Return the sentence of a digest, or None; a broken file is removed."""
         path = self._path(digest)
         try:
             clip = read_wav(path.read_bytes())
@@ -46,7 +46,7 @@ class SpeechStore:
         return clip
 
     def put(self, digest: str, clip: Clip) -> None:
-        """Keep a sentence; the oldest are removed when the folder grows too large."""
+        """Store a sentence; the least recently used are removed when the folder is too large."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             # A reader sees the whole file or none.
@@ -61,7 +61,7 @@ class SpeechStore:
         return self._directory / f"{digest}.wav"
 
     def _tidy(self) -> None:
-        """Remove what was not asked for longest, once there is too much."""
+        """Remove the least recently used files when the folder is too large."""
         found = []
         for path in self._directory.glob("*.wav"):
             with contextlib.suppress(OSError):

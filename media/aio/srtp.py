@@ -1,4 +1,4 @@
-"""Keys of encrypted media, from the system's random source."""
+"""SRTP keys from the system's random source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from media.types import SrtpKey, SrtpSuite
 
 __all__ = ["make_srtp_keys", "retire_srtp_key"]
 
-# The suite that everybody has goes first; the short tags last.
+# The most common suite first; suites with short tags last.
 _PREFERENCE: Final[tuple[SrtpSuite, ...]] = (
     "AES_CM_128_HMAC_SHA1_80",
     "AES_256_CM_HMAC_SHA1_80",
@@ -22,16 +22,16 @@ _PREFERENCE: Final[tuple[SrtpSuite, ...]] = (
 
 
 def make_srtp_keys() -> tuple[SrtpKey, ...]:
-    """A fresh key for each suite, in order of preference; for one session, whose keys nobody else has."""
+    """Return a new key for each suite, in order of preference, for one session only."""
     return tuple(map(_fresh, _PREFERENCE))
 
 
 def retire_srtp_key(before: LocalMedia, after: LocalMedia) -> LocalMedia:
     """
-    `after`, with another key for the suite that was in use `before` and is not any more.
+    Return `after` with a new key for the suite that was in use `before` and no longer is.
 
-    Should the suite be agreed on again, its packets would be counted from zero; under the old key they would
-    repeat the keystream of the first ones (RFC 3711 9.1).
+    If the suite is negotiated again, its packet count starts at zero; with the old key it would repeat the
+    keystream of the first packets (RFC 3711 9.1).
     """
     retired, agreed = before.srtp_agreed, after.srtp_agreed
     if retired is None or (agreed is not None and agreed.suite == retired.suite):

@@ -1,4 +1,4 @@
-"""RTP streams as the event loop sees them."""
+"""RTP streams on the event loop."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _MAX_TIMEOUT_S = 86_400
 
 class RtpStream:
     """
-    One RTP stream: a port, a far end, and what is done with the audio.
+    One RTP stream: a port, a far end, and the processing of its audio.
 
-    What is sent is, in this order: digits, the tap's audio, playback, what the linked stream receives,
-    silence while a tap is open or something is muted, or soft noise if that is asked for. Made by
+    Sent audio is, in this order of precedence: digits, the tap's audio, playback, audio that the linked
+    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Created by
     `MediaEngine.open_stream`.
     """
 
@@ -68,15 +68,15 @@ class RtpStream:
 
     @property
     def closed(self) -> bool:
-        """Whether the stream was closed."""
+        """True after the stream was closed."""
         return self._closed
 
     def connect(self, remote: RemoteMedia) -> None:
         """
-        Set what SDP agreed; may be called again.
+        Set the negotiated SDP parameters; may be called again.
 
-        Audio is sent to where the far end's first valid packet comes from (RFC 4961), until then to the
-        signalled address. A later call opens that choice again when it signals another address.
+        Audio is sent to the source of the far end's first valid packet (RFC 4961), until then to the
+        signalled address. A later call with another signalled address repeats that choice.
 
         Raises:
             InvalidMedia: The address is no IP literal, or a value is out of range.
@@ -91,9 +91,9 @@ class RtpStream:
 
     def link(self, other: RtpStream) -> None:
         """
-        Pass audio and digits on both ways; a stream linked to itself echoes. Undoes earlier links of both.
+        Relay audio and digits both ways; a stream linked to itself echoes. Undoes earlier links of both.
 
-        Equal codecs are relayed as they are; unlike ones, and unlike packet times, are transcoded.
+        Packets of equal codecs are relayed unchanged; different codecs or packet times are transcoded.
 
         Raises:
             MediaError: The streams were not opened near one another.
@@ -110,13 +110,13 @@ class RtpStream:
 
     def play(self, pcm: bytes, *, loop: bool = False) -> int:
         """
-        Queue audio behind what plays now; returns the playback's id.
+        Queue audio; returns the playback's id.
 
-        Playback starts once the stream is connected. A loop goes on until something waits behind it.
+        Playback starts once the stream is connected. A loop repeats until another playback waits.
 
         Args:
             pcm: Linear 16-bit mono samples at 8 kHz, little-endian. Kept, not copied.
-            loop: Play again and again, until `stop_playback` or a later `play`.
+            loop: True repeats until `stop_playback` or a later `play`.
 
         Raises:
             InvalidMedia: An odd number of bytes.
@@ -127,14 +127,14 @@ class RtpStream:
         return self.playbacks.queue([Clip(pcm)], loop=loop).id
 
     def stop_playback(self) -> None:
-        """Drop what plays and what waits; each ends with `PlaybackFinished`."""
+        """Drop the current playback and all waiting ones; each ends with `PlaybackFinished`."""
         self.playbacks.stop()
 
     def mute(self, *, received: bool = False, sent: bool = False) -> None:
         """
-        Put silence in place of what the far end says (`received`) or of what is sent to it (`sent`).
+        Replace the far end's audio (`received`) or the audio sent to it (`sent`) by silence.
 
-        Digits still pass. Each call sets both sides; without arguments it undoes.
+        Digits still pass. Each call sets both sides; without arguments it unmutes both.
 
         Raises:
             StreamClosed: The stream was closed.
@@ -144,7 +144,7 @@ class RtpStream:
 
     def comfort_noise(self, active: bool) -> None:
         """
-        Send soft noise where there would be silence or nothing: a pause must not sound like a dead line.
+        Send soft noise instead of silence or nothing, so that a pause does not sound like a dead line.
 
         Raises:
             StreamClosed: The stream was closed.
@@ -154,12 +154,12 @@ class RtpStream:
 
     def send_dtmf(self, digits: str, duration_ms: int = 160, gap_ms: int = 80) -> None:
         """
-        Send digits after those that wait; `w` pauses 500 ms, `W` 1 s.
+        Queue digits to send; `w` pauses 500 ms, `W` 1 s.
 
-        They leave as telephone events (RFC 4733), as tones if the far end takes none or wants tones.
+        They are sent as telephone events (RFC 4733), as tones if the far end takes no events or wants tones.
 
         Raises:
-            InvalidMedia: A character is no key, or a time is out of range.
+            InvalidMedia: A character is no DTMF key, or a time is out of range.
             DtmfUnavailable: The stream is not connected, or too many digits wait already.
             StreamClosed: The stream was closed.
         """
@@ -178,9 +178,9 @@ class RtpStream:
 
     def set_media_timeout(self, timeout_s: float, hold_timeout_s: float = 0) -> None:
         """
-        Tell with `MediaTimeout` when the far end sends nothing for so long though it may; 0 never does.
+        Report by `MediaTimeout` when the far end sends nothing for this long though it may; 0 turns it off.
 
-        While the stream is held, so that no audio is due, the other limit counts, and RTCP is a sign of life.
+        While the stream is held and no audio is due, the other limit applies, and RTCP counts as activity.
 
         Raises:
             InvalidMedia: A limit is negative or longer than a day.
@@ -200,14 +200,14 @@ class RtpStream:
         """
         Record to a file; ends a recording in progress.
 
-        Two channels hold what is received left and what is sent right, one holds their sum. The end, also by
-        a full disk, is told with `RecordingFinished`, even after the stream was closed.
+        Two channels hold received audio left and sent audio right, one holds their sum. `RecordingFinished`
+        reports the end, also after a full disk and after the stream was closed.
 
         Args:
-            path: The file; one that is there is emptied.
-            settings: How; WAV at the codec's rate when None.
-            channels: Without settings, 1 or 2.
-            on_event: Who is told; the stream's own callback when None.
+            path: The file; an existing one is overwritten.
+            settings: Format and limits; WAV at the codec's rate when None.
+            channels: 1 or 2, used without settings.
+            on_event: Callback for events; the stream's own callback when None.
 
         Raises:
             InvalidMedia: A setting is out of range, or the encoding was not built in.
@@ -241,11 +241,11 @@ class RtpStream:
         on_sent: Callable[[bytes], None] | None = None,
     ) -> AgentTap:
         """
-        Open the agent's end of the stream; closes one that is open.
+        Open the agent's end of the stream; closes an open one first.
 
-        `on_frames` gets 20 ms of received audio at a time on an unbroken clock, silence while nothing comes.
-        `on_sent`, if given, gets what the far end is sent in the same 20 ms, right after that: what the tap
-        plays, playbacks and tones, but not what a linked stream is relayed.
+        `on_frames` gets 20 ms of received audio at a time without gaps, silence while no audio is received.
+        `on_sent`, if given, then gets the audio sent to the far end in the same 20 ms: the tap's audio,
+        playbacks and tones, but not audio relayed from a linked stream.
 
         Raises:
             InvalidMedia: Unknown rate or encoding.
@@ -267,7 +267,7 @@ class RtpStream:
         return tap
 
     def stats(self) -> StreamStats:
-        """Figures so far; those at its end once the stream was closed."""
+        """Return the current metrics; the final ones after the stream was closed."""
         if self._final is not None:
             return self._final
         figures = StreamStats(**self.native.stats())
@@ -276,11 +276,11 @@ class RtpStream:
         return figures
 
     def intervals(self) -> tuple[QualityInterval, ...]:
-        """Quality of both directions by intervals of about five seconds, the oldest first; the last 36."""
+        """Return the quality of both directions in the last 36 intervals of about 5 s, the oldest first."""
         return tuple([QualityInterval(**figures) for figures in self.native.intervals()])
 
     def close(self) -> None:
-        """Stop everything and give the port back. Idempotent."""
+        """Stop everything and free the port. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -293,12 +293,12 @@ class RtpStream:
     # For the engine and the tap.
 
     def decode(self, kind: int, a: int, b: int, c: int = 0) -> MediaEvent | None:
-        """Turn an event record of the engine into an event; None for one that means nothing any more."""
+        """Decode an event record of the engine; None for one that is obsolete."""
         decoder = _DECODERS.get(kind)
         return detection.decode(kind, a, b, c) if decoder is None else decoder(self, a, b, c)
 
     def add_mark(self, tap: AgentTap, name: str) -> int | None:
-        """A number for a mark, or None when too many wait."""
+        """Return an id for a mark, or None when too many wait."""
         if len(self._marks) >= _MAX_MARKS:
             self.tell(MarkReached(name, cleared=True))
             return None
@@ -308,7 +308,7 @@ class RtpStream:
         return mark
 
     def tell(self, event: MediaEvent) -> None:
-        """Deliver an event that was found on this side, with the loop's next turn."""
+        """Deliver an event of this side in the next iteration of the loop."""
         self._engine.call_soon(self.on_event, event)
 
     def watch_tap(
@@ -320,7 +320,7 @@ class RtpStream:
             self._engine.watch_tap(tap.native.sent_id, on_sent)
 
     def forget_tap(self, tap: AgentTap) -> None:
-        """Let go of a tap that was closed."""
+        """Remove a closed tap."""
         self._engine.forget_tap(tap.native.id)
         self._engine.forget_tap(tap.native.sent_id)
         if self._tap is tap:

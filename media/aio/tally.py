@@ -1,4 +1,4 @@
-"""What an engine's streams have dropped, those included that are closed."""
+"""Counters of packets that an engine's streams dropped, closed streams included."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["DropTally"]
 
 
 class DropTally:
-    """Packets of far ends that were not used, by reason."""
+    """Dropped packets of far ends, by reason."""
 
     def __init__(self) -> None:
         self._closed: Counter[str] = Counter()
 
     def closed(self, stats: StreamStats) -> None:
-        """Keep the figures of a stream that is closed."""
+        """Add the counters of a closed stream."""
         for reason, figure in zip(_FIGURES, _of_stats(stats), strict=True):
-            if figure:  # of most streams all are 0
+            if figure:  # for most streams all are 0
                 self._closed[reason] += figure
 
     def total(self, up: Iterable[Mapping[str, object]]) -> dict[str, int]:
         """
-        All drops by reason, with those of the streams that are up.
+        Return all drops by reason, including those of the open streams.
 
-        Of these the figures are taken as the native engine has them: there may be thousands of streams, and
-        making ``StreamStats`` of each would hold the loop for milliseconds.
+        The counters of open streams are read in the native engine's form: there may be thousands of streams,
+        and building ``StreamStats`` for each would block the loop for milliseconds.
         """
         totals = [self._closed[reason] for reason in _FIGURES]
         for figures in up:
@@ -46,7 +46,7 @@ _FIGURES = {
     "duplicate": "duplicates",
     "late": "late",
 }
-"""Each reason, and the figure of a stream that counts it."""
+"""Each reason, and the counter of a stream for it."""
 
 _of_stats = attrgetter(*_FIGURES.values())
 _of_native = itemgetter(*_FIGURES.values())

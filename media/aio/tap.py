@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["AgentTap"]
 
 _CAPACITY_MS = 120_000
-# What an overflowing queue must fall to before the next overflow is told.
+# Level to which an overflowing queue must fall before the next overflow is reported.
 _OVERFLOW_OVER_MS = 110_000
 
 
 class AgentTap:
     """
-    The agent's end of a stream: frames of received audio out, a queue of audio to play in.
+    The agent's end of a stream: delivers frames of received audio and queues audio to play.
 
-    Playback of the queue starts once 60 ms wait (100 ms after it ran dry), and replaces what else is sent.
-    All methods are harmless after `close`. Made by `RtpStream.open_tap`.
+    Playback of the queue starts once 60 ms wait (100 ms after an underrun), and replaces other sent audio.
+    All methods are harmless after `close`. Created by `RtpStream.open_tap`.
     """
 
     def __init__(self, stream: RtpStream, native: _engine.Tap, bytes_per_ms: int) -> None:
@@ -37,19 +37,19 @@ class AgentTap:
 
     @property
     def queued_ms(self) -> int:
-        """Audio that waits to be played, in milliseconds."""
+        """Queued audio, in milliseconds."""
         return self.native.queued_ms()
 
     def redirect(
         self, on_frames: Callable[[bytes], None], on_sent: Callable[[bytes], None] | None = None
     ) -> None:
-        """Deliver the frames to another receiver from here on; those of what is sent only if opened so."""
+        """Deliver later frames to other receivers; sent audio only if the tap was opened with it."""
         if not self._closed:
             self._stream.watch_tap(self, on_frames, on_sent)
 
     def watch_level(self, xoff_ms: int = 60_000, xon_ms: int = 30_000) -> None:
         """
-        Tell with `PlayoutLevel` when so much waits that a writer should pause, and when it may go on.
+        Report by `PlayoutLevel` when the queue is so long that a writer should pause, and when it may resume.
 
         Raises:
             ValueError: Not 0 <= xon_ms < xoff_ms <= 120,000.
@@ -59,7 +59,7 @@ class AgentTap:
         self.native.watch_level(xoff_ms, xon_ms)
 
     def stats(self) -> PlayoutStats:
-        """Figures so far."""
+        """Return the current metrics."""
         return PlayoutStats(
             queued_ms=self.native.queued_ms(),
             played_ms=self.native.played_ms(),
@@ -71,7 +71,7 @@ class AgentTap:
         """
         Append audio to the playout queue, in the tap's encoding, any number of bytes.
 
-        The queue holds 120 s. What does not fit is dropped and told once with `PlayoutOverflow`.
+        The queue holds 120 s. Audio that does not fit is dropped and reported once by `PlayoutOverflow`.
         """
         if self._closed:
             return
@@ -82,9 +82,9 @@ class AgentTap:
             self._overflowing = False
 
     def mark(self, name: str) -> None:
-        """Tell with `MarkReached` when the audio written so far was played; at once when none waits.
+        """Report by `MarkReached` when the audio written so far was played; at once when none waits.
 
-        Of more than 1000 marks that wait, the newest is told as cleared.
+        Beyond 1000 waiting marks, a new one is reported as cleared.
         """
         if self._closed:
             return
@@ -93,13 +93,13 @@ class AgentTap:
             self.native.mark(mark)
 
     def clear(self) -> None:
-        """Drop the queue; silence follows within 20 ms. Marks that wait are told as cleared."""
+        """Drop the queue; silence follows within 20 ms. Waiting marks are reported as cleared."""
         if not self._closed:
             self._overflowing = False
             self.native.clear()
 
     def close(self) -> None:
-        """Detach from the stream; marks that wait are told as cleared. Idempotent."""
+        """Detach from the stream; waiting marks are reported as cleared. Idempotent."""
         if self._closed:
             return
         self._closed = True

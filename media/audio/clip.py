@@ -1,4 +1,4 @@
-"""Sound in memory, and how it is brought to the form the engine plays."""
+"""Sound in memory, and its conversion to the engine's format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Clip:
     Sound, as signed 16-bit little-endian samples.
 
     Attributes:
-        pcm: The samples; those of both channels alternate when there are two.
+        pcm: The samples; two channels are interleaved.
     """
 
     pcm: bytes
@@ -30,11 +30,11 @@ class Clip:
 
     @property
     def duration_ms(self) -> int:
-        """Length, rounded down."""
+        """Length in milliseconds, rounded down."""
         return len(self.pcm) * 1000 // (2 * self.channels * self.sample_rate)
 
     def channel(self, index: int) -> Clip:
-        """One channel alone; 0 is the left."""
+        """Return one channel; 0 is the left."""
         if not 0 <= index < self.channels:
             raise ValueError("no such channel")
         samples = array("h", self.pcm)
@@ -42,13 +42,13 @@ class Clip:
 
     def to_mono(self, sample_rate: int) -> Clip:
         """
-        The same sound in one channel at another rate.
+        Convert to one channel at another rate.
 
-        Takes about a millisecond for a second of sound and leaves the interpreter free meanwhile, so long
-        sounds belong in a thread.
+        Takes about a millisecond per second of sound, without the interpreter lock, so convert long sounds in
+        a thread.
 
         Raises:
-            AudioError: The engine was built without a resampler, or the rate is none.
+            AudioError: The engine was built without a resampler, or the rate is invalid.
         """
         pcm = _engine.to_linear(self.pcm, "s16", True) if self.channels > 1 else self.pcm
         if self.sample_rate == sample_rate:
@@ -59,12 +59,12 @@ class Clip:
             raise AudioError(f"the sound cannot be brought to {sample_rate} Hz: {error}") from None
 
     def to_8k_mono(self) -> Clip:
-        """The same sound at 8 kHz in one channel. Raises as `to_mono`."""
+        """Convert to one channel at 8 kHz. Raises as `to_mono`."""
         return self.to_mono(_NARROW_HZ)
 
     def for_engine(self) -> Clip:
         """
-        The same sound as the engine plays it: in one channel, at 8 kHz or, when it is wider, at 16 kHz.
+        Convert to the engine's format: one channel at 8 kHz or, for higher rates, at 16 kHz.
 
         Raises:
             AudioError: The engine was built without a resampler.
@@ -83,7 +83,7 @@ Sound = Clip | Pause
 
 
 def samples_of(pcm: bytes) -> array[int]:
-    """The samples of 16-bit little-endian audio; half a sample at the end is left out."""
+    """Return the samples of 16-bit little-endian audio; half a sample at the end is ignored."""
     samples = array("h", pcm[: len(pcm) // 2 * 2])
     if sys.byteorder == "big":
         samples.byteswap()
@@ -91,7 +91,7 @@ def samples_of(pcm: bytes) -> array[int]:
 
 
 def bytes_of(samples: array[int]) -> bytes:
-    """16-bit little-endian audio of samples, which it may change."""
+    """Return samples as 16-bit little-endian audio; may swap the bytes of the argument in place."""
     if sys.byteorder == "big":
         samples.byteswap()
     return samples.tobytes()

@@ -2,11 +2,11 @@
 Errors of stored audio.
 
 AudioError            base of all; itself a sound that cannot be converted
-├─ WavError           not a WAV file, or one of a kind that is not read
-├─ ToneError          not a tone, or none of that name
-├─ UnknownPrompt      there is no prompt of that name
+├─ WavError           not a WAV file, or an unsupported one
+├─ ToneError          an invalid tone, or an unknown name
+├─ UnknownPrompt      no prompt has that name
 └─ SpeechError        a text that cannot be spoken
-   └─ SpeechUnavailable  there is nothing here that speaks, or it is busy
+   └─ SpeechUnavailable  no speech synthesizer is available, or it is busy
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ class AudioError(Exception):
 
 
 class WavError(AudioError):
-    """A file that cannot be used; the message says what would be right."""
+    """A file that cannot be used; the message states what is required."""
 
 
 class ToneError(AudioError):
-    """A text that is no tone, or a name that no tone has; the message says what would be right."""
+    """An invalid tone, or an unknown tone name; the message states what is required."""
 
 
 class SpeechError(AudioError):
-    """A text that cannot be spoken: too long, in a language that is not served, or its making failed."""
+    """A text that cannot be spoken: too long, in an unsupported language, or its synthesis failed."""
 
 
 class SpeechUnavailable(SpeechError):
-    """Nothing that speaks is installed, or too much is being spoken at the moment."""
+    """No speech synthesizer is installed, or it has too many texts at the moment."""
 
 
 class UnknownPrompt(AudioError):
-    """There is no prompt of that name in the library."""
+    """The library has no prompt of that name."""

@@ -1,7 +1,8 @@
 """
 G.711 for stored audio.
 
-Audio of calls is coded in the native engine; this is for files, where a table and the standard library do.
+The native engine codes the audio of calls. This module is for files, for which tables and the standard
+library suffice.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ def _unsigned(pcm: bytes) -> array[int]:
 
 @lru_cache(maxsize=2)
 def _expander(decode: Callable[[int], int]) -> tuple[bytes, bytes]:
-    """Tables of the low and the high byte of each code's sample."""
+    """Return tables of the low and the high byte of each code's sample."""
     samples = [decode(code) & 0xFFFF for code in range(256)]
     return bytes(sample & 0xFF for sample in samples), bytes(sample >> 8 for sample in samples)
 
 
 @lru_cache(maxsize=2)
 def _compressor(encode: Callable[[int], int]) -> bytes:
-    """Table of the code of each sample, indexed by the sample without its sign."""
+    """Return a table of the code of each sample, indexed by the sample as unsigned."""
     return bytes(encode(value - 0x10000 if value & 0x8000 else value) for value in range(0x10000))
 
 

@@ -1,4 +1,4 @@
-"""Music for parties on hold, where the operator has none."""
+"""Default music on hold."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _RATE_HZ: Final = 8000
 _STEP_MS: Final = 400
 _RING_MS: Final = 1600
 _LEVEL: Final = 2600
-# Broken chords of C, A minor, F and G, with a rest behind each: hertz, 0 for the rest.
+# Broken chords of C, A minor, F and G, with a rest after each: hertz, 0 for the rest.
 _MELODY: Final = (
     *(523.25, 659.26, 783.99, 659.26, 523.25, 0.0),
     *(440.00, 523.25, 659.26, 523.25, 440.00, 0.0),
     *(349.23, 440.00, 523.25, 440.00, 349.23, 0.0),
     *(392.00, 493.88, 587.33, 493.88, 392.00, 0.0),
 )
-# Strengths of a note and of its octave: enough to be a soft bell, too little to sound like a dial tone.
+# Strengths of a note and of its octave: enough for a soft bell, too little for a dial tone.
 _PARTIALS: Final = ((1, 1.0), (2, 0.25))
 
 
 @lru_cache(maxsize=1)
 def hold_music() -> bytes:
     """
-    A soft melody of struck notes that fade, some ten seconds to be played in a loop; L16 at 8 kHz.
+    Return a soft melody of fading bell notes, about ten seconds, for playing in a loop; L16 at 8 kHz.
 
-    What rings on at the end goes on at the beginning, so that the loop has no seam.
+    Notes that still ring at the end continue at the beginning, so that the loop has no seam.
     """
     step, ring = _RATE_HZ * _STEP_MS // 1000, _RATE_HZ * _RING_MS // 1000
     mixed = [0.0] * (step * len(_MELODY))
@@ -44,7 +44,7 @@ def hold_music() -> bytes:
 
 @lru_cache(maxsize=len(_MELODY))
 def _note(freq_hz: float, count: int) -> tuple[float, ...]:
-    """A struck note: up within 10 ms, fading over its time, gone at its end."""
+    """Return a struck note: 10 ms attack, then a decay to zero at its end."""
     attack = _RATE_HZ // 100
     samples: list[float] = []
     for index in range(count):

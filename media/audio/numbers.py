@@ -1,9 +1,9 @@
 """
-Digits, numbers and amounts of money as sequences of prompts, counted the Indian way in lakhs and crores.
+Digits, numbers and amounts of money as sequences of prompts, in the Indian system of lakhs and crores.
 
-How a language counts is told by the prompts it has: `45` for a number that is a word of its own, else `40`
-and `5`; `300` or else `3` and `hundred`; `lakh-one` for a single lakh where that is said otherwise; and of
-each of these a form ending in `-joined` that stands before a rest, where the language has one.
+The available prompts define how a language counts: `45` for a number with its own word, else `40` and `5`;
+`300`, else `3` and `hundred`; `lakh-one` where a single lakh has its own form. `300`, `lakh-one` and the
+names of the scales may also have a form ending in `-joined`, used when more of the number follows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SCALES = (("crore", 1_00_00_000), ("lakh", 1_00_000), ("thousand", 1000))
 _DEFAULT_LANGUAGES = ("en-in", "en")
 _DIGIT_GAP_MS = 150
 _GROUP_GAP_MS = 450
-# Stands for a pause of that length among the words.
+# Words that stand for a pause of that length.
 _GAPS = {"": _DIGIT_GAP_MS, " ": _GROUP_GAP_MS}
 
 _Composer = Callable[[Container[str]], list[str]]
@@ -33,12 +33,12 @@ _Composer = Callable[[Container[str]], list[str]]
 
 def number_words(known: Container[str], number: int | Decimal) -> list[str]:
     """
-    Names of the prompts that speak a number, in a language that has those `known`.
+    Return the names of the prompts that speak a number, in a language that has those `known`.
 
     Raises:
         UnknownPrompt: The number is larger than 99,99,99,999, or has more than six decimals.
     """
-    # Before any arithmetic: a decimal may stand for more digits than there is memory for.
+    # Before any arithmetic: a decimal may have more digits than fit in memory.
     exact = Decimal(number)
     if not exact.is_finite() or abs(exact) > MAX_NUMBER:
         raise UnknownPrompt("numbers up to 99,99,99,999 can be spoken")
@@ -49,12 +49,12 @@ def number_words(known: Container[str], number: int | Decimal) -> list[str]:
 
 def digit_words(text: str, group: int = 0) -> list[str]:
     """
-    Names of the prompts that speak digits one by one; pauses between them are empty names, or a space.
+    Return the names of the prompts that speak digits one by one; empty names, or a space, are pauses.
 
-    With `group`, the longer pause stands after so many digits, counted from the left.
+    With `group`, a space, the longer pause, follows each group of that many digits from the left.
 
     Raises:
-        UnknownPrompt: A character is no digit, or there are too many.
+        UnknownPrompt: A character is no digit, or there are none or too many.
     """
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
         raise UnknownPrompt(f"1 to {_MAX_DIGITS} of the digits 0 to 9 can be spoken")
@@ -66,7 +66,7 @@ def digit_words(text: str, group: int = 0) -> list[str]:
 
 def amount_words(known: Container[str], paise: int) -> list[str]:
     """
-    Names of the prompts that speak an amount of money in rupees and paise.
+    Return the names of the prompts that speak an amount of money in rupees and paise.
 
     Raises:
         UnknownPrompt: The amount is larger than 99,99,99,999 rupees.
@@ -83,7 +83,7 @@ def amount_words(known: Container[str], paise: int) -> list[str]:
 
 
 def fallbacks(language: str) -> list[str]:
-    """Folders of prompts to try for a language, best first: `hi-IN` is spoken as `hi`, else as `en-IN`."""
+    """Return the prompt folders to try for a language, best first: `hi-in`, `hi`, then `en-in` and `en`."""
     tag = language.lower()
     return list(dict.fromkeys((tag, tag.partition("-")[0], *_DEFAULT_LANGUAGES)))
 
@@ -92,7 +92,7 @@ class Speaker:
     """
     Speaks digits, numbers and amounts with the prompts of a library.
 
-    What a language lacks is spoken, as a whole, in the next of its `fallbacks`.
+    If a language lacks a prompt, the whole is spoken in the next of its `fallbacks`.
     """
 
     def __init__(self, library: PromptLibrary) -> None:
@@ -104,29 +104,29 @@ class Speaker:
 
     @property
     def languages(self) -> list[str]:
-        """The languages that have all digits."""
+        """Languages that have all digits."""
         digits = set("0123456789")
         return sorted(language for language, known in self._known.items() if digits <= known)
 
     def number(self, language: str, number: int | Decimal) -> list[Sound]:
-        """A number, such as `12,34,567`. Raises as `number_words`."""
+        """Return the sounds of a number, such as `12,34,567`. Raises as `number_words`."""
         return self._speak(language, lambda known: number_words(known, number))
 
     def digits(self, language: str, text: str, group: int = 0) -> list[Sound]:
-        """Digits one by one, as of a one-time password. Raises as `digit_words`."""
+        """Return the sounds of single digits, as of a one-time password. Raises as `digit_words`."""
         words = digit_words(text, group)
         return self._speak(language, lambda known: words)
 
     def amount(self, language: str, paise: int) -> list[Sound]:
-        """Rupees and paise. Raises as `amount_words`."""
+        """Return the sounds of an amount in rupees and paise. Raises as `amount_words`."""
         return self._speak(language, lambda known: amount_words(known, paise))
 
     def prompt(self, language: str, name: str) -> Clip:
         """
-        A prompt such as `welcome`.
+        Return a prompt such as `welcome`.
 
         Raises:
-            UnknownPrompt: There is none of that name in the language or those it falls back to.
+            UnknownPrompt: Neither the language nor its fallbacks have a prompt of that name.
         """
         for folder in fallbacks(language):
             if name in self._known.get(folder, ()):
@@ -153,7 +153,7 @@ class Speaker:
 
 
 def _fraction(number: Decimal) -> str:
-    """The decimals of a number, without those that say nothing."""
+    """Return the decimals of a number, without trailing zeros."""
     if int(number.as_tuple().exponent) < -_MAX_FRACTION_DIGITS:
         raise UnknownPrompt(f"a number is spoken with at most {_MAX_FRACTION_DIGITS} decimals")
     return f"{abs(number) % 1:f}"[2:].rstrip("0")
@@ -188,7 +188,7 @@ def _hundred_words(known: Container[str], hundreds: int, rest: bool) -> list[str
 
 
 def _small_words(known: Container[str], number: int) -> list[str]:
-    """0 to 99: a word of its own, or tens and units."""
+    """Return the words of 0 to 99: its own word, or tens and units."""
     tens, units = divmod(number, 10)
     if str(number) in known or number < 20:
         return [str(number)]
@@ -196,7 +196,7 @@ def _small_words(known: Container[str], number: int) -> list[str]:
 
 
 def _form(known: Container[str], word: str, rest: bool) -> str | None:
-    """The form of a word before a rest or at the end, or nothing when the language has no such word."""
+    """Return the form of a word, joined if more follows, or None if the language lacks the word."""
     joined = f"{word}-joined"
     if rest and joined in known:
         return joined
@@ -204,5 +204,5 @@ def _form(known: Container[str], word: str, rest: bool) -> str | None:
 
 
 def _money(known: Container[str], count: int, one: str, many: str) -> list[str]:
-    # `rupee` speaks the whole of `one rupee`: the number often has another form before it.
+    # The prompt `rupee` speaks all of `one rupee`: the number often has another form there.
     return [one] if count == 1 else [*number_words(known, count), many]

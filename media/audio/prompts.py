@@ -1,4 +1,4 @@
-"""Spoken prompts kept as WAV files."""
+"""Spoken prompts stored as WAV files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from media.audio.wav import read_wav
 
 __all__ = ["PromptLibrary"]
 
-# A name is at most one folder deep, and cannot climb out of the library.
+# A name is at most one folder deep, and cannot escape from the library.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}(?:/[a-z0-9][a-z0-9-]{0,63})?")
 _DIGIT_GAP_MS = 150
 
 
 class PromptLibrary:
     """
-    Prompts of a folder, by their path in it without the suffix: `en/welcome`, `hi/7`.
+    Prompts of a folder, by relative path without the suffix: `en/welcome`, `hi/7`.
 
-    Prompts are small and few; each is read once, when it is first asked for, and kept.
+    Prompts are small and few; each is read at its first use and cached.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -29,10 +29,10 @@ class PromptLibrary:
 
     def get(self, name: str) -> bytes:
         """
-        Samples of a prompt: L16 mono at 8 kHz.
+        Return the samples of a prompt: L16 mono at 8 kHz.
 
         Raises:
-            UnknownPrompt: There is none of that name.
+            UnknownPrompt: No prompt has that name.
             WavError: Its file cannot be used.
         """
         kept = self._kept.get(name)
@@ -41,15 +41,15 @@ class PromptLibrary:
         return kept
 
     def names(self) -> list[str]:
-        """Names of all prompts."""
+        """Return the names of all prompts."""
         found = (path.relative_to(self._directory) for path in self._directory.rglob("*.wav"))
         return sorted(name for path in found if _NAME.fullmatch(name := path.with_suffix("").as_posix()))
 
     def digits(self, language: str, text: str) -> bytes:
         """
-        Digits spoken one by one, with pauses between them.
+        Return the samples of digits spoken one by one, with pauses between them.
 
-        `language` may carry a region, which picks no other voice: `hi-IN` is spoken as `hi`.
+        The region of `language` is ignored: `hi-IN` is spoken as `hi`.
 
         Raises:
             UnknownPrompt: A character is no digit, or the language has no digits.

@@ -1,4 +1,4 @@
-"""Speech for text: what speaks it, which languages it serves, and what a text may be."""
+"""Text to speech: the synthesizer's interface, the languages, and the limits of a text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 MAX_SPEECH_CHARS: Final = 2000
 
-# What espeak-ng calls the languages we serve. It has no Indian English; British English is nearest to it.
+# espeak-ng voices of our languages. It has no Indian English; British English is nearest to it.
 ESPEAK_VOICES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **{"en": "en-gb", "hi": "hi", "bn": "bn", "gu": "gu", "kn": "kn", "ml": "ml", "mr": "mr", "pa": "pa"},
@@ -34,7 +34,7 @@ _WORDS_PER_MINUTE = 150
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SpeechText:
-    """A text that can be spoken, and its voice. It never shows its text, which may be anyone's secret."""
+    """A text that can be spoken, and its voice. Its representation hides the text, which may be secret."""
 
     text: str
     voice: str
@@ -44,17 +44,17 @@ class SpeechText:
 
 
 class Synthesizer(Protocol):
-    """Whatever turns text into speech."""
+    """Interface of a speech synthesizer."""
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
         """
         Speak a text: mono at 8 or 16 kHz.
 
-        Without `keep` nothing of it stays behind, as becomes a password.
+        Without `keep` nothing is cached, as needed for a password.
 
         Raises:
             SpeechError: The text cannot be spoken.
-            SpeechUnavailable: Nothing that speaks is installed, or too much is being spoken.
+            SpeechUnavailable: No synthesizer is installed, or too many texts are being spoken.
         """
 
 
@@ -63,7 +63,7 @@ def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> 
     Check a text and choose its voice; `hi-IN` is spoken as `hi`.
 
     Raises:
-        SpeechError: The text is empty, too long or holds control characters, or nobody speaks the language.
+        SpeechError: The text is empty, too long or has control characters, or the language is unsupported.
     """
     voice = ESPEAK_VOICES.get(language.lower().partition("-")[0])
     if voice is None:
@@ -80,5 +80,5 @@ def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> 
 
 
 def espeak_arguments(spoken: SpeechText) -> list[str]:
-    """Arguments for espeak-ng to read the text from its input and write a WAV file to its output."""
+    """Return arguments for espeak-ng to read the text from its input and write a WAV file to its output."""
     return ["-v", spoken.voice, "-s", str(_WORDS_PER_MINUTE), "-b", "1", "--stdin", "--stdout"]

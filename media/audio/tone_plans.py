@@ -1,11 +1,11 @@
 """
-Call progress tones: a textual form for them, and the plans of several countries as data.
+Call progress tones: a textual form, and the tone plans of several countries.
 
 A tone is written as its parts, separated by commas: `400*25/400,0/200,400*25/400,0/2000` is the ringing tone
 of India. A part is a frequency in Hz (0 is a pause), several joined by `+`, or one modulated by another
-(`400*25`); then, behind a slash, its duration in ms. A part without duration goes on without end and stands
-alone or last. Parts that begin with `!` are heard once, the others are repeated. `@-13` behind the whole sets
-its level in dBm0.
+(`400*25`); then, after a slash, its duration in ms. A part without duration is endless and stands alone or
+last. Parts that begin with `!` are played once, the others are repeated. `@-13` at the end sets the level of
+the tone in dBm0.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
     "ringing_tone",
 ]
 
-# A sine of full scale in G.711 (Q.8/G.711 table: 3.14 for A-law, 3.17 for mu-law; we keep to the lower).
+# A sine of full scale in G.711 (Q.8/G.711 table: 3.14 for A-law, 3.17 for mu-law; we use the lower).
 DBM0_OF_FULL_SCALE: Final = 3.14
 _FULL_SCALE = 32_767
-# A hard edge is heard as a click.
+# A hard edge would click.
 _RAMP_MS = 5
-# Depth of `400*25`: deep enough to be heard as the familiar purr, and the carrier never vanishes.
+# Depth of `400*25`: deep enough for the familiar purr, and the carrier never vanishes.
 _MODULATION_DEPTH = 0.8
-# A continuous tone is cut at whole periods of all it is made of, a second or a little more at a time.
+# A continuous tone is cut at whole periods of all its frequencies, after a second or a little more.
 _CONTINUOUS_MS = 1000
 
 _MAX_PARTS = 32
@@ -53,7 +53,7 @@ _MIN_HZ, _MAX_HZ = 10, 3800
 _MIN_DBM0, _MAX_DBM0 = -60.0, 0.0
 _DEFAULT_DBM0 = -10.0
 
-# Tenths of a hertz: whole periods of two such frequencies come within ten seconds.
+# Tenths of a hertz: two frequencies complete whole periods together within ten seconds.
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9])?"
 _PART = re.compile(
     rf"(?P<once>!)?(?P<first>{_NUMBER})(?:\*(?P<by>{_NUMBER})|(?P<more>(?:\+{_NUMBER})*))(?:/(?P<ms>[0-9]{{1,5}}))?"
@@ -67,9 +67,9 @@ class TonePart:
     One part of a tone.
 
     Attributes:
-        frequencies_hz: Sounding at once, each at the tone's level; none is a pause.
-        modulated_by_hz: What the amplitude of the only frequency swings with.
-        duration_ms: None goes on without end.
+        frequencies_hz: Simultaneous frequencies, each at the tone's level; an empty tuple is a pause.
+        modulated_by_hz: Frequency of the amplitude modulation of the only frequency.
+        duration_ms: None for an endless part.
     """
 
     frequencies_hz: tuple[Fraction, ...]
@@ -80,10 +80,10 @@ class TonePart:
 @dataclass(frozen=True, slots=True)
 class Tone:
     """
-    A call progress tone: what is heard once, then what is repeated.
+    A call progress tone: parts played once, then parts repeated.
 
     Attributes:
-        level_dbm0: Of each frequency; of a modulated one, its power with all sidebands.
+        level_dbm0: Level of each frequency; for a modulated one, of its power with all sidebands.
     """
 
     intro: tuple[TonePart, ...]
@@ -91,31 +91,31 @@ class Tone:
     level_dbm0: float = _DEFAULT_DBM0
 
     def intro_pcm(self, sample_rate: int = 8000) -> bytes:
-        """Samples of what is heard once, 16-bit; empty when there is none."""
+        """Return 16-bit samples of the parts played once; empty when there are none."""
         return _rendered(self.intro, self.level_dbm0, sample_rate)
 
     def cycle_pcm(self, sample_rate: int = 8000) -> bytes:
         """
-        Samples of one whole round, 16-bit, which can be looped without a seam; empty when nothing repeats.
+        Return 16-bit samples of one cycle, which loop without a seam; empty when nothing repeats.
 
-        A tone that goes on without end is cut at whole periods of its frequencies.
+        An endless tone is cut at whole periods of its frequencies.
         """
         return _rendered(self.cycle, self.level_dbm0, sample_rate)
 
 
 @dataclass(frozen=True, slots=True)
 class TonePlan:
-    """The tones of one network, by their names, such as `ringback`; see `TONE_PLANS` for the names."""
+    """Tones of one network by name, such as `ringback`; see `TONE_PLANS` for the names."""
 
     name: str
     tones: Mapping[str, Tone]
 
     def tone(self, name: str) -> Tone:
         """
-        The tone of a name.
+        Return the tone of a name.
 
         Raises:
-            ToneError: The plan has none of that name.
+            ToneError: The plan has no tone of that name.
         """
         found = self.tones.get(name)
         if found is None:
@@ -125,7 +125,7 @@ class TonePlan:
 
     def pcm(self, name: str, sample_rate: int = 8000) -> bytes:
         """
-        Samples that can be looped: one whole round, or what is heard once of a tone that does not repeat.
+        Return samples for a loop: one cycle, or the parts played once of a tone that does not repeat.
 
         Raises:
             ToneError: The plan has no tone of that name.
@@ -136,10 +136,10 @@ class TonePlan:
 
 def parse_tone(text: str, level_dbm0: float = _DEFAULT_DBM0) -> Tone:
     """
-    Read a tone in the form that the head of this module describes.
+    Parse a tone in the form that this module's docstring describes.
 
     Raises:
-        ToneError: The text is no tone; the message says which part of it.
+        ToneError: The text is no tone; the message names the wrong part.
     """
     if len(text) > _MAX_TEXT:
         raise ToneError(f"a tone is written in at most {_MAX_TEXT} characters")
@@ -160,7 +160,7 @@ def parse_tone(text: str, level_dbm0: float = _DEFAULT_DBM0) -> Tone:
         raise ToneError("the parts that are heard once (!) come first")
     if any(part.duration_ms is None for part in (*intro, *cycle[:-1])):
         raise ToneError("only the last part may go on without end, and only when it is not heard once")
-    # What follows an endless part is never heard again: a round is that part alone.
+    # Nothing before an endless part is repeated: the cycle is that part alone.
     if cycle and cycle[-1].duration_ms is None:
         intro, cycle = intro + cycle[:-1], cycle[-1:]
     _check_whole(intro, cycle)
@@ -169,7 +169,7 @@ def parse_tone(text: str, level_dbm0: float = _DEFAULT_DBM0) -> Tone:
 
 def ringing_tone(text: str) -> Tone:
     """
-    The ringing tone of a plan, by the name of the plan, or a tone of one's own as `parse_tone` reads it.
+    Return the ringing tone of a named plan, or a tone in the form of `parse_tone`.
 
     Raises:
         ToneError: It is neither.
@@ -180,10 +180,10 @@ def ringing_tone(text: str) -> Tone:
 
 def dtmf(keys: str, duration_ms: int = 100, gap_ms: int = 100, sample_rate: int = 8000) -> bytes:
     """
-    Samples of keys as dual tones, each with a pause behind it (ITU-T Q.23, levels of Q.24).
+    Return samples of keys as dual tones, each followed by a pause (ITU-T Q.23, levels of Q.24).
 
     Raises:
-        ToneError: A character is no key, or a time is out of range.
+        ToneError: A character is no DTMF key, or a time is out of range.
     """
     if not keys or len(keys) > 64 or not set(keys.upper()) <= _DTMF.keys():
         raise ToneError("1 to 64 of 0-9 * # A-D can be made as tones")
@@ -195,7 +195,7 @@ def dtmf(keys: str, duration_ms: int = 100, gap_ms: int = 100, sample_rate: int 
 
 
 def _part(text: str) -> tuple[bool, TonePart]:
-    """Whether a part is heard only once, and the part."""
+    """Parse a part; returns True with it if it is played only once."""
     match = _PART.fullmatch(text)
     if match is None:
         raise ToneError(f"{text[:40]!r} is no part of a tone, such as 400*25/400, 350+440 or 0/200")
@@ -244,7 +244,7 @@ def _part_pcm(part: TonePart, level_dbm0: float, sample_rate: int) -> bytes:
 
 
 def _periods(part: TonePart, level_dbm0: float, sample_rate: int, count: int, *, whole: bool) -> array[int]:
-    """At least `count` samples made of whole periods, or exactly so many."""
+    """Return at least `count` samples in whole periods or, without `whole`, exactly `count`."""
     if not part.frequencies_hz:
         return array("h", bytes(2 * count))
     period = _period_samples(part, sample_rate)
@@ -255,7 +255,7 @@ def _periods(part: TonePart, level_dbm0: float, sample_rate: int, count: int, *,
 
 
 def _period_samples(part: TonePart, sample_rate: int) -> int:
-    """Samples after which everything in the part is at its beginning again."""
+    """Return the common period of all frequencies of the part, in samples."""
     members = [*part.frequencies_hz, *([part.modulated_by_hz] if part.modulated_by_hz is not None else [])]
     common = Fraction(0)
     for member in (*members, Fraction(sample_rate)):
@@ -271,7 +271,7 @@ def _sample(part: TonePart, level_dbm0: float, time_s: float) -> int:
     value = sum(math.sin(2.0 * math.pi * float(hz) * time_s) for hz in part.frequencies_hz)
     if part.modulated_by_hz is not None:
         swing = math.sin(2.0 * math.pi * float(part.modulated_by_hz) * time_s)
-        # The sidebands carry power too; with them the tone is as strong as it says.
+        # The sidebands carry power too; with them the tone has its stated level.
         value *= (1.0 + _MODULATION_DEPTH * swing) / math.sqrt(1.0 + _MODULATION_DEPTH**2 / 2.0)
     return max(-_FULL_SCALE, min(_FULL_SCALE, round(amplitude * value)))
 
@@ -287,7 +287,7 @@ _DTMF: Final = {
 
 # The special information tone is the same everywhere (ITU-T E.180 clause 6).
 _INFORMATION = "950/330,1400/330,1800/330,0/1000"
-# Told to both parties that a call is recorded, where that is asked for.
+# Notifies both parties that a call is recorded, where that is required.
 _RECORDING = "1400/500,0/15000"
 _BEEP = "!1000/500"
 

@@ -1,4 +1,4 @@
-"""Making tones, and finding them again."""
+"""Generation and measurement of tones."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from media.audio.clip import bytes_of, samples_of
 
 __all__ = ["level_dbfs", "silence", "tone", "tone_level_dbfs"]
 
-# Ramp at both ends of a tone; a hard edge is heard as a click.
+# Ramp at both ends of a tone; a hard edge would click.
 _RAMP_MS = 5
 _FULL_SCALE = 32_767
 
 
 def silence(duration_ms: int, sample_rate: int = 8000) -> bytes:
-    """16-bit samples of nothing."""
+    """Return 16-bit samples of silence."""
     return bytes(2 * (sample_rate * duration_ms // 1000))
 
 
 def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:
     """
-    16-bit little-endian samples of a sine.
+    Return 16-bit little-endian samples of a sine.
 
-    `level_dbfs` is that of the peak, 0 being full scale.
+    `level_dbfs` is the peak level, 0 being full scale.
     """
     count = sample_rate * duration_ms // 1000
     ramp = min(sample_rate * _RAMP_MS // 1000, count // 2)
@@ -38,7 +38,7 @@ def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rat
 
 
 def level_dbfs(pcm: bytes) -> float:
-    """Level of 16-bit samples (root of the mean square), 0 being a full-scale square; -120 for silence."""
+    """Return the RMS level of 16-bit samples, 0 being a full-scale square wave; -120 for silence."""
     samples = samples_of(pcm)
     if not samples:
         return -120.0
@@ -48,10 +48,10 @@ def level_dbfs(pcm: bytes) -> float:
 
 def tone_level_dbfs(pcm: bytes, freq_hz: float, sample_rate: int = 8000) -> float:
     """
-    Peak level of one frequency within 16-bit samples; -120 if there is none of it.
+    Return the peak level of one frequency within 16-bit samples; -120 if it is absent.
 
-    Measured by Goertzel's algorithm over all samples, so frequencies nearer than the inverse of the
-    duration are not told apart.
+    Uses Goertzel's algorithm over all samples, so frequencies closer than the inverse of the duration are not
+    separated.
     """
     samples = samples_of(pcm)
     if not samples:

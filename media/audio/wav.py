@@ -1,9 +1,9 @@
 """
 WAV files.
 
-Read are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono or
-stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; written is PCM of 16 bits or G.711. Anything else
-is refused with the reason, and so is a file that was cut short.
+Readable are PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64 bits and G.711 (A-law and mu-law), mono
+or stereo, at 8000 to 48000 Hz, also as WAVE_FORMAT_EXTENSIBLE; writable are PCM of 16 bits and G.711. Other
+and truncated files are refused with the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXTENSIBLE = 0xFFFE
 _MIN_RATE = 8000
 _MAX_RATE = 48_000
 _MAX_CHUNKS = 1000
-# What writes to a pipe cannot know its size and claims one of these or more.
+# A program that writes to a pipe cannot know the size and states this or more.
 _OPEN_END_BYTES = 0x7FFF_0000
 
 _G711 = {"alaw": (6, l16_to_alaw), "mulaw": (7, l16_to_mulaw)}
@@ -45,7 +45,7 @@ _FORMS = {
 
 
 class _Chunk(NamedTuple):
-    """A chunk: its name, its content, and the size it claims."""
+    """A chunk: its name, its content, and its stated size."""
 
     name: bytes
     body: bytes
@@ -53,7 +53,7 @@ class _Chunk(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """What a `fmt ` chunk says of the samples."""
+    """Sample format from a `fmt ` chunk."""
 
     form: str
     channels: int
@@ -65,12 +65,12 @@ def read_wav(data: bytes, *, partial: bool = False) -> Clip:
     """
     Read a WAV file; the clip has the rate and the channels of the file.
 
-    Takes about 5 ms for a minute of sound: large files belong in a thread.
+    Takes about 5 ms per minute of sound: read large files in a thread.
 
-    With `partial`, samples that are cut short are read as far as they go, as of a recording being written.
+    With `partial`, truncated samples are read as far as they go, as of a recording being written.
 
     Raises:
-        WavError: It is none, is cut short, or is of a kind that is not read.
+        WavError: It is no WAV file, is truncated, or has an unsupported format.
     """
     if len(data) > MAX_WAV_BYTES:
         raise WavError(f"the file is larger than {MAX_WAV_BYTES} bytes")
@@ -106,7 +106,7 @@ def write_wav(clip: Clip, coding: Literal["pcm", "alaw", "mulaw"] = "pcm") -> by
     )
     chunks = _chunk(b"fmt ", form)
     if coding != "pcm":
-        # Every coding but PCM has an extension, if empty, and says how many samples there are.
+        # Every coding but PCM has an extension, if empty, and states the number of samples.
         chunks = _chunk(b"fmt ", form + bytes(2)) + _chunk(b"fact", struct.pack("<I", len(data) // block))
     chunks += _chunk(b"data", data)
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
@@ -124,7 +124,7 @@ def _chunks(data: bytes) -> Iterator[_Chunk]:
         name = data[position : position + 4]
         size = int.from_bytes(data[position + 4 : position + 8], "little")
         yield _Chunk(name, data[position + 8 : position + 8 + size], size)
-        # Chunks begin at even places.
+        # Chunks begin at even offsets.
         position += 8 + size + size % 2
     raise WavError(f"the WAV file has more than {_MAX_CHUNKS} chunks before its samples")
 
@@ -136,7 +136,7 @@ def _format(body: bytes) -> _Format:
     if coding == _EXTENSIBLE:
         if len(body) < 40:
             raise WavError("the format of the WAV file is cut short: the extensible one has 40 bytes")
-        # The real coding is the beginning of a GUID.
+        # The actual coding is the beginning of a GUID.
         coding = int.from_bytes(body[24:26], "little")
     if channels not in (1, 2):
         raise WavError(f"the WAV file must be mono or stereo, not of {channels} channels")

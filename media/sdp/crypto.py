@@ -1,8 +1,8 @@
 """
 SRTP keys in session descriptions: `a=crypto` (RFC 4568).
 
-A line is `tag suite inline:key||salt[|lifetime] [session parameters]`. One that asks for what the engine does
-not do is as good as absent, as RFC 4568 5.1.2 has it: the next one is tried. Nothing here makes keys, and no
+A line is `tag suite inline:key||salt[|lifetime] [session parameters]`. A line with parameters that the engine
+does not support is ignored and the next one is tried (RFC 4568 5.1.2). This module generates no keys, and no
 representation shows one.
 """
 
@@ -32,7 +32,7 @@ KEY_BYTES: Final[dict[SrtpSuite, int]] = {
     "AES_256_CM_HMAC_SHA1_80": 46,
     "AES_256_CM_HMAC_SHA1_32": 46,
 }
-"""Length of master key and salt together, by suite (RFC 4568 6.2, RFC 6188 4)."""
+"""Length in bytes of master key and salt together, by suite (RFC 4568 6.2, RFC 6188 4)."""
 
 _SUITES: Final[dict[str, SrtpSuite]] = {suite: suite for suite in get_args(SrtpSuite)}
 _MAX_LINES: Final = 32
@@ -41,7 +41,7 @@ _MAX_CHARS: Final = 512
 _TAG: Final = re.compile(r"(0|[1-9][0-9]{0,8})\Z", re.ASCII)
 _LIFETIME: Final = re.compile(r"(?:2\^([0-9]{1,2})|([0-9]{1,15}))\Z", re.ASCII)
 _MAX_LIFETIME_PACKETS: Final = 2**48
-# How far back the receiver looks for repeated packets: a hint that needs no answer (RFC 4568 6.3.6).
+# Size of the receiver's replay window: a hint that needs no answer (RFC 4568 6.3.6).
 _WINDOW_HINT: Final = re.compile(r"WSH=[0-9]{1,9}\Z", re.ASCII)
 
 
@@ -59,11 +59,11 @@ class CryptoLine:
 
 def parse_crypto(value: str) -> CryptoLine | None:
     """
-    Read the value of an `a=crypto` line; None for one that cannot be used.
+    Parse the value of an `a=crypto` line; None if it is unusable.
 
     Refused are unknown suites, keys of the wrong length, more than one key, a master key identifier (MKI)
-    and session parameters that change the packets. A lifetime is read and not kept: at 50 packets a second
-    the 2^48 packets that a key lasts are never reached, and a shorter one binds the sender that named it.
+    and session parameters that change the packets. A lifetime is checked and not kept: at 50 packets a second
+    the 2^48 packets of a key are never reached, and a shorter lifetime binds the sender that named it.
     """
     parts = value.split(" ")
     if len(value) > _MAX_CHARS or len(parts) < 3 or not _TAG.match(parts[0]):
@@ -78,16 +78,16 @@ def parse_crypto(value: str) -> CryptoLine | None:
 
 
 def offer_crypto(keys: Sequence[SrtpKey]) -> tuple[CryptoLine, ...]:
-    """Lines that offer these keys, the preferred suite first, with tags from 1."""
+    """Return the lines that offer these keys, the preferred suite first, with tags from 1."""
     return tuple(CryptoLine(tag, key) for tag, key in enumerate(keys, 1))
 
 
 def choose_crypto(offered: Sequence[str], keys: Sequence[SrtpKey]) -> tuple[CryptoLine, SrtpKey] | None:
     """
-    The first usable line of an offer whose suite we have a key for, and our line to answer it.
+    Choose the first usable line of an offer whose suite we have a key for, and our line to answer it.
 
     Returns:
-        Our line, with the tag and suite of theirs, and the key that they send with; None without any.
+        Our line, with the tag and suite of theirs, and the key that they send with; None if no line fits.
 
     Source: RFC 4568 5.1.2.
     """
@@ -102,9 +102,9 @@ def choose_crypto(offered: Sequence[str], keys: Sequence[SrtpKey]) -> tuple[Cryp
 
 def match_crypto(offered: Sequence[str], answered: Sequence[str]) -> tuple[SrtpKey, SrtpKey] | None:
     """
-    The keys that an answer agrees on: ours of the line it names, and theirs (RFC 4568 5.1.3).
+    Return the keys of an answer: ours of the line it names, and theirs (RFC 4568 5.1.3).
 
-    None when it has not exactly one line, or that line is not one of those we offered.
+    None if it does not have exactly one line, or we did not offer that line.
     """
     if len(answered) != 1:
         return None
@@ -119,7 +119,7 @@ def match_crypto(offered: Sequence[str], answered: Sequence[str]) -> tuple[SrtpK
 
 
 def _lines(values: Sequence[str]) -> list[CryptoLine]:
-    """The usable lines; of several with one tag, the first."""
+    """Return the usable lines; of several with one tag, the first."""
     found: dict[int, CryptoLine] = {}
     for value in values[:_MAX_LINES]:
         line = parse_crypto(value)
@@ -129,7 +129,7 @@ def _lines(values: Sequence[str]) -> list[CryptoLine]:
 
 
 def _inline_key(text: str) -> bytes | None:
-    """Key and salt of `inline:` with nothing but a lifetime behind them."""
+    """Return key and salt of an `inline:` that has at most a lifetime after them, or None."""
     method, _, info = text.partition(":")
     encoded, *rest = info.split("|")
     if method.lower() != "inline" or len(rest) > 1 or not all(map(_is_lifetime, rest)):
@@ -138,7 +138,7 @@ def _inline_key(text: str) -> bytes | None:
         key = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return None
-    # Decoding passes over bits behind the last byte; a key has one spelling.
+    # Decoding ignores bits after the last byte; a key must have its canonical form.
     return key if base64.b64encode(key).decode("ascii") == encoded else None
 
 
@@ -151,5 +151,5 @@ def _is_lifetime(text: str) -> bool:
 
 
 def _is_harmless(parameter: str) -> bool:
-    """Whether a session parameter may be passed over: hints, and those with a dash (RFC 4568 6.3.7)."""
+    """True if a session parameter may be ignored: hints, and those with a dash (RFC 4568 6.3.7)."""
     return not parameter or parameter.startswith("-") or _WINDOW_HINT.match(parameter) is not None

@@ -1,9 +1,9 @@
 """
-Whether a stream is encrypted, and with which keys (RFC 4568, RFC 8643).
+Negotiation of SRTP for a stream: profile and keys (RFC 4568, RFC 8643).
 
-The profiles RTP/SAVP and RTP/SAVPF demand encryption. In RTP/AVP and RTP/AVPF keys may be offered all the
-same, and an answer takes them or leaves them: opportunistic SRTP, which is what "optional" offers. Keys
-decide, not the name of the profile: a stream with keys of both sides is encrypted, any other is not.
+The profiles RTP/SAVP and RTP/SAVPF require encryption. With RTP/AVP and RTP/AVPF keys may be offered too, and
+an answer accepts or omits them: opportunistic SRTP, which "optional" offers. Keys decide, not the name of the
+profile: a stream with keys of both sides is encrypted, any other is not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 _PLAIN: Final = ("RTP/AVP", "RTP/AVPF")
 _SECURE: Final = ("RTP/SAVP", "RTP/SAVPF")
-# Taken when offered; few have it, and a description is to fit into a datagram.
+# Accepted when offered; few peers have it, and a description should fit into a datagram.
 _NOT_OFFERED: Final[SrtpSuite] = "AES_256_CM_HMAC_SHA1_32"
 _TRANSPORT, _ATTRIBUTE = 302, 306
 """Warning codes of RFC 3261 20.43."""
@@ -36,7 +36,7 @@ _TRANSPORT, _ATTRIBUTE = 302, 306
 
 @dataclass(frozen=True, slots=True)
 class AgreedSrtp:
-    """Profile and suite of a stream that is encrypted, which later offers of ours keep to."""
+    """Profile and suite of an encrypted stream, which our later offers keep."""
 
     protocol: str
     suite: SrtpSuite
@@ -45,12 +45,12 @@ class AgreedSrtp:
 @dataclass(frozen=True, slots=True)
 class Encryption:
     """
-    How a stream is sent and received.
+    Profile, attributes and keys of a stream.
 
     Attributes:
-        protocol: The profile of our section.
-        lines: The attributes of our section.
-        send, receive: The keys; None for plain RTP.
+        protocol: Profile of our section.
+        lines: Attributes of our section.
+        send, receive: Keys; None for plain RTP.
     """
 
     protocol: str
@@ -60,12 +60,12 @@ class Encryption:
 
     @property
     def agreed(self) -> AgreedSrtp | None:
-        """What later offers keep to; None for plain RTP."""
+        """Profile and suite for later offers; None for plain RTP."""
         return None if self.send is None else AgreedSrtp(self.protocol, self.send.suite)
 
 
 def offered_encryption(use: SrtpUse, keys: Iterable[SrtpKey], agreed: AgreedSrtp | None) -> Encryption:
-    """Profile and keys of an offer; those in use alone, once there are such."""
+    """Return profile and keys of an offer; once SRTP is in use, only the agreed ones."""
     if use == "off":
         return Encryption("RTP/AVP")
     if agreed is not None:
@@ -79,11 +79,11 @@ def offered_encryption(use: SrtpUse, keys: Iterable[SrtpKey], agreed: AgreedSrtp
 
 def answered_encryption(media: MediaDescription, use: SrtpUse, keys: Iterable[SrtpKey]) -> Encryption:
     """
-    How to answer an offered section.
+    Return profile and keys of the answer to an offered section.
 
     Raises:
-        NegotiationError: It has another profile, no usable key though it demands one, or it is encrypted and
-            we are not to be, or the other way round.
+        NegotiationError: It has another profile, or no usable key though it requires one, or one side
+            requires encryption that the other refuses or lacks.
     """
     secure = media.protocol in _SECURE
     if not secure and media.protocol not in _PLAIN:
@@ -105,10 +105,10 @@ def answered_encryption(media: MediaDescription, use: SrtpUse, keys: Iterable[Sr
 
 def accepted_encryption(ours: MediaDescription, theirs: MediaDescription) -> Encryption:
     """
-    What an answer makes of the keys that we offered.
+    Return the keys that an answer to our offer agrees on.
 
     Raises:
-        NegotiationError: It has another profile, or keys that do not fit, or none where we demand them.
+        NegotiationError: It has another profile, or keys that do not fit, or none where they are required.
     """
     offered, answered = ours.values("crypto"), theirs.values("crypto")
     possible = (*_PLAIN, *_SECURE) if offered else _PLAIN
@@ -120,13 +120,13 @@ def accepted_encryption(ours: MediaDescription, theirs: MediaDescription) -> Enc
         return Encryption(ours.protocol)
     keys = match_crypto(offered, answered)
     if keys is None:
-        # They would encrypt, and nobody would hear anything.
+        # They would encrypt, and neither side could decrypt.
         raise NegotiationError("The SRTP key of the answer does not fit the offer", _ATTRIBUTE)
     return Encryption(ours.protocol, (), *keys)
 
 
 def secure_first(sections: Iterable[MediaDescription], use: SrtpUse) -> list[tuple[int, MediaDescription]]:
-    """The sections with their places, those with keys first unless we do not encrypt."""
+    """Return the sections with their indexes, those with keys first unless we do not encrypt."""
     placed = list(enumerate(sections))
     if use != "off":
         placed.sort(key=lambda item: item[1].attribute("crypto") is None)

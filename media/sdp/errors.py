@@ -2,7 +2,7 @@
 Errors of session descriptions.
 
 SdpError          the text is not a session description, or exceeds a limit
-NegotiationError  the description is well formed, but no session can come of it
+NegotiationError  the description is well formed, but no session is possible
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ __all__ = ["NegotiationError", "SdpError"]
 
 class SdpError(ValueError):
     """
-    A session description that cannot be read.
+    A malformed session description.
 
     Attributes:
-        reason: What is wrong, without any of the peer's text.
-        line: Number of the offending line, from 1; 0 when it is the description as a whole.
+        reason: Description of the fault, without any of the peer's text.
+        line: Number of the offending line, from 1; 0 for the description as a whole.
     """
 
     def __init__(self, reason: str, line: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The events of `telephone-event` formats (RFC 4733 2.4.1): which digits two sides share."""
+"""Events of `telephone-event` formats that both sides support (RFC 4733 2.4.1)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from media.sdp.model import MediaDescription
 __all__ = ["DIGITS", "telephone_event"]
 
 DIGITS: Final = "0-15"
-"""The events that we know: 0 to 9, *, #, A to D."""
+"""Supported events: 0 to 9, *, #, A to D."""
 
 _KNOWN = frozenset(range(16))
 
 
 def telephone_event(media: MediaDescription, clock_rate: int) -> tuple[int, str] | None:
-    """Payload type and shared events of the telephone-event format of a section with the codec's clock."""
+    """Return payload type and shared events of a section's telephone-event format with the codec's clock."""
     for entry in media.codecs():
         if TELEPHONE_EVENTS[clock_rate].is_meant_by(entry):
-            # Without the parameter, events 0 to 15 are meant (RFC 4733 2.4.1).
+            # Without the parameter, events 0 to 15 apply (RFC 4733 2.4.1).
             events = _common_events(media.fmtp(entry.payload_type) or DIGITS)
             if events:
                 return entry.payload_type, events
@@ -30,12 +30,12 @@ def telephone_event(media: MediaDescription, clock_rate: int) -> tuple[int, str]
 
 @lru_cache(maxsize=64)
 def _common_events(text: str) -> str:
-    """Narrow a list of events such as `0-11,66` to the digits that we know; empty when none is left."""
+    """Narrow a list of events such as `0-11,66` to the supported digits; empty when none is left."""
     return _ranges(sorted(_KNOWN & _events(text)))
 
 
 def _events(text: str) -> set[int]:
-    """Read a list of event numbers; what cannot be read is left out (RFC 4733 2.4.1)."""
+    """Parse a list of event numbers; malformed items are ignored (RFC 4733 2.4.1)."""
     events: set[int] = set()
     for item in text.removeprefix("events=").split(","):
         first, dash, last = item.strip().partition("-")

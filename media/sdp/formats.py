@@ -1,5 +1,5 @@
 """
-Codecs as session descriptions name them: encodings, payload types, and which of them two sides share.
+Codecs in session descriptions: encodings, payload types, and the common ones of two sides.
 
 Source: RFC 3551 6 (static types), RFC 3551 4.5.2 (the clock of G.722), RFC 7587 7 (Opus), RFC 3389 (CN).
 """
@@ -33,9 +33,9 @@ class Codec(NamedTuple):
     An encoding at one clock.
 
     Attributes:
-        name: Ours, as in `RemoteMedia.codec`.
-        encoding: The name in an rtpmap, whose case does not count (RFC 8866 6.6).
-        number: Payload type to offer: the static one, or a dynamic one that is usual.
+        name: Our name, as in `RemoteMedia.codec`.
+        encoding: Name in an rtpmap, case-insensitive (RFC 8866 6.6).
+        number: Payload type to offer: the static one, or a common dynamic one.
     """
 
     name: str
@@ -45,16 +45,16 @@ class Codec(NamedTuple):
     channels: int = 1
 
     def rtpmap(self, payload_type: int) -> RtpMap:
-        """The codec under a payload type."""
+        """Return the rtpmap of the codec with a payload type."""
         return RtpMap(payload_type, self.encoding, self.clock_rate, self.channels)
 
     def is_meant_by(self, entry: RtpMap) -> bool:
-        """Whether an rtpmap stands for this codec."""
+        """True if an rtpmap denotes this codec."""
         return _BY_MEANING.get((entry.encoding.upper(), entry.clock_rate, entry.channels)) is self
 
 
 class Format(NamedTuple):
-    """One format of a section of ours, with its parameters."""
+    """One format of our section, with its parameters."""
 
     rtpmap: RtpMap
     fmtp: str | None = None
@@ -66,19 +66,19 @@ CODECS: Final[dict[str, tuple[Codec, ...]]] = {
     "G722": (Codec("G722", "G722", 8000, 9),),
     # Wideband first; the static types of L16 have a clock of 44100.
     "L16": (Codec("L16", "L16", 16000, 118), Codec("L16", "L16", 8000, 117)),
-    # Always with two channels, whatever is sent (RFC 7587 7).
+    # Always with two channels, even when mono is sent (RFC 7587 7).
     "OPUS": (Codec("OPUS", "opus", 48000, 111, channels=2),),
 }
-"""Codecs by our names, each at the clocks it is offered with, preferred first."""
+"""Codecs by our names, each with the clocks of our offers, preferred first."""
 
 COMFORT_NOISE: Final = {8000: Codec("CN", "CN", 8000, 13), 16000: Codec("CN", "CN", 16000, 119)}
-"""Comfort noise by clock; Opus brings its own."""
+"""Comfort noise by clock; Opus has its own."""
 
 TELEPHONE_EVENTS: Final = {
     clock_rate: Codec("telephone-event", "telephone-event", clock_rate, number)
     for clock_rate, number in ((8000, 101), (16000, 102), (48000, 110))
 }
-"""Telephone events by clock: that of the audio they go with (RFC 4733 2.1)."""
+"""Telephone events by clock, which must be that of the audio (RFC 4733 2.1)."""
 
 _ALL = [
     *(codec for codecs in CODECS.values() for codec in codecs),
@@ -86,16 +86,16 @@ _ALL = [
     *TELEPHONE_EVENTS.values(),
 ]
 _BY_MEANING = {(codec.encoding.upper(), codec.clock_rate, codec.channels): codec for codec in _ALL}
-# Some leave out the channels of Opus.
+# Some peers omit the channels of Opus.
 _BY_MEANING["OPUS", 48000, 1] = CODECS["OPUS"][0]
 
 
 def offered_codecs(names: Iterable[str]) -> list[Codec]:
     """
-    The codecs of these names at all their clocks, in order.
+    Return the codecs of these names at all their clocks, in order.
 
     Raises:
-        ValueError: There is no codec of a name.
+        ValueError: A name is unknown.
     """
     found: list[Codec] = []
     for name in names:
@@ -106,7 +106,7 @@ def offered_codecs(names: Iterable[str]) -> list[Codec]:
 
 
 def find(media: MediaDescription, codec: Codec) -> RtpMap | None:
-    """The first format of a section that stands for a codec."""
+    """Return the first format of a section that denotes a codec, or None."""
     for entry in media.codecs():
         if codec.is_meant_by(entry):
             return entry
@@ -116,7 +116,7 @@ def find(media: MediaDescription, codec: Codec) -> RtpMap | None:
 def common_codec(
     media: MediaDescription, codecs: Sequence[Codec], *, ours_first: bool = False
 ) -> tuple[Codec, RtpMap] | None:
-    """The codec that a section shares with `codecs`: the first of the section, or of ours."""
+    """Return the codec that a section shares with `codecs`: the section's first, or our first."""
     shared = [(codec, entry) for entry in media.codecs() for codec in codecs if codec.is_meant_by(entry)]
     if ours_first:
         shared.sort(key=lambda pair: codecs.index(pair[0]))
@@ -128,10 +128,10 @@ def common_codec(
 
 def numbered(codecs: Sequence[Codec], known: Sequence[RtpMap]) -> list[RtpMap]:
     """
-    Give codecs the payload types to offer them with.
+    Assign payload types to the codecs of an offer.
 
-    What a payload type stood for in the session it goes on to stand for (RFC 3264 8.3.2): a codec keeps its
-    number, and no number is given to another codec.
+    A payload type keeps its meaning throughout the session (RFC 3264 8.3.2): a codec keeps its number, and no
+    number is reused for another codec.
     """
     taken = {entry.payload_type for entry in known}
     numbers: list[RtpMap] = []
@@ -148,7 +148,7 @@ def numbered(codecs: Sequence[Codec], known: Sequence[RtpMap]) -> list[RtpMap]:
 
 @lru_cache(maxsize=256)
 def merge_numbers(known: tuple[RtpMap, ...], *lists: tuple[RtpMap, ...]) -> tuple[RtpMap, ...]:
-    """Add the dynamic payload types of descriptions to those known; the first meaning of a number stays."""
+    """Add the dynamic payload types of descriptions to the known ones; a number keeps its first meaning."""
     merged = {entry.payload_type: entry for entry in known}
     for entries in lists:
         for entry in entries:

@@ -28,7 +28,7 @@ DIRECTIONS: dict[str, Direction] = {
 
 
 class RtpMap(NamedTuple):
-    """What a payload type stands for (RFC 8866 6.6)."""
+    """Meaning of a payload type (RFC 8866 6.6)."""
 
     payload_type: int
     encoding: str
@@ -40,7 +40,7 @@ class RtpMap(NamedTuple):
         return f"{self.payload_type} {self.encoding}/{self.clock_rate}{channels}"
 
 
-# RFC 3551 6, table 4: what a payload type means when no rtpmap says so.
+# RFC 3551 6, table 4: meaning of a payload type without an rtpmap.
 STATIC_PAYLOADS: dict[int, RtpMap] = {
     number: RtpMap(number, encoding, clock_rate)
     for number, encoding, clock_rate in (
@@ -75,7 +75,7 @@ class Attribute(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """A `c=` line; `suffix` holds the time to live and count of a multicast address (RFC 8866 5.7)."""
+    """A `c=` line; `suffix` is the time to live and count of a multicast address (RFC 8866 5.7)."""
 
     address: str
     address_type: str = "IP4"
@@ -83,7 +83,7 @@ class Connection(NamedTuple):
 
     @classmethod
     def to(cls, address: str) -> Connection:
-        """Make the connection line of an IP address literal."""
+        """Build the connection line of an IP address literal."""
         return cls(address, "IP6" if ":" in address else "IP4")
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The `o=` line: who made the session, and which revision of it this is (RFC 8866 5.2)."""
+    """The `o=` line: originator of the session, and version of the description (RFC 8866 5.2)."""
 
     session_id: int
     version: int
@@ -123,46 +123,46 @@ class MediaDescription:
 
     @property
     def is_rtp(self) -> bool:
-        """Whether the formats are RTP payload types."""
+        """True if the formats are RTP payload types."""
         return "RTP/" in self.protocol
 
     def attribute(self, name: str) -> str | None:
-        """Value of the first attribute of that name; empty for a property attribute, None without any."""
+        """Return the first value of an attribute; empty for a property attribute, None if absent."""
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute.value or ""
         return None
 
     def values(self, name: str) -> tuple[str, ...]:
-        """The values of all attributes of that name."""
+        """Return the values of all attributes of that name."""
         return tuple([item.value for item in self.attributes if item.name == name and item.value is not None])
 
     @property
     def direction(self) -> Direction | None:
-        """Direction that this section names itself; None leaves it to the session (RFC 8866 6.7)."""
+        """Direction stated in this section; None leaves it to the session (RFC 8866 6.7)."""
         return _direction(self.attributes)
 
     @property
     def ptime_ms(self) -> int | None:
-        """Packet length that the writer wants to receive (RFC 8866 6.4); None if absent or unreadable."""
+        """Packet length that the writer wants to receive (RFC 8866 6.4); None if absent or malformed."""
         return _milliseconds(self.attribute("ptime"))
 
     @property
     def maxptime_ms(self) -> int | None:
-        """Longest packet that the writer takes (RFC 8866 6.5); None if absent or unreadable."""
+        """Longest packet that the writer accepts (RFC 8866 6.5); None if absent or malformed."""
         return _milliseconds(self.attribute("maxptime"))
 
     def codecs(self) -> tuple[RtpMap, ...]:
         """
-        Codecs of the formats in order of preference.
+        Return the codecs of the formats in order of preference.
 
-        Static payload types need no rtpmap. A format that nothing explains, and an rtpmap that cannot be
-        read, are left out: the rest of the offer may still serve.
+        Static payload types need no rtpmap. Formats without a meaning and malformed rtpmaps are ignored:
+        other formats of the offer may still be usable.
         """
         return _codecs(self.formats, self.values("rtpmap")) if self.is_rtp else ()
 
     def fmtp(self, payload_type: int) -> str | None:
-        """Format parameters of a payload type (RFC 8866 6.15); None without any."""
+        """Return the format parameters of a payload type (RFC 8866 6.15), or None."""
         for value in self.values("fmtp"):
             number, _, parameters = value.partition(" ")
             if _number(number, 127) == payload_type:
@@ -175,8 +175,8 @@ class SessionDescription:
     """
     A session description.
 
-    The `i`, `u`, `e`, `p`, `r`, `z` and `k` lines are checked for their place when read and not kept: they
-    say nothing to a telephony server.
+    The parser checks the position of `i`, `u`, `e`, `p`, `r`, `z` and `k` lines and does not keep them: a
+    telephony server has no use for them.
     """
 
     origin: Origin
@@ -190,7 +190,7 @@ class SessionDescription:
     @classmethod
     def parse(cls, data: bytes) -> SessionDescription:
         """
-        Read a session description.
+        Parse a session description.
 
         Raises:
             SdpError: It is malformed, or larger than the default limits.
@@ -200,17 +200,17 @@ class SessionDescription:
         return parse_session_description(data)
 
     def to_bytes(self) -> bytes:
-        """Write the description in the order of RFC 8866 5, lines ended by CRLF."""
+        """Serialise the description in the order of RFC 8866 5, with CRLF line ends."""
         from media.sdp.writer import write_session_description
 
         return write_session_description(self)
 
     def connection_of(self, media: MediaDescription) -> Connection | None:
-        """Connection that holds for a section: its own, else the session's."""
+        """Return the connection of a section: its own, else the session's."""
         return media.connection or self.connection
 
     def direction_of(self, media: MediaDescription) -> Direction:
-        """Direction that holds for a section: its own, else the session's, else sendrecv."""
+        """Return the direction of a section: its own, else the session's, else sendrecv."""
         return media.direction or _direction(self.attributes) or "sendrecv"
 
 
@@ -222,7 +222,7 @@ def _direction(attributes: tuple[Attribute, ...]) -> Direction | None:
 
 
 def _number(text: str, maximum: int) -> int | None:
-    """Read a decimal of ASCII digits; None if it is anything else or too large."""
+    """Parse a decimal of ASCII digits; None if it is malformed or too large."""
     if not (text.isascii() and text.isdecimal()) or len(text) > 10:
         return None
     value = int(text)
@@ -230,14 +230,14 @@ def _number(text: str, maximum: int) -> int | None:
 
 
 def _milliseconds(text: str | None) -> int | None:
-    """Read a duration; some peers write `20.0`, which RFC 8866 6.4 permits as non-zero-int-or-real."""
+    """Parse a duration in ms; some peers write `20.0`, which RFC 8866 6.4 permits as non-zero-int-or-real."""
     if text is None:
         return None
     value = _number(text.strip().partition(".")[0], 10_000)
     return value or None
 
 
-# The same few lists come with nearly every call, and each is asked for several times.
+# The same few lists come with nearly every call, and each is needed several times.
 @lru_cache(maxsize=64)
 def _codecs(formats: tuple[str, ...], rtpmaps: tuple[str, ...]) -> tuple[RtpMap, ...]:
     mapped = {entry.payload_type: entry for entry in map(_rtpmap, rtpmaps) if entry}

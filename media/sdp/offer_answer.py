@@ -1,8 +1,8 @@
 """
 The offer/answer model for one audio stream (RFC 3264).
 
-One audio section is used, the first that fits; every other section of an offer is refused with port 0, as
-RFC 3264 6 has it. An answer names one codec, so that what will be sent is never in doubt.
+The first usable audio section is used; every other section of an offer is refused with port 0 (RFC 3264 6).
+An answer names one codec, so that the codec in use is unambiguous.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class Negotiated:
     Outcome of an offer and its answer.
 
     Attributes:
-        remote: Where and how to send, as the media engine takes it; its direction is ours.
-        answer: What to answer with; None when the answer was theirs.
-        held: Whether the peer has put us on hold: it wants no audio from us (RFC 3264 8.4).
-        numbers: The dynamic payload types of the offer and the answer; see `remember`.
-        srtp: Profile and suite when the stream is encrypted; see `remember`.
+        remote: Parameters for sending, in the media engine's form; its direction is ours.
+        answer: Our answer; None when the answer was theirs.
+        held: True if the peer has put us on hold: it wants no audio from us (RFC 3264 8.4).
+        numbers: Dynamic payload types of the offer and the answer; see `remember`.
+        srtp: Profile and suite if the stream is encrypted; see `remember`.
     """
 
     remote: RemoteMedia
@@ -90,7 +90,7 @@ class Negotiated:
 
 
 class _Choice(NamedTuple):
-    """What is used of a section of theirs: payload types are those that they gave."""
+    """The chosen formats of their section, with their payload types."""
 
     codec: Codec
     payload_type: int
@@ -101,7 +101,7 @@ class _Choice(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _answered_formats(choice: _Choice, wanted: OpusSettings) -> tuple[Format, ...]:
-    """The formats of an answer."""
+    """Return the formats of an answer."""
     clock_rate = choice.codec.clock_rate
     entries = [choice.codec.rtpmap(choice.payload_type)]
     if choice.noise is not None:
@@ -115,9 +115,9 @@ def _answered_formats(choice: _Choice, wanted: OpusSettings) -> tuple[Format, ..
 
 class _Forms(NamedTuple):
     """
-    What a section says of its formats, and nothing of its address, its port or its keys.
+    The formats of a section, without its address, port and keys.
 
-    So it is the same with nearly every call of a carrier, and what follows from it is remembered.
+    They are the same for nearly every call of a carrier, so results derived from them are cached.
     """
 
     formats: tuple[str, ...]
@@ -125,12 +125,12 @@ class _Forms(NamedTuple):
 
     @classmethod
     def of(cls, media: MediaDescription) -> _Forms:
-        """The forms of an RTP section."""
+        """Extract the forms of an RTP section."""
         return cls(media.formats, tuple([item for item in media.attributes if item.name in _FORM_NAMES]))
 
     @property
     def section(self) -> MediaDescription:
-        """A section that has these forms."""
+        """A section with these forms."""
         return MediaDescription("audio", 0, "RTP/AVP", self.formats, attributes=self.attributes)
 
 
@@ -156,7 +156,7 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     Answer an offer with the first codec of it that `local` has (RFC 3264 6).
 
     Raises:
-        NegotiationError: No audio section that can be used; refuse the offer with its status.
+        NegotiationError: No audio section is usable; refuse the offer with its status.
     """
     index, chosen, (choice, numbers), encryption = _choose(offer, local)
     ptime_ms = packet_length(chosen, local.ptime_ms)
@@ -188,9 +188,9 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
 
 def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Negotiated:
     """
-    Take the answer to an offer that `make_offer` made (RFC 3264 7).
+    Process the answer to an offer of `make_offer` (RFC 3264 7).
 
-    Of several codecs the first is used, which the answer prefers.
+    Of several codecs the first is used, the preferred one of the answer.
 
     Raises:
         NegotiationError: The stream was refused, or the answer does not fit the offer.
@@ -230,7 +230,7 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
 
 def remember(local: LocalMedia, negotiated: Negotiated) -> LocalMedia:
     """
-    Keep what payload types stand for and how media is encrypted, so that later offers agree with it.
+    Store payload types and SRTP parameters, so that later offers keep them.
 
     Source: RFC 3264 8.3.2.
     """
@@ -240,10 +240,10 @@ def remember(local: LocalMedia, negotiated: Negotiated) -> LocalMedia:
 
 def is_unchanged(previous: SessionDescription, current: SessionDescription) -> bool:
     """
-    Whether a description asks for nothing new, so that the session goes on as it is (RFC 3264 8).
+    Return True if a description requests no change of the session (RFC 3264 8).
 
-    The version itself does not count: there are peers that raise it without a change, and peers that
-    change without raising it. Session timer refreshes are the usual case of no change.
+    The version is ignored: some peers increase it without a change, others change without increasing it.
+    Session timer refreshes are the usual case of no change.
     """
     if previous is current:
         return True
@@ -252,7 +252,7 @@ def is_unchanged(previous: SessionDescription, current: SessionDescription) -> b
 
 def revise(previous: SessionDescription, current: SessionDescription) -> SessionDescription:
     """
-    Give our next description the version that it must have after `previous` (RFC 3264 8).
+    Set the version of our next description after `previous` (RFC 3264 8).
 
     The same version when nothing changed, otherwise one higher; session id and user name stay.
     """
@@ -270,13 +270,13 @@ def _same_owner(previous: SessionDescription, current: SessionDescription) -> bo
 
 
 _Chosen = tuple[_Choice, tuple[RtpMap, ...]]
-"""What is used of a section, and the dynamic payload types of the sections that led to it."""
+"""The chosen formats of a section, and the dynamic payload types of the sections involved."""
 
 
 def _choose(
     offer: SessionDescription, local: LocalMedia
 ) -> tuple[int, MediaDescription, _Chosen, Encryption]:
-    """Find the first audio section that can be answered, its codec and keys; say why there is none."""
+    """Find the first usable audio section, its codec and keys; raises with the reason if there is none."""
     failure = NegotiationError("No audio stream is offered", 304)
     for index, media in secure_first(offer.media, local.srtp):
         if media.kind != "audio" or media.port == 0:
@@ -297,7 +297,7 @@ def _choose(
 def _usable(
     forms: _Forms, names: tuple[str, ...], ours_first: bool, dtmf: bool, opus: OpusSettings
 ) -> _Chosen | None:
-    """What is used of an offered section, if it has one of our codecs."""
+    """Return the chosen formats of an offered section, or None if it has none of our codecs."""
     media = forms.section
     common = common_codec(media, offered_codecs(names), ours_first=ours_first)
     if common is None:
@@ -321,7 +321,7 @@ def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSet
 
 @lru_cache(maxsize=256)
 def _accepted(our_forms: _Forms, their_forms: _Forms) -> tuple[_Choice, _Choice, tuple[RtpMap, ...]] | None:
-    """What an answer uses of our offer, with its payload types and with ours; None without a codec of it."""
+    """Return an answer's formats, with its payload types and with ours; None without an offered codec."""
     ours, theirs = our_forms.section, their_forms.section
     offered = [codec for clocks in CODECS.values() for codec in clocks if find(ours, codec) is not None]
     common = common_codec(theirs, offered)
@@ -330,7 +330,7 @@ def _accepted(our_forms: _Forms, their_forms: _Forms) -> tuple[_Choice, _Choice,
         return None
     sent = _chosen(ours, (common[0], entry), OpusSettings())
     choice = _chosen(theirs, common, sent.opus)
-    # What was not offered is not taken.
+    # Formats that were not offered are ignored.
     dtmf = choice.dtmf if sent.dtmf is not None else None
     noise = choice.noise if sent.noise is not None else None
     numbers = merge_numbers((), ours.codecs(), theirs.codecs())
@@ -349,9 +349,9 @@ def _remote(
     offered: _Choice | None = None,
 ) -> RemoteMedia:
     """
-    Where and how to send.
+    Return the parameters for sending.
 
-    Where the payload types that we ``offered`` are not theirs, each side sends what the other named
+    If the payload types that we ``offered`` differ from theirs, each side sends those that the other named
     (RFC 3264 5.1).
     """
     address = checked_address(description.connection_of(media))

@@ -1,4 +1,4 @@
-"""The format parameters of Opus (RFC 7587 6.1): each side says what it wants to receive."""
+"""Format parameters of Opus (RFC 7587 6.1): each side states its preferences as a receiver."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from media.types import OpusSettings
 
 __all__ = ["read_opus", "write_opus"]
 
-# RFC 7587 6.1: 6000 to 510000 are reasonable; more than the default for one channel of speech serves nobody.
+# RFC 7587 6.1: 6000 to 510000 are reasonable; more than the default for mono speech has no use.
 _BITRATES_BPS: Final = range(6_000, 510_001)
 _PLAYBACK_HZ: Final = range(8_000, 48_001)
-# What the engine works with, in both directions.
+# Rate of the engine, in both directions.
 _OUR_RATE_HZ: Final = 16_000
 
 
 @lru_cache(maxsize=256)
 def read_opus(fmtp: str | None, wanted: OpusSettings) -> OpusSettings:
     """
-    How to send to a side that has these parameters, as far as `wanted` goes.
+    Return the settings for sending to a side with these parameters, limited by `wanted`.
 
-    What cannot be read counts as absent. Whether the far end wants stereo does not matter: every decoder
-    takes one channel (RFC 7587 3.4).
+    Malformed parameters count as absent. A preference for stereo is ignored: every decoder accepts mono
+    (RFC 7587 3.4).
     """
     parameters = _parameters(fmtp or "")
     bitrate_bps = _number(parameters.get("maxaveragebitrate"), _BITRATES_BPS)
@@ -36,7 +36,7 @@ def read_opus(fmtp: str | None, wanted: OpusSettings) -> OpusSettings:
 
 
 def write_opus(wanted: OpusSettings) -> str:
-    """What we want to receive: no more than the engine plays, and nothing twice but what loss calls for."""
+    """Write our preferences as a receiver: rates up to the engine's, bit rate, FEC and DTX."""
     parameters = [
         f"maxplaybackrate={wanted.max_playback_hz}",
         f"sprop-maxcapturerate={_OUR_RATE_HZ}",
@@ -49,7 +49,7 @@ def write_opus(wanted: OpusSettings) -> str:
 
 
 def _parameters(text: str) -> dict[str, str]:
-    """Read `a=1; b=2`; the first of equal names counts."""
+    """Parse `a=1; b=2`; the first of equal names counts."""
     found: dict[str, str] = {}
     for item in text.split(";"):
         name, _, value = item.partition("=")

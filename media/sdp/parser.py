@@ -1,9 +1,9 @@
 """
-Reading session descriptions (RFC 8866).
+Parser of session descriptions (RFC 8866).
 
-Strict in what carries meaning and in size, tolerant in what peers are known to do: lines ended by LF alone,
-lines of one section out of order, a missing `t=` line, a user name with spaces. Text that is not UTF-8 is
-read with replacement characters, since only free text may hold it.
+It is strict about meaning and size, and tolerates known habits of peers: lines ended by LF alone, lines of
+one section out of order, a missing `t=` line, a user name with spaces. Text that is not UTF-8 is read with
+replacement characters, since only free text may hold it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DEFAULT_LIMITS", "SdpLimits", "parse_session_description"]
 
 @dataclass(frozen=True, slots=True)
 class SdpLimits:
-    """How large a description may be; anything beyond is an SdpError."""
+    """Size limits of a description; a larger one raises SdpError."""
 
     description_bytes: int = 32_768
     line_bytes: int = 2_048
@@ -55,7 +55,7 @@ class _Section:
     name: str = "-"
 
     def take(self, kind: str, value: str, number: int) -> None:
-        """Add one line; `number` is for the error."""
+        """Add one line; `number` is used in errors."""
         allowed = _SESSION_LINES if self.is_session else _MEDIA_LINES
         if kind not in allowed:
             raise SdpError(
@@ -70,7 +70,7 @@ class _Section:
             reader(self, value, number)
 
     def lines(self) -> _Lines:
-        """What the lines came to."""
+        """Return the content of the collected lines."""
         if self.is_session and not self.seen.issuperset("os"):
             raise SdpError("no s= line" if "o" in self.seen else "no o= line")
         return _Lines(
@@ -83,7 +83,7 @@ class _Section:
 
 
 class _Lines(NamedTuple):
-    """What the lines of a section say, but for `m=` and `o=`."""
+    """Content of a section's lines, except `m=` and `o=`."""
 
     connection: Connection | None
     bandwidths: tuple[tuple[str, int], ...]
@@ -94,7 +94,7 @@ class _Lines(NamedTuple):
 
 def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -> SessionDescription:
     """
-    Read a session description.
+    Parse a session description.
 
     Raises:
         SdpError: It is malformed, or larger than the limits.
@@ -120,12 +120,12 @@ def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -
 
 
 def _checked_text(data: bytes, limits: SdpLimits) -> str:
-    """The text with its lines ended by LF alone, none of them blank or too long."""
+    """Return the text with LF line ends, after checks for blank and overlong lines."""
     if len(data) > limits.description_bytes:
         raise SdpError(f"description of more than {limits.description_bytes} bytes")
     if b"\0" in data:
         raise SdpError("description holds a NUL byte")
-    # Blank lines at the end are a common habit and say nothing.
+    # Blank lines at the end are common and harmless.
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n")
     if not text:
         raise SdpError("description is empty")
@@ -147,7 +147,7 @@ def _check_lines(text: str, limits: SdpLimits) -> None:
 
 
 def _read_session(head: str, limits: SdpLimits) -> tuple[Origin, _Lines]:
-    """The lines before the first section; of the usual ones only the origin differs from call to call."""
+    """Parse the lines before the first section; usually only the origin differs between calls."""
     version, _, rest = head.partition("\n")
     if not version.startswith("v"):
         raise SdpError("description does not begin with v=", 1)
@@ -164,7 +164,7 @@ def _read_session(head: str, limits: SdpLimits) -> tuple[Origin, _Lines]:
 
 
 def _read_section(text: str, number: int, limits: SdpLimits) -> MediaDescription:
-    """A section from behind its `m=` on; `number` is that line's."""
+    """Parse a section from after its `m=`; `number` is the number of that line."""
     line, _, rest = text.partition("\n")
     kind, port, port_count, protocol, formats = _read_media(line, number, limits)
     said = _read_lines(rest, False, number + 1, limits)
@@ -181,7 +181,7 @@ def _read_section(text: str, number: int, limits: SdpLimits) -> MediaDescription
 
 
 def _read_lines(text: str, is_session: bool, number: int, limits: SdpLimits) -> _Lines:
-    """What lines say that stand behind `m=`, or behind `v=` and `o=`; `number` is that of the first."""
+    """Parse the lines after `m=`, or after `v=` and `o=`; `number` is the number of the first."""
     if limits is DEFAULT_LIMITS and len(text) <= _COMMON_CHARS and "crypto" not in text:
         try:
             return _common_lines(text, is_session)
@@ -202,8 +202,8 @@ def _taken(section: _Section, text: str, number: int) -> _Lines:
     return section.lines()
 
 
-# The same lines come with nearly every call of a carrier: codecs, packet length, direction. Keys come once
-# each, and are not to outlive their call in a cache.
+# The same lines come with nearly every call of a carrier: codecs, packet length, direction. Keys differ
+# each time, and must not outlive their call in a cache.
 _COMMON_CHARS = 1024
 
 
@@ -218,7 +218,7 @@ def _read_version(section: _Section, value: str, number: int) -> None:
 
 
 def _read_origin(section: _Section, value: str, number: int) -> None:
-    # From the right, because some telephones put their display name, with spaces, in front.
+    # From the right, because some telephones put their display name, with spaces, first.
     parts = value.strip().rsplit(" ", 5)
     if len(parts) != 6:
         raise SdpError("o= line without its six fields", number)
@@ -301,7 +301,7 @@ def _read_media(value: str, number: int, limits: SdpLimits) -> tuple[str, int, i
 
 @lru_cache(maxsize=256)
 def _form(kind: str, text: str, most: int) -> tuple[str, tuple[str, ...]]:
-    """Protocol and formats of an `m=` line, which are the same with nearly every call of a carrier."""
+    """Parse protocol and formats of an `m=` line, which are the same for nearly every call of a carrier."""
     protocol, *formats = text.split()
     if not formats:
         raise SdpError("m= line without its four fields")
@@ -324,14 +324,14 @@ def _digits(text: str, maximum: int, what: str, number: int) -> int:
 
 
 def _is_token(text: str) -> bool:
-    """Whether the text is a token of RFC 8866 9."""
+    """True if the text is a token of RFC 8866 9."""
     if text.isascii() and text.isalnum():
         return True
     return bool(text) and text.isascii() and all(c.isalnum() or c in _TOKEN_EXTRA for c in text)
 
 
 def _is_format(text: str) -> bool:
-    """Whether the text can stand as a format; `/` occurs in those of application sections."""
+    """True if the text is a valid format; formats of application sections contain `/`."""
     return all(map(_is_token, text.split("/")))
 
 

@@ -1,4 +1,4 @@
-"""Where RTCP goes: on the port of RTP (RFC 5761), or on one of its own (RFC 3550 11, RFC 3605)."""
+"""Port of RTCP: that of RTP (RFC 5761), or a separate one (RFC 3550 11, RFC 3605)."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _MUX = Attribute("rtcp-mux")
 @lru_cache(maxsize=1024)
 def offered_rtcp(port: int, *, mux: bool) -> tuple[Attribute, ...]:
     """
-    Offer to share the port, and name the one where RTCP is taken when the far end does not agree.
+    Offer to share the port, and name the RTCP port for a far end that does not agree.
 
-    The port above is what it would be by default; some far ends only send RTCP where it is named.
+    The port above RTP is the default anyway; some far ends only send RTCP to a named port.
     """
     fallback = Attribute("rtcp", str(port + 1))
     return (fallback, _MUX) if mux else (fallback,)
 
 
 def answered_rtcp(port: int, *, shared: bool) -> tuple[Attribute, ...]:
-    """Say where RTCP is taken: on the port of RTP if both want that, else on the one above."""
+    """Return the attributes of our RTCP port: that of RTP if both sides want that, else the one above."""
     return (_MUX,) if shared else offered_rtcp(port, mux=False)
 
 
 def shares_port(media: MediaDescription) -> bool:
-    """Whether the writer takes RTCP on the port of RTP."""
+    """True if the writer accepts RTCP on the port of RTP."""
     return media.attribute("rtcp-mux") is not None
 
 
 def rtcp_of(media: MediaDescription, address: str) -> tuple[int, str | None]:
     """
-    Where the writer of a section takes RTCP on a port of its own: as it says, else one above RTP.
+    Return the separate RTCP port of a section's writer: as stated, else one above RTP.
 
-    The port, and the address if it is not that of RTP. What cannot be read, or names no single host, is
-    passed over: RTCP is no reason to refuse a call.
+    The address is None if it is that of RTP. A malformed value, or one that names no single host, is ignored:
+    RTCP is no reason to refuse a call.
     """
     value = media.attribute("rtcp") or ""
     port_text, _, connection = value.partition(" ")
@@ -51,12 +51,12 @@ def rtcp_of(media: MediaDescription, address: str) -> tuple[int, str | None]:
         if 0 < port <= _MAX_PORT:
             other = _address(connection.split())
             return port, other if other != address and _same_family(other, address) else None
-    # Above the highest port there is none; 0 stands for nowhere.
+    # There is no port above the highest; 0 means none.
     return media.port + 1 if media.port < _MAX_PORT else 0, None
 
 
 def _address(words: list[str]) -> str | None:
-    """The address of `IN IP4 192.0.2.1`; None without one that can be used."""
+    """Return the address of `IN IP4 192.0.2.1`; None if it is absent or unusable."""
     if len(words) != 3 or words[0] != "IN":
         return None
     try:

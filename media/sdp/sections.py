@@ -1,4 +1,4 @@
-"""What we write about ourselves: sessions, and the audio section of offers and answers."""
+"""Our session descriptions: sessions, and the audio section of offers and answers."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _MAX_PTIME_MS: Final = 60
 @dataclass(frozen=True, slots=True)
 class LocalMedia:
     """
-    What this side brings to a session.
+    Local media parameters of a session.
 
     Attributes:
-        address: IP address literal where our RTP arrives, IPv4 or IPv6.
-        port: Its RTP port; RTCP is one above.
+        address: IP address literal of our RTP, IPv4 or IPv6.
+        port: Our RTP port; RTCP uses the next one, unless it shares this one.
         codecs: Names in order of preference: "PCMU", "PCMA", "G722", "L16" (at 16000 and 8000), "OPUS".
-        direction: What this side wants to do.
-        rtcp_mux: Whether RTCP may share the port of RTP (RFC 5761), where the far end agrees.
-        comfort_noise: Whether to offer comfort noise, which invites the far end to suppress silence; an offer
-            that has it is answered with it in any case (RFC 3389 5).
-        ours_first: Whether an answer takes the codec that comes first in `codecs`, not in the offer.
-        opus: What we want to receive, and at most send.
-        numbers: Payload types that have a meaning in the session already; see `remember`.
-        srtp: Whether media is encrypted: never, if the far end likes, or always.
-        srtp_keys: A key of ours for each suite, the preferred first; of this session alone, and from the
-            system's random source.
-        srtp_agreed: What is in use already; see `remember`.
-        session_id: Constant for the life of the session, unique to it (RFC 8866 5.2).
+        direction: Direction that this side wants.
+        rtcp_mux: True if RTCP may share the port of RTP (RFC 5761), where the far end agrees.
+        comfort_noise: True to offer comfort noise, which invites the far end to suppress silence; an offer
+            with it is always answered with it (RFC 3389 5).
+        ours_first: True if an answer uses the first common codec of `codecs`, not of the offer.
+        opus: Our preferences as a receiver, and limits for sending.
+        numbers: Payload types with a meaning in the session already; see `remember`.
+        srtp: Use of encryption: never, if the far end supports it, or always.
+        srtp_keys: Our key for each suite, the preferred first; for this session only, from the system's
+            random source.
+        srtp_agreed: Profile and suite in use already; see `remember`.
+        session_id: Constant during the session, and unique (RFC 8866 5.2).
         version: Version of the next description; see `revise`.
     """
 
@@ -70,7 +70,7 @@ class LocalMedia:
 
 
 def offered_formats(local: LocalMedia) -> tuple[Format, ...]:
-    """Everything that we offer: codecs, comfort noise, and telephone events at each clock (RFC 4733 2.1)."""
+    """Return all offered formats: codecs, comfort noise, telephone events at each clock (RFC 4733 2.1)."""
     return _offered_formats(local.codecs, local.dtmf, local.comfort_noise, local.opus, local.numbers)
 
 
@@ -89,7 +89,7 @@ def _offered_formats(
 
 
 def fmtp_of(entry: RtpMap, opus: OpusSettings, events: str = DIGITS) -> str | None:
-    """Our parameters of a format."""
+    """Return our parameters of a format."""
     if entry.encoding == "opus":
         return write_opus(opus)
     return events if entry.encoding == "telephone-event" else None
@@ -98,7 +98,7 @@ def fmtp_of(entry: RtpMap, opus: OpusSettings, events: str = DIGITS) -> str | No
 def session(
     local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
 ) -> SessionDescription:
-    """Our description of a session."""
+    """Build our description of a session."""
     connection = Connection.to(local.address)
     origin = Origin(local.session_id, local.version, local.address, connection.address_type)
     return SessionDescription(origin=origin, connection=connection, times=times, media=media)
@@ -112,7 +112,7 @@ def audio_section(
     encryption: Encryption,
     rtcp: tuple[Attribute, ...] = (),
 ) -> MediaDescription:
-    """Our audio section; `rtcp` says where our reports are taken."""
+    """Build our audio section; `rtcp` are the attributes of our RTCP port."""
     numbers, attributes = _described(formats, ptime_ms, direction)
     return MediaDescription(
         kind="audio",
@@ -127,7 +127,7 @@ def audio_section(
 def _described(
     formats: tuple[Format, ...], ptime_ms: int, direction: Direction
 ) -> tuple[tuple[str, ...], tuple[Attribute, ...]]:
-    """The payload types of formats, and what our section says of them."""
+    """Return the payload types of formats, and the attributes of our section."""
     attributes = (
         *(attribute for item in formats for attribute in _format_attributes(item)),
         Attribute("ptime", str(ptime_ms)),
@@ -144,5 +144,5 @@ def _format_attributes(item: Format) -> Iterator[Attribute]:
 
 
 def refused_section(media: MediaDescription) -> MediaDescription:
-    """Answer a section with port 0; it keeps type, protocol and formats (RFC 3264 6)."""
+    """Refuse a section with port 0; it keeps type, protocol and formats (RFC 3264 6)."""
     return MediaDescription(media.kind, 0, media.protocol, media.formats)

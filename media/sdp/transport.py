@@ -1,4 +1,4 @@
-"""Where media goes, which way, and in packets of what length."""
+"""Address, direction and packet length of media."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MIRRORED: Final[dict[Direction, Direction]] = {
     "recvonly": "sendonly",
     "inactive": "inactive",
 }
-"""A direction as the other side sees it."""
+"""Each direction from the view of the other side."""
 
 
 def packet_length(media: MediaDescription, default_ms: int) -> int:
-    """Packet length to send: what the peer wants where we can, never beyond its maximum."""
+    """Return the packet length to send: the peer's wish if supported, never beyond its maximum."""
     wanted_ms = media.ptime_ms or default_ms
     ptime_ms = wanted_ms if wanted_ms in _PTIMES_MS else default_ms
     maximum_ms = media.maxptime_ms
@@ -34,7 +34,7 @@ def packet_length(media: MediaDescription, default_ms: int) -> int:
 
 
 def effective_direction(description: SessionDescription, media: MediaDescription) -> Direction:
-    """Direction from the peer's view; address 0.0.0.0 or :: means that it takes no audio (RFC 3264 8.4)."""
+    """Return the direction from the peer's view; address 0.0.0.0 or :: means hold (RFC 3264 8.4)."""
     direction = description.direction_of(media)
     connection = description.connection_of(media)
     if connection is not None and connection.address in ("0.0.0.0", "::"):
@@ -43,7 +43,7 @@ def effective_direction(description: SessionDescription, media: MediaDescription
 
 
 def intersect(left: Direction, right: Direction) -> Direction:
-    """Direction that both permit."""
+    """Return the direction that both permit."""
     sends = left in ("sendrecv", "sendonly") and right in ("sendrecv", "sendonly")
     receives = left in ("sendrecv", "recvonly") and right in ("sendrecv", "recvonly")
     if sends:
@@ -53,10 +53,10 @@ def intersect(left: Direction, right: Direction) -> Direction:
 
 def checked_address(connection: Connection | None) -> str:
     """
-    Address literal to send to; the address of a held stream passes, nothing is sent to it.
+    Return the address literal to send to; the null address of a held stream is valid, nothing is sent to it.
 
     Raises:
-        NegotiationError: There is none, or none that media may go to.
+        NegotiationError: The address is missing, malformed or multicast.
     """
     if connection is None:
         raise NegotiationError("The stream has no connection address", 301)

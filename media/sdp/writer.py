@@ -1,4 +1,4 @@
-"""Writing session descriptions (RFC 8866 5)."""
+"""Serialisation of session descriptions (RFC 8866 5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["write_session_description"]
 
 
 def write_session_description(description: SessionDescription) -> bytes:
-    """Write a description, lines ended by CRLF."""
+    """Serialise a description, with CRLF line ends."""
     lines = ["v=0", f"o={description.origin}", f"s={description.session_name or '-'}"]
     if description.connection is not None:
         lines.append(f"c={description.connection}")

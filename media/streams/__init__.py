@@ -1,4 +1,4 @@
-"""Streams to voice agents: what is said, apart from how it travels."""
+"""Streams to voice agents: their content, independent of transport."""
 
 from media.streams.commands import MAX_MARK_NAME_CHARS, MAX_TRANSCRIPT_CHARS, decode_command
 from media.streams.dialects import DIALECTS, Dialect, ExotelDialect

@@ -1,7 +1,7 @@
 """
-Reading the commands of an agent: those that every dialect takes, and the pieces of the dialects' own.
+Parser of an agent's commands: those of every dialect, and helpers for the dialects' own.
 
-Every value is bounded here, so that nothing further in has to doubt it.
+Every value is validated here, so that later code can rely on it.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _ACTIONS: dict[str, RecordAction] = {"start": "start", "stop": "stop", "pause": 
 
 def read_object(data: bytes) -> dict[str, Any]:
     """
-    Read a JSON object; RFC 8259 and RFC 6455 both want UTF-8.
+    Parse a JSON object; RFC 8259 and RFC 6455 both require UTF-8.
 
     Raises:
-        CommandError: It is something else.
+        CommandError: The frame is no JSON object.
     """
     try:
         message = json.loads(data.decode())
@@ -80,18 +80,18 @@ def decode_command(
     word: object = None,
 ) -> AgentCommand:
     """
-    Read a command from its JSON object.
+    Parse a command from its JSON object.
 
-    `more` are the commands that a dialect has beside those of all. `word` says which command it is, where
-    that does not stand in `event`.
+    `more` are the additional commands of a dialect. `word` is the command's name, where `event` does not
+    hold it.
 
     Raises:
-        CommandError: There is no such command, or its body is wrong.
+        CommandError: The command is unknown, or its body is wrong.
     """
     event = message.get("event") if word is None else word
     reader = more.get(event) or _READERS.get(event) if isinstance(event, str) else None
     if reader is None:
-        # Frameworks send messages of their own through the same socket; they are no sign of abuse.
+        # Frameworks send their own messages through the same socket; they are no sign of abuse.
         ref = event if isinstance(event, str) and len(event) <= 64 else None
         raise CommandError("There is no such command", code="unknown_event", ref=ref, counts=False)
     try:
@@ -106,7 +106,7 @@ def read_mark_name(value: object, field: str) -> str:
     Check the name of a mark.
 
     Raises:
-        CommandError: It is no text, or too long; names the field.
+        CommandError: It is no string, empty or too long; names the field.
     """
     if not isinstance(value, str) or not 0 < len(value) <= MAX_MARK_NAME_CHARS:
         raise CommandError(f"{field} must be a string of 1 to {MAX_MARK_NAME_CHARS} characters")
@@ -114,7 +114,7 @@ def read_mark_name(value: object, field: str) -> str:
 
 
 def _encodable(text: str, field: str) -> str:
-    # A lone surrogate is valid in JSON, but nothing can be encoded from it again.
+    # A lone surrogate is valid in JSON, but cannot be encoded again.
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise CommandError(f"{field} holds a lone surrogate")
     return text
@@ -227,10 +227,10 @@ def _body(message: Mapping[str, Any], name: str, *, optional: bool = False) -> M
 
 def read_digits(value: object) -> str:
     """
-    Check keys that the agent wants pressed.
+    Check digits that the agent sends.
 
     Raises:
-        CommandError: There are none, too many, or others.
+        CommandError: There are none, too many, or invalid ones.
     """
     if not isinstance(value, str) or not _DIGITS.fullmatch(value):
         raise CommandError("dtmf digits must be 1 to 64 of 0-9 * # A-D w W")
@@ -239,7 +239,7 @@ def read_digits(value: object) -> str:
 
 def _integer(body: Mapping[str, Any], name: str, *, default: int, minimum: int, maximum: int) -> int:
     value = body.get(name, default)
-    # True is an int to Python, not to the writer of JSON.
+    # True is an int in Python, not in JSON.
     if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise CommandError(f"{name} must be a whole number from {minimum} to {maximum}")
     return value

@@ -1,4 +1,4 @@
-"""Bringing audio that an agent sends into the form of its stream."""
+"""Conversion of an agent's audio to the format of its stream."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from media.streams.model import Encoding
 
 __all__ = ["RATES_HZ", "AudioConverter", "read_rate", "resampled"]
 
-# What agents may send; text to speech comes at any of them.
+# Rates that agents may send; speech synthesizers use all of them.
 RATES_HZ = (8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000)
 
 _Coder = Callable[[bytes], bytes]
 _DECODERS: dict[Encoding, _Coder] = {"mulaw": mulaw_to_l16, "alaw": alaw_to_l16, "l16": bytes}
 _ENCODERS: dict[Encoding, _Coder] = {"mulaw": l16_to_mulaw, "alaw": l16_to_alaw, "l16": bytes}
 
-# How much the filter looks around a sample, generously; it must know what comes before and after.
+# Upper bound of the audio before and after a sample that the filter needs.
 _CONTEXT_MS = 10
 
-# Less is not worth converting by itself: an agent that sends sample by sample would keep us busy.
+# Least audio converted at a time: an agent that sends single samples would keep us busy.
 _LEAST_MS = 5
 
 
 class AudioConverter:
     """
-    Converts one run of audio piece by piece, as if it were one piece.
+    Converts continuous audio in pieces, as if it were one piece.
 
     Attributes:
-        sample_bytes: Size of a sample as it comes.
+        sample_bytes: Size of an input sample.
     """
 
     def __init__(self, source: tuple[Encoding, int], target: tuple[Encoding, int]) -> None:
@@ -43,38 +43,38 @@ class AudioConverter:
         self._resampler = None if source[1] == target[1] else _Resampler(source[1], target[1])
 
     def convert(self, audio: bytes) -> bytes:
-        """Convert whole samples; the last few milliseconds may wait for what follows."""
+        """Convert whole samples; the last few milliseconds may wait for later audio."""
         if self._same:
             return audio
         pcm = self._decode(audio)
         return self._encode(self._resampler.feed(pcm) if self._resampler is not None else pcm)
 
     def flush(self) -> bytes:
-        """What still waits, now that nothing need follow; more may."""
+        """Convert the waiting audio without waiting for more; more may still follow."""
         return self._encode(self._resampler.flush()) if self._resampler is not None else b""
 
     def whole(self, audio: bytes) -> bytes:
-        """Convert a piece that is complete in itself, with what waited before it."""
+        """Convert a complete piece, with the audio that waited before it."""
         return self.convert(audio) + self.flush()
 
     def reset(self) -> None:
-        """Forget what waits and what was before."""
+        """Drop the waiting audio and the context."""
         if self._resampler is not None:
             self._resampler.reset()
 
 
 class _Resampler:
     """
-    Resamples a run of audio in pieces without joints.
+    Resamples continuous audio in pieces, without audible joints.
 
-    Each piece is converted together with its neighbourhood, of which the result is then cut off. So a little
-    is always held back, until its own neighbourhood is known.
+    Each piece is converted together with the audio around it, whose result is then cut off. So a short piece
+    is always held back until the audio after it is known.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         common = gcd(from_hz, to_hz)
         self._rates = from_hz, to_hz
-        # Samples that last a whole number of samples at either rate.
+        # Smallest counts of samples of equal duration at both rates.
         self._step_in, self._step_out = from_hz // common, to_hz // common
         self._context = -(-from_hz * _CONTEXT_MS // 1000 // self._step_in) * self._step_in
         self._least = from_hz * _LEAST_MS // 1000
@@ -93,7 +93,7 @@ class _Resampler:
         waiting = self._waiting
         if not waiting:
             return b""
-        # To a whole number of steps, so that the next sample falls on a sample of the other rate.
+        # Pad to a whole number of steps, so that the next sample coincides with one of the other rate.
         missing = -(len(waiting) // 2) % self._step_in
         last = waiting[-2:]
         self._waiting = waiting + last * missing
@@ -103,7 +103,7 @@ class _Resampler:
         self._before = self._waiting = b""
 
     def _cut(self, size: int, after: bytes) -> bytes:
-        """Convert the first bytes of what waits, between what was before and what comes after."""
+        """Convert the first `size` waiting bytes, with the audio before them and `after` as context."""
         before, piece = self._before, self._waiting[:size]
         out = resample(before + piece + after, *self._rates)
         begin = len(before) // self._step_in * self._step_out
@@ -113,16 +113,16 @@ class _Resampler:
 
 
 def resampled(pcm: bytes, from_hz: int, to_hz: int) -> bytes:
-    """A whole sound of 16-bit samples at another rate."""
+    """Convert a whole sound of 16-bit samples to another rate."""
     return pcm if from_hz == to_hz else resample(pcm, from_hz, to_hz)
 
 
 def read_rate(described: Mapping[str, Any], default_hz: int) -> int:
     """
-    Rate that an agent states for its audio, as a number or a string of digits.
+    Read the rate that an agent states for its audio, as a number or a string of digits.
 
     Raises:
-        CommandError: It is none that audio can be converted from.
+        CommandError: The rate is not supported.
     """
     rate = described.get("sampleRate", default_hz)
     if isinstance(rate, str) and rate.isascii() and rate.isdigit() and len(rate) <= 6:

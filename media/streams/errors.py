@@ -2,9 +2,9 @@
 Errors of agent streams.
 
 StreamError           base of all
-├─ StreamSetupError   what the customer asked for cannot be
+├─ StreamSetupError   the customer's request is invalid
 ├─ StreamConnectError the socket to the agent could not be opened
-└─ CommandError       a frame from the agent that means nothing to us
+└─ CommandError       an invalid frame from the agent
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class StreamError(Exception):
 
 class StreamSetupError(StreamError):
     """
-    A stream that cannot be as it is described.
+    An invalid description of a stream.
 
     Attributes:
-        field: Name of the field of the request that is wrong.
-        reason: What is wrong with it, and what would be right.
+        field: Name of the wrong field of the request.
+        reason: The fault, or the requirement.
     """
 
     def __init__(self, field: str, reason: str) -> None:
@@ -41,8 +41,8 @@ class StreamConnectError(StreamError):
 
     Attributes:
         reason: Kind of the last failure.
-        http_status: Status of the answer that was not 101, if there was one.
-        attempts: How often a connection was tried.
+        http_status: Status of the answer if it was not 101, or None.
+        attempts: Number of connection attempts.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class StreamConnectError(StreamError):
 
 class CommandError(StreamError):
     """
-    A frame from the agent that cannot be obeyed; the agent is told by an `error` event.
+    An invalid frame from the agent, which gets an `error` event.
 
     Attributes:
         code: Code of that event.
-        ref: Event that the agent sent, where it could be read.
-        counts: Whether the frame counts towards the limit on malformed frames.
+        ref: Event name of the agent's frame, if readable.
+        counts: True if the frame counts towards the limit on malformed frames.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Counting what happens too often."""
+"""Rate limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["RateGuard"]
 
 
 class RateGuard:
-    """Tells when something happened more than `limit` times within `window_s` seconds."""
+    """Detects more than `limit` occurrences within `window_s` seconds."""
 
     __slots__ = ("_times", "_window_s")
 
@@ -17,7 +17,7 @@ class RateGuard:
         self._window_s = window_s
 
     def exceeded(self, now: float) -> bool:
-        """Count one occurrence at `now`; whether it is one too many."""
+        """Count one occurrence at `now`; True if it exceeds the limit."""
         times = self._times
         full = len(times) == times.maxlen and now - times[0] < self._window_s
         times.append(now)

@@ -1,4 +1,4 @@
-"""What a stream to a voice agent is, and what an agent may ask for; the same for every dialect."""
+"""Model of a stream to a voice agent and of the agent's commands, common to all dialects."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ TransferMode = Literal["bridge", "refer"]
 RecordAction = Literal["start", "stop", "pause", "resume"]
 TranscriptRole = Literal["agent", "user"]
 
-# Whose audio one frame carries: `inbound` is what the party says, `outbound` what it hears.
+# Track of a frame: `inbound` is the party's audio, `outbound` the audio it hears.
 Track = Literal["inbound", "outbound"]
 StreamTrack = Literal["inbound", "both"]
 
-# What an agent is told only if its customer asked for it.
+# Events that an agent gets only if its customer requested them.
 StreamEvent = Literal["speech", "buffer", "hold"]
 
 # Length of the frames of audio that an agent receives.
@@ -55,7 +55,7 @@ FRAME_MS = 20
 
 
 def frame_bytes(encoding: Encoding, sample_rate: int) -> int:
-    """Size of one frame of audio; signed 16-bit samples for `l16`, one byte a sample otherwise."""
+    """Return the bytes of one frame of audio; signed 16-bit samples for `l16`, else one byte per sample."""
     samples = sample_rate * FRAME_MS // 1000
     return samples * 2 if encoding == "l16" else samples
 
@@ -80,7 +80,7 @@ StreamAuth = BasicAuth | BearerAuth
 
 @dataclass(frozen=True, slots=True)
 class Reconnect:
-    """Says in `start` that a stream continues another whose socket was lost."""
+    """Fields of `start` for a stream that continues another whose socket was lost."""
 
     attempt: int
     previous_stream_sid: str
@@ -89,15 +89,15 @@ class Reconnect:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSetup:
     """
-    Everything that one connection to an agent needs.
+    Parameters of one connection to an agent.
 
     Attributes:
-        url: Dialled as it is; without user information, which belongs in `auth`.
-        secret: Key of the signature of the upgrade request; None leaves it unsigned.
-        previous_secret: Second key while the secret is being changed.
-        extra_headers: Sent beside ours in the upgrade request.
-        track: Whether the agent also gets what the party hears.
-        sip_call_id: `Call-ID` of the party's dialog, where it is known.
+        url: Dialled unchanged; without user information, which belongs in `auth`.
+        secret: Key for signing the upgrade request; None leaves it unsigned.
+        previous_secret: Second key during a change of the secret.
+        extra_headers: Added to ours in the upgrade request.
+        track: "both" if the agent also gets the audio that the party hears.
+        sip_call_id: `Call-ID` of the party's dialog, if known.
     """
 
     url: str
@@ -124,9 +124,9 @@ class StreamSetup:
 @dataclass(frozen=True, slots=True)
 class AgentMark:
     """
-    The agent wants to know when the audio sent so far has been heard.
+    Request to report when the audio sent so far was played.
 
-    `name` belongs to the dialect, which gets it back unchanged; it may hold more than the agent's own words.
+    `name` belongs to the dialect, which gets it back unchanged; it may have a prefix before the agent's name.
     """
 
     name: str
@@ -135,12 +135,12 @@ class AgentMark:
 @dataclass(frozen=True, slots=True)
 class AgentPlay:
     """
-    The agent sends a piece of audio with orders of its own.
+    A piece of audio with its own options.
 
     Attributes:
         audio: In the encoding of the stream.
-        mark: Mark that is set behind the audio.
-        replaces: Whether the audio that has not been heard yet is taken back first.
+        mark: Mark set after the audio.
+        replaces: True to clear the audio that was not played yet first.
     """
 
     audio: bytes
@@ -150,19 +150,19 @@ class AgentPlay:
 
 @dataclass(frozen=True, slots=True)
 class AgentClearMarks:
-    """The agent takes back the marks whose names begin so, and leaves the audio."""
+    """The agent clears the marks with a name prefix, and keeps the audio."""
 
     prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentClear:
-    """The agent takes back the audio that has not been heard yet."""
+    """The agent clears the audio that was not played yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDtmf:
-    """The agent presses keys; `w` in the digits pauses 500 ms, `W` one second."""
+    """The agent sends DTMF digits; `w` in the digits pauses 500 ms, `W` one second."""
 
     digits: str
     duration_ms: int = 160
@@ -171,7 +171,7 @@ class AgentDtmf:
 
 @dataclass(frozen=True, slots=True)
 class AgentHangup:
-    """The agent ends the call, after the audio queued if `drain`."""
+    """The agent ends the call, after the queued audio if `drain`."""
 
     drain: bool = True
     reason: str = "completed"
@@ -179,7 +179,7 @@ class AgentHangup:
 
 @dataclass(frozen=True, slots=True)
 class AgentTransfer:
-    """The agent hands the caller to somebody else; `to` is a number, or a `sip:` or `tel:` address."""
+    """The agent transfers the caller; `to` is a number, or a `sip:` or `tel:` address."""
 
     to: str
     mode: TransferMode = "bridge"
@@ -190,7 +190,7 @@ class AgentTransfer:
 
 @dataclass(frozen=True, slots=True)
 class AgentHold:
-    """The agent puts the caller on hold, or takes the hold back."""
+    """The agent puts the caller on hold, or resumes."""
 
     active: bool
 
@@ -212,11 +212,11 @@ class AgentRecord:
 @dataclass(frozen=True, slots=True)
 class AgentTranscript:
     """
-    The agent says what was said on the call; times are in milliseconds since the call was answered.
+    A piece of the call's transcript; times are in milliseconds since the call was answered.
 
     Attributes:
-        role: Who said it: the agent, or the party it talks with.
-        final: Whether the words will not change any more.
+        role: The speaker: the agent, or the party it talks with.
+        final: True if the words will not change any more.
     """
 
     role: TranscriptRole
@@ -229,13 +229,13 @@ class AgentTranscript:
 @dataclass(frozen=True, slots=True)
 class AgentClosed:
     """
-    The socket is gone, and not because we stopped the stream.
+    The socket closed without a stop of ours.
 
     Attributes:
         code: Close code (RFC 6455 7.4); 1006 when the connection broke without one.
-        abnormal: Whether the stream failed: it may be connected anew, otherwise the call ends.
-        drain: Whether the caller should hear the audio that is still queued.
-        reason: Words for a log; may be the agent's.
+        abnormal: True if the stream failed and may be reconnected; otherwise the call ends.
+        drain: True if the queued audio should still be played to the caller.
+        reason: Text for a log; may be the agent's.
     """
 
     code: int

@@ -1,8 +1,8 @@
 """
-Choosing how to speak to an agent, from what the customer wrote.
+Choice of a stream's parameters from the customer's request.
 
-The body of the request comes before the query of the URL, and that before the defaults. Where body and URL
-both speak and disagree, neither wins: it is refused, with the field named.
+The body of the request takes precedence over the query of the URL, and that over the defaults. A field that
+differs between body and URL is refused by name.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _TOKEN = re.compile(r"[!-~]{1,4096}")
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
     """
-    How an agent is to be reached.
+    Parameters for reaching an agent.
 
     Attributes:
-        url: To be dialled as it is; user information has moved to `auth`.
-        tls: Whether it is dialled with TLS.
-        track: Whether the agent also gets what the party hears.
-        events: What the agent is told beside the events that all get.
-        max_retries: How often a socket that breaks during the call may be opened anew.
-        by_default: Which of `protocol` and `encoding` nobody asked for.
+        url: Dialled unchanged; user information has moved to `auth`.
+        tls: True if it is dialled with TLS.
+        track: "both" if the agent also gets the audio that the party hears.
+        events: Events of the agent in addition to those that all get.
+        max_retries: Limit of reconnects of a socket that breaks during the call.
+        by_default: Those of `protocol` and `encoding` that the customer did not request.
     """
 
     url: str
@@ -64,14 +64,14 @@ def choose_stream(
     stream_url: object, fields: Mapping[str, object] | None = None, *, default_protocol: str = "exotel"
 ) -> StreamChoice:
     """
-    Decide how to reach an agent.
+    Determine the parameters for reaching an agent.
 
     `fields` are those of the request, unchecked, by their names in the interface: `stream_protocol`,
     `encoding`, `sample_rate`, `custom_parameters`, `stream_auth`, `stream_track`, `stream_max_retries`;
     None counts as absent. `default_protocol` is the account's, or the server's.
 
     Raises:
-        StreamSetupError: A field is wrong, contradicts the URL, or asks for what is not available.
+        StreamSetupError: A field is wrong, contradicts the URL, or requests an unsupported value.
     """
     body = fields or {}
     parts = _split_url(stream_url)
@@ -105,9 +105,9 @@ def choose_stream(
 
 def under_default(choice: StreamChoice, protocol: str) -> StreamChoice:
     """
-    The same choice where `protocol` is spoken unless the customer asked for another one.
+    Return the same choice with `protocol`, unless the customer requested another one.
 
-    A default gives way where it cannot carry the encoding or the rate that was asked for.
+    The default is not applied if it does not support the requested encoding or the rate.
     """
     if "protocol" not in choice.by_default or protocol == choice.protocol:
         return choice
@@ -149,7 +149,7 @@ def _query(parts: SplitResult) -> dict[str, str]:
 
 
 def _agreed(field_name: str, body: object, query: Mapping[str, str], name: str) -> str | None:
-    """Value from the body, else from the query; both must agree where both are there."""
+    """Return the value from the body, else from the query; if both are present they must agree."""
     in_url = query.get(name)
     if body is None:
         return in_url
@@ -225,14 +225,14 @@ def _check_parameter(name: object, value: object) -> None:
 
 
 def _without_userinfo(parts: SplitResult, url: str) -> tuple[str, BasicAuth | None]:
-    """Cut user information out of a URL; the rest stays as written (RFC 6455 3 has no place for it)."""
+    """Remove user information from a URL, otherwise unchanged (RFC 6455 3 has no place for it)."""
     userinfo, at, _ = parts.netloc.rpartition("@")
     if not at:
         return url, None
     username, _, password = userinfo.partition(":")
     auth = _basic("stream_url", unquote(username), unquote(password))
     plain = url.replace(f"//{userinfo}@", "//", 1)
-    # Brackets in the user information can make up for ones that the host lacks.
+    # Brackets in the user information can complement ones that the host lacks.
     _split_url(plain)
     return plain, auth
 

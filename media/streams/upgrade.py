@@ -1,4 +1,4 @@
-"""The headers of the request that opens a stream's WebSocket."""
+"""Headers of the request that opens a stream's WebSocket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["authorization", "sign", "sign_as_twilio", "upgrade_headers"]
 
 
 def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str]]:
-    """Headers beside those that RFC 6455 4.1 itself demands; `timestamp_s` is in Unix time."""
+    """Return the headers in addition to those of RFC 6455 4.1; `timestamp_s` is in Unix time."""
     headers = [("User-Agent", setup.user_agent)]
     if setup.auth is not None:
         headers.append(("Authorization", authorization(setup.auth)))
@@ -36,18 +36,18 @@ def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str
 
 
 def sign(secret: str, timestamp_s: int, url: str) -> str:
-    """Signature over the time and the URL as dialled, joined by a full stop."""
+    """Return the signature over the time and the dialled URL, joined by a full stop."""
     digest = hmac.new(secret.encode(), f"{timestamp_s}.{url}".encode(), "sha256")
     return f"sha256={digest.hexdigest()}"
 
 
 def sign_as_twilio(key: str, content: str) -> str:
-    """Signature that servers of that dialect check; of a stream, the content is the URL as it is dialled."""
+    """Return the signature in Twilio's form; for a stream, the content is the dialled URL."""
     return b64encode(hmac.digest(key.encode(), content.encode(errors="replace"), "sha1")).decode()
 
 
 def authorization(auth: StreamAuth) -> str:
-    """Value of the Authorization header (RFC 7617 2, RFC 6750 2.1)."""
+    """Return the value of the Authorization header (RFC 7617 2, RFC 6750 2.1)."""
     if isinstance(auth, BasicAuth):
         return f"Basic {b64encode(f'{auth.username}:{auth.password}'.encode()).decode()}"
     return f"Bearer {auth.token}"

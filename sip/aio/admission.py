@@ -1,4 +1,4 @@
-"""Whether a new call is taken now, and the 503 of one that is not."""
+"""Admission of new calls, and the 503 for refused ones."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ __all__ = ["Admission"]
 
 class Admission:
     """
-    Refuses new calls before anything is allocated for them.
+    Refuses new calls before any state is allocated for them.
 
-    `has_room` is the application's own word, `guard` knows how long work waits. A repetition of an INVITE
-    that was refused is refused again, with the same answer.
+    `has_room` is the application's check, `guard` the overload check. A retransmission of a refused INVITE
+    is refused again, with the same response.
     """
 
     def __init__(self, secret: bytes, retry_after_s: int, keep_s: float) -> None:
@@ -27,7 +27,7 @@ class Admission:
         self._refusals = Refusals(keep_s)
 
     def refuses(self, key: Key, now: float, *, full: bool) -> bool:
-        """Whether the INVITE of a transaction is refused; `full` says that our own tables are."""
+        """True if the INVITE of a transaction is refused; `full` means that our own tables are full."""
         if self._refusals.holds(key, now):
             return True
         reason = self._reason(full)
@@ -47,7 +47,7 @@ class Admission:
 
     def overloaded(self, request: Request) -> Response:
         """
-        A 503, the same for every repetition, whose Retry-After differs from caller to caller.
+        Build a 503 that is the same for every retransmission; its Retry-After varies between callers.
 
         Source: RFC 3261 21.5.4.
         """

@@ -1,4 +1,4 @@
-"""Who may call: the application's verdict on the source of an INVITE, and the password it may ask for."""
+"""Authorization of new INVITEs: the application's verdict on the source, and digest authentication."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -19,21 +19,21 @@ logger = logging.getLogger(__name__)
 
 class OnCredentials(Protocol):
     """
-    Told of each password that was right or wrong.
+    Callback for each right or wrong password.
 
-    A request without credentials and one with a stale nonce say nothing about the password.
+    It is not called for a request without credentials or with a stale nonce.
     """
 
     def __call__(self, source: Source, *, right: bool) -> None:
-        """Take note."""
+        """Record the result."""
 
 
 class Door:
     """
-    Decides about each new INVITE before anything is allocated for it.
+    Admits, challenges or refuses each new INVITE before any state is allocated for it.
 
-    ACK and CANCEL are never asked for a password, for nobody could answer (RFC 3261 22.1), and neither are
-    requests within a dialog: they must know the tags and the Call-ID of a call that was let in.
+    ACK and CANCEL are never challenged, since they cannot be sent again (RFC 3261 22.1). Requests within a
+    dialog are not challenged either: they must carry the tags and the Call-ID of an admitted call.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Door:
         self._lockout = Lockout()
 
     def admit(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | Response | None:
-        """Give who a caller let in is known to be, the response that keeps it out, or None for silence."""
+        """Return the identities of an admitted caller, the response of a refusal, or None for no response."""
         if self._screen is None:
             return ()
         source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
@@ -60,7 +60,7 @@ class Door:
                 screened = Screened(screened)
             if screened.verdict is ScreenVerdict.CHALLENGE:
                 return self._ask(request, source, screened.secrets_of)
-        except Exception:  # The application's fault must not let a stranger in, nor stop the endpoint.
+        except Exception:  # A defect of the application must not admit unknown sources or stop us.
             logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
             return None
         if screened.verdict is ScreenVerdict.FORBID:

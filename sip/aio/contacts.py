@@ -1,4 +1,4 @@
-"""What we call ourselves towards a peer: the Contact of a transport."""
+"""Contact values of our transports."""
 
 from sip.aio.transport import Transport
 from sip.message.message import Request
@@ -9,7 +9,7 @@ __all__ = ["contact_of", "settle_contact"]
 
 def contact_of(transport: Transport, *, secure: bool = False) -> str:
     """
-    The Contact value that leads back to a transport; `sips` where every hop is to be secure.
+    Return the Contact value of a transport; with `secure`, a `sips` URI where the transport is TLS.
 
     Source: RFC 3261 8.1.1.8, 12.1.1; RFC 5630 3.1.3 (no `transport=tls` in a `sips` URI).
     """
@@ -21,7 +21,7 @@ def contact_of(transport: Transport, *, secure: bool = False) -> str:
 
 
 def settle_contact(request: Request, transport: Transport) -> None:
-    """Have a request name the transport it really leaves by: a name may lead to the other kind of address."""
+    """Set the Contact of a request to its actual transport: a name may resolve to the other IP version."""
     contact = contact_of(transport, secure=is_secure(request))
     if request.headers.get("Contact") != contact:
         request.headers.set("Contact", contact)

@@ -1,8 +1,8 @@
 """
-Datagrams out of and into a socket that does not block: natively where that was built.
+Send and receive datagrams on a non-blocking socket, with the native module where it was built.
 
-Natively one system call reads all that is there, and the interpreter lock is kept: the socket module gives it
-away for every call, and other threads take it in the middle of a message.
+The native module reads all waiting datagrams with one system call and keeps the interpreter lock. The socket
+module releases the lock on every call, and other threads take it in the middle of a message.
 """
 
 import errno
@@ -18,13 +18,13 @@ _MAX_BYTES = 65535
 
 
 def receive_datagrams(sock: socket.socket, most: int) -> list[tuple[bytes, Address]]:
-    """Read up to `most` (32 at most) datagrams that are there, each with its source."""
+    """Read up to `most` (at most 32) waiting datagrams, each with its source."""
     if acceleration.wire is None:
         return receive_in_python(sock, most)
     try:
         return acceleration.wire.receive_datagrams(sock.fileno(), most)
     except OSError:
-        return []  # News of an earlier datagram that nobody took; what is there is read next time.
+        return []  # An ICMP error of an earlier datagram; waiting datagrams are read next time.
 
 
 def receive_in_python(sock: socket.socket, most: int) -> list[tuple[bytes, Address]]:
@@ -42,7 +42,7 @@ def receive_in_python(sock: socket.socket, most: int) -> list[tuple[bytes, Addre
 
 
 def send_datagram(sock: socket.socket, data: bytes, remote: Address) -> bool | None:
-    """Send one datagram; False when the system refused it, None when it has no room at the moment."""
+    """Send one datagram; False if the system refused it, None if the socket's buffer is full."""
     if acceleration.wire is None:
         return send_in_python(sock, data, remote)
     refused = acceleration.wire.send_datagram(sock.fileno(), data, remote[0], remote[1])

@@ -1,4 +1,4 @@
-"""One question put to the DNS, and the hosts file that goes before it."""
+"""Client for single DNS queries, and the hosts file that takes precedence."""
 
 import contextlib
 import logging
@@ -21,9 +21,9 @@ __all__ = ["DnsAnswer", "DnsClient", "DnsUnavailable", "HostsFile", "NameServer"
 logger = logging.getLogger(__name__)
 
 TRY_LIMIT_S = 1.0
-"""How long one name server may take before the next one is asked, or it again."""
+"""Limit for one name server, after which the next one, or the same again, is asked."""
 QUESTION_LIMIT_S = 2.5
-"""How long all name servers together may take."""
+"""Limit for all name servers together."""
 MAX_RECORDS = 64
 _FILE_CHECK_S = 5.0
 _MAX_FILE_BYTES = 1024 * 1024
@@ -33,19 +33,19 @@ NameServer = tuple[str, int]
 
 
 class DnsUnavailable(Exception):
-    """No name server gave an answer, which says nothing about the name."""
+    """No name server answered; the name may exist or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class DnsAnswer:
-    """The records found, none if the name has none, and for how many seconds that is true."""
+    """The records of a name, possibly none, and their time to live in seconds."""
 
     records: tuple[Any, ...]
     ttl_s: float
 
 
 class DnsClient:
-    """Asks the name servers given, or those of the system (resolv.conf); truncated answers again over TCP."""
+    """Queries the given name servers or the system's (resolv.conf); retries truncated answers over TCP."""
 
     def __init__(self, servers: Sequence[NameServer] = ()) -> None:
         self._resolver = _system() if not servers else dns.asyncresolver.Resolver(configure=False)
@@ -57,10 +57,10 @@ class DnsClient:
 
     async def ask(self, question: Question) -> DnsAnswer:
         """
-        Ask one question.
+        Send one query.
 
         Raises:
-            DnsUnavailable: Nobody answered it, or nobody sensibly.
+            DnsUnavailable: No name server answered, or no answer was usable.
         """
         kind, name = question
         if not self._resolver.nameservers:
@@ -73,7 +73,7 @@ class DnsClient:
         except dns.resolver.NXDOMAIN as missing:
             return DnsAnswer((), _negative_ttl_s(missing))
         except (dns.exception.DNSException, OSError, ValueError, EOFError) as error:
-            # ValueError is what names beyond the rules of IDNA and unreadable answers raise, among others.
+            # Names that break the rules of IDNA and unreadable answers raise ValueError, among others.
             raise DnsUnavailable(str(error)) from error
         return DnsAnswer(_records(kind, answer.rrset), _ttl_s(answer.response))
 
@@ -87,7 +87,7 @@ def _system() -> dns.asyncresolver.Resolver:
 
 
 def _negative_ttl_s(missing: dns.resolver.NXDOMAIN) -> float:
-    """How long a name does not exist: by the SOA record of the answer (RFC 2308 5), 0.0 when it has none."""
+    """Return the negative TTL from the SOA record of the answer (RFC 2308 5), 0.0 when it has none."""
     with contextlib.suppress(dns.exception.DNSException, KeyError, TypeError, IndexError, ValueError):
         responses: Mapping[Any, dns.message.QueryMessage] = missing.kwargs["responses"]
         return min(_ttl_s(response) for response in responses.values())
@@ -108,7 +108,7 @@ def _records(kind: Kind, rrset: Any) -> tuple[Any, ...]:
 
 
 def _name(name: Any) -> str:
-    """A name of the DNS as text without its final dot; "" for the root, None-like for what is no ASCII."""
+    """Return a DNS name as lower-case text without its final dot; "" for the root."""
     return str(name.to_text(omit_final_dot=True)).lower() if len(name) > 1 else ""
 
 
@@ -143,7 +143,7 @@ class HostsFile:
     """
     The system's hosts file, read again when it has changed.
 
-    It is read here and not by the system's resolver, whose threads a dead name server would hold up.
+    It is read here and not by the system's resolver, whose threads a dead name server would block.
     """
 
     def __init__(self, path: Path = Path("/etc/hosts")) -> None:
@@ -153,7 +153,7 @@ class HostsFile:
         self._hosts: dict[str, tuple[str, ...]] = {}
 
     def addresses(self, name: str, now: float) -> tuple[str, ...]:
-        """The addresses of a name in the file, or of `localhost` (RFC 6761 6.3)."""
+        """Return the addresses of a name in the file, or of `localhost` (RFC 6761 6.3)."""
         if now - self._checked_at >= _FILE_CHECK_S:
             self._checked_at = now
             self._read()
@@ -163,7 +163,7 @@ class HostsFile:
         return found or ()
 
     def records(self, question: Question, now: float) -> Records | None:
-        """What the file says to a question; None when it says nothing about the name."""
+        """Return the file's records for a query; None when the file does not contain the name."""
         if question.kind not in (Kind.A, Kind.AAAA):
             return None
         found = self.addresses(question.name, now)

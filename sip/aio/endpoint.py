@@ -1,4 +1,4 @@
-"""Transports, transactions and timers of one user agent: messages in and out, matched and repeated."""
+"""Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
 
 import logging
 import sys
@@ -31,13 +31,13 @@ __all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "TraceRecord"]
 logger = logging.getLogger(__name__)
 
 WAKE_SPACING_S = 0.02
-"""Timers due within this time of each other share one wake-up: none of RFC 3261 is shorter than 200 ms."""
+"""Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
 SIP_PORT = 5060
 
 
 @dataclass(slots=True)
 class TraceRecord:
-    """One message on the wire, at a monotonic moment; it is made for each, and tells the rest when asked."""
+    """One message on the wire, with its monotonic time in seconds; derived fields are properties."""
 
     at: float
     direction: str
@@ -63,16 +63,16 @@ class TraceRecord:
 
 
 class EndpointUser(Protocol):
-    """The layer above: decides about requests that belong to no transaction."""
+    """The layer above, which handles requests that match no transaction."""
 
     def on_request(self, request: Request, flow: Flow, key: Key) -> None:
-        """Take a request that is not a repetition."""
+        """Handle a request that is not a retransmission."""
 
     def on_ack(self, request: Request) -> None:
-        """Take the ACK of a 2xx."""
+        """Handle the ACK of a 2xx."""
 
     def on_stray_answer(self, response: Response, flow: Flow) -> None:
-        """Take a 2xx to an INVITE whose transaction is gone."""
+        """Handle a 2xx to an INVITE whose transaction has ended."""
 
 
 class Endpoint:
@@ -100,22 +100,22 @@ class Endpoint:
         self._table: TransactionTable[ClientRun | ServerRun] = TransactionTable()
         self._oversize = Oversize(self)
         self.max_udp_bytes = max_udp_bytes or sys.maxsize
-        """Requests beyond this size do not go as datagrams if they need not."""
+        """Requests larger than this use a connection instead of UDP where possible."""
         self._queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
         self._closed = False
         self.elder: Elder | None = None
-        """The process whose addresses these were, as long as it has calls up."""
+        """Previous process on these addresses, as long as it has active calls."""
 
     @property
     def transaction_count(self) -> int:
-        """Transactions at work, those that only absorb repetitions included."""
+        """Active transactions, including those that only absorb retransmissions."""
         return len(self._table)
 
     @property
     def timer_count(self) -> int:
-        """Timers that are running."""
+        """Running timers."""
         return len(self._queue)
 
     # Timers.
@@ -131,7 +131,7 @@ class Endpoint:
         return timer
 
     def disarm(self, timer: Timer) -> None:
-        """Take a timer back."""
+        """Cancel a timer."""
         self._queue.disarm(timer)
 
     def _set_alarm(self, due_s: float) -> None:
@@ -148,7 +148,7 @@ class Endpoint:
             self._set_alarm(max(next_s, now + WAKE_SPACING_S))
 
     def close(self) -> None:
-        """Forget everything and free the addresses."""
+        """Drop all timers and transactions and close the transports."""
         self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
@@ -161,7 +161,7 @@ class Endpoint:
     # Receiving.
 
     def receive(self, data: bytes, flow: Flow) -> None:
-        """Take one message from a transport."""
+        """Handle one message from a transport."""
         if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
         guard = self._guard
@@ -187,7 +187,7 @@ class Endpoint:
             self._receive_request(message, flow)
 
     def has_transaction(self, message: Message) -> bool:
-        """Whether a message belongs to a transaction at work; a CANCEL belongs to that of its INVITE."""
+        """True if a message matches an active transaction; a CANCEL matches that of its INVITE."""
         if isinstance(message, Response):
             return self._table.client(message) is not None
         method = "INVITE" if message.method == "CANCEL" else None
@@ -219,7 +219,7 @@ class Endpoint:
         run = self._table.server(key)
         if run is not None:
             assert isinstance(run, ServerRun)
-            run.flow = flow  # A repetition may come over a new connection.
+            run.flow = flow  # A retransmission may come over a new connection.
             run.perform(run.machine.receive(request))
         elif request.method == "ACK":
             self.user.on_ack(request)
@@ -227,7 +227,7 @@ class Endpoint:
             self.user.on_request(request, flow, key)
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
-        """Answer a malformed request where that is possible; say nothing to anything else."""
+        """Answer a malformed request where that is possible; ignore all other malformed data."""
         if self._guard is not None and self._guard.is_stranger(flow):
             self._guard.on_malformed(flow)
             return
@@ -243,14 +243,14 @@ class Endpoint:
         self.send_response(response, flow)
 
     def vouch(self, flow: Flow) -> None:
-        """Have the guard let in who is at the other end: we send there, or it takes part in a dialog."""
+        """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
         if self._guard is not None:
             self._guard.vouch(flow.remote[0])
 
     # Sending.
 
     def send(self, data: bytes, flow: Flow, call_id: str, run: ClientRun | ServerRun | None = None) -> None:
-        """Send bytes; a transaction is told when they certainly did not leave."""
+        """Send bytes; the transaction is notified if they certainly were not sent."""
         if self._trace is not None:
             self._note("out", data, flow, call_id)
         if not flow.send(data) and run is not None:
@@ -262,7 +262,7 @@ class Endpoint:
         self.send(serialise(response), flow, call_id)
 
     def send_ack(self, request: Request, flow: Flow) -> None:
-        """Send the ACK of a 2xx; one that is sent again keeps its Via."""
+        """Send the ACK of a 2xx; a repeated ACK keeps its Via."""
         if request.headers.first("via") is None:
             self._add_via(request, flow)
         self.send(serialise(request), flow, request.call_id)
@@ -271,7 +271,7 @@ class Endpoint:
         """
         Send a request in a client transaction of its own.
 
-        One that is too large for a datagram takes a connection (RFC 3261 18.1.1).
+        A request that is too large for a datagram uses a connection (RFC 3261 18.1.1).
         """
         branch = self._add_via(request, flow)
         run = ClientRun(self, flow, self._client_machine(request, flow), user, purpose)
@@ -292,7 +292,7 @@ class Endpoint:
         return kind(request, self.timers, reliable=flow.reliable)
 
     def _reroute(self, run: ClientRun, flow: Flow) -> str:
-        """Have a request that was not sent leave another way, under a Via of its own; gives its branch."""
+        """Move an unsent request to another flow, with a new Via; returns its branch."""
         request = run.machine.request
         request.headers.remove_first("Via")
         branch = self._add_via(request, flow)
@@ -301,7 +301,7 @@ class Endpoint:
 
     def fall_back(self, run: ClientRun) -> bool:
         """
-        Send a request as a datagram whose connection never came up; False when it may have been sent.
+        Resend a request by UDP whose connection was never established; False if it may have been sent.
 
         Source: RFC 3261 18.1.1.
         """
@@ -316,7 +316,7 @@ class Endpoint:
         return True
 
     def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientRun:
-        """Take up an INVITE that a former process sent: what comes back is heard."""
+        """Resume the client transaction of an INVITE that a previous process sent."""
         machine = InviteClientTransaction(invite, self.timers, reliable=flow.reliable)
         machine.state = InviteClientState.PROCEEDING
         run = ClientRun(self, flow, machine, user, Purpose.INVITE)
@@ -326,7 +326,7 @@ class Endpoint:
         return run
 
     def cancel(self, run: ClientRun, user: RequestUser, effect: CancelInvite) -> None:
-        """Send the CANCEL of an INVITE at work, on the way the INVITE took, or anew to the same place."""
+        """Send the CANCEL of a pending INVITE on its flow, or on a new flow to the same address."""
         if run.flow.closed:
             run.flow = run.flow.transport.flow_to(run.flow.remote, run.flow.name)
         request = make_cancel(run.machine.request, effect.reason)
@@ -336,12 +336,12 @@ class Endpoint:
         self.expire(run)  # RFC 3261 9.1: the INVITE may never get its final response.
 
     def abandon(self, run: ClientRun, *, give_up: bool) -> None:
-        """Repeat an INVITE no more, or forget it altogether."""
+        """Stop retransmitting an INVITE or, with `give_up`, drop its transaction."""
         event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
         run.perform(run.machine.handle(event))
 
     def expire(self, run: ClientRun) -> None:
-        """Forget an INVITE in the end, even if its final response never comes to be acknowledged."""
+        """Drop an INVITE without a final response after the transaction timeout."""
         if run.machine.state <= InviteClientState.PROCEEDING:
             run.timers.append(self.arm(self.timers.timeout_s, run, InviteClientEvent.GIVE_UP))
 
@@ -372,19 +372,19 @@ class Endpoint:
         return run
 
     def server(self, key: Key) -> ServerRun | None:
-        """Find a server transaction at work."""
+        """Return an active server transaction, or None."""
         run = self._table.server(key)
         assert run is None or isinstance(run, ServerRun)
         return run
 
     def end_client(self, run: ClientRun) -> None:
-        """Forget a client transaction."""
+        """Remove a client transaction."""
         run.end()
         run.flow.unwatch(run)
         self._table.remove_client(run.key)
 
     def end_server(self, run: ServerRun) -> None:
-        """Forget a server transaction."""
+        """Remove a server transaction."""
         run.end()
         self._table.remove_server(run.key)
         run.user = None
@@ -392,12 +392,12 @@ class Endpoint:
         if on_end is not None:
             on_end()
 
-    # Ways to peers.
+    # Flows to peers.
 
     def transport_for(
         self, transport_name: str, host: str, near: Transport | None = None
     ) -> Transport | None:
-        """The transport of that name for a peer's address: `near` if it fits; None when there is none."""
+        """Return the transport of that name for a peer's address, `near` if it fits, or None."""
         ipv6 = ":" in host
         if near is not None and near.name == transport_name and (":" in near.address.host) is ipv6:
             return near
@@ -410,9 +410,9 @@ class Endpoint:
         self, transport_name: str, remote: Address, near: Transport | None = None, name: str | None = None
     ) -> Flow | None:
         """
-        Give a way to a peer, from the transport `near` if it fits; None when no transport does.
+        Return a flow to a peer, of the transport `near` if it fits; None when no transport fits.
 
-        `name` is what the peer's certificate must prove over TLS, its address when None.
+        `name` is the name that the peer's certificate must prove over TLS; None means its address.
         """
         transport = self.transport_for(transport_name, remote[0], near)
         if transport is None:

@@ -1,4 +1,4 @@
-"""What the owner of a session that failed is told beside its status."""
+"""Details of a failed session beside its status."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,14 +16,14 @@ __all__ = ["explained", "tried_by"]
 
 
 def explained(effect: Effect, trouble: str) -> Effect:
-    """The end of a session, with what went wrong on the way to its peer."""
+    """Add the transport's error text to the `Failed` event of a session."""
     if isinstance(effect, Notify) and isinstance(effect.event, Failed):
         return Notify(replace(effect.event, reason=trouble))
     return effect
 
 
 def tried_by(event: Failed, destination: Destination, attempt: "Attempt | None") -> tuple[Tried, ...]:
-    """What a call that failed had tried: the targets of a name, or the one address it was sent to."""
+    """Return the targets that a failed call tried: those of a name, or the one address it was sent to."""
     if attempt is not None:
         return attempt.tried
     if event.cause == "cancelled" or event.cause == "resolve":

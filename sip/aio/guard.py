@@ -1,4 +1,4 @@
-"""The guard at the door of an endpoint: protection with a clock, a log and answers for strangers."""
+"""Source filter of an endpoint: protection with a clock, a log and responses to unknown sources."""
 
 import logging
 from collections import Counter
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _LOOK_S = 0.1
 _LOOKS_PER_REFRESH = 50
 _LINES_PER_REFRESH = 20
-"""Bans that get a log line of their own in that time; forged sources may be banned by the thousand."""
+"""Bans logged one by one between two refreshes; thousands of forged sources may be banned."""
 _TAG_BYTES = len(";tag=") + 16
 _TAG = b"tag="
 _CHALLENGES = frozenset((401, 407))
@@ -25,10 +25,10 @@ _CHALLENGES = frozenset((401, 407))
 
 class Guard:
     """
-    Decides about every message before it is read, and about what strangers are told.
+    Filters every message before it is parsed, and limits the responses to unknown sources.
 
-    `is_known` says of a host whether the application vouches for it. Made for one user agent, whose clock
-    it is given by `start`.
+    `is_known` tells whether the application trusts a host. A guard serves one user agent, whose clock it
+    gets by `start`.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Guard:
     ) -> None:
         self._protection = Protection(settings, is_known, self._note_ban)
         self.known = self._protection.known
-        """Hosts that need no question: looked up by the endpoint for every message."""
+        """Trusted hosts, which the endpoint looks up for every message."""
         self.arrived_bytes = 0
-        """Length of the stranger's message at work; nothing longer is answered."""
+        """Length of the current message of an unknown source; no longer response is sent."""
         self.pressed = False
-        """More comes in than can be done: `passes` has to be asked about every INVITE by UDP."""
+        """True under overload: `passes` must be called for every INVITE over UDP."""
         self.starting = False
-        """The program is not all there yet: what waits for that says nothing of how much comes in."""
+        """True while the program starts: messages that wait then are no sign of overload."""
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
@@ -56,21 +56,21 @@ class Guard:
         self._lines = 0
 
     def start(self, clock: Clock) -> None:
-        """Take the clock of the user agent."""
+        """Start with the clock of the user agent."""
         self._clock = clock
         self._look_at = clock.time() + _LOOK_S
         self._alarm = clock.call_at(self._look_at, self._look)
 
     def close(self) -> None:
-        """Look at the clock no more."""
+        """Stop the periodic check."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
-    # What the endpoint and its transports ask.
+    # Called by the endpoint and its transports.
 
     def admit(self, data: bytes, flow: Flow) -> bool:
-        """Whether a message of a host that is not in `known` is to be read."""
+        """True if a message of a host that is not in `known` is to be parsed."""
         if self._shedder.severe and not flow.reliable and data.startswith(b"INVITE "):
             self.rejected["overload"] += 1
             return False
@@ -78,35 +78,34 @@ class Guard:
         return self._protection.admit(data, flow.remote[0], self._clock.time())
 
     def admits_connection(self, host: str) -> bool:
-        """Whether a connection from a host may come up."""
+        """True if a connection from a host is accepted."""
         return self._protection.admits_connection(host, self._clock.time())
 
     def knows(self, host: str) -> bool:
-        """Whether somebody vouches for a host."""
+        """True if a host is trusted."""
         return self._protection.knows(host, self._clock.time())
 
     def is_stranger(self, flow: Flow) -> bool:
-        """Whether nobody vouches for the source of the message at work."""
+        """True if the source of a message is unknown."""
         return flow.remote[0] not in self.known
 
     def on_malformed(self, flow: Flow) -> None:
-        """Count a stranger's message that could not be read."""
+        """Count a malformed message of an unknown source."""
         self._protection.on_malformed(flow.remote[0], self._clock.time())
 
     def vouch(self, host: str) -> None:
-        """Take a source for known: it is one we send to, or takes part in a dialog."""
+        """Trust a source that we send to or that takes part in a dialog."""
         if host not in self.known:
             self._protection.vouch(host, self._clock.time())
 
-    # What the user agent asks.
+    # Called by the user agent.
 
     def answer_for(self, response: Response, request: Request, flow: Flow) -> Response | None:
         """
-        What a source is told instead of a response: strangers get one 403 in a while, or nothing.
+        Filter a response by its source: an unknown source gets an occasional 403, or None.
 
-        It is the same whatever they asked, so that nothing can be learned from it, and never longer than
-        what they sent, so that a forged source is not worth forging. A challenge passes: without one nobody
-        could show credentials.
+        The 403 is the same for all requests, so that it reveals nothing. It is never longer than the request,
+        so that a forged source gains no amplification. A challenge passes, since credentials answer it.
         """
         host = flow.remote[0]
         if host in self.known or response.status in _CHALLENGES:
@@ -119,36 +118,36 @@ class Guard:
     # Overload.
 
     def note_wait(self, waited_s: float) -> None:
-        """Take in how long the messages that are read now had waited in their socket."""
+        """Record how long the messages that are being read had waited in their socket."""
         self._age_s = waited_s
         self._waited_s = max(self._waited_s, waited_s)
 
     def passes(self, data: bytes) -> bool:
         """
-        Whether a datagram is read while more comes in than can be done.
+        Return True if a datagram is read during overload.
 
-        A new call that is not taken is refused as long as there is time for that; else its INVITE is dropped,
-        which is as good as an answer that comes too late, and its caller repeats it.
+        A new call that is not taken is refused as long as there is time for that. Otherwise its INVITE is
+        dropped: a response would come too late, and the caller retransmits.
         """
         if not data.startswith(b"INVITE ") or data.count(_TAG) > 1:
-            return True  # Nothing new: with two tags it is within a dialog.
+            return True  # No new call: a request with two tags is within a dialog.
         if self._shedder.would_take(self._age_s) or self._shedder.may_refuse():
             return True
-        self._shedder.takes(self._age_s)  # It counts among the calls of which a share is taken.
+        self._shedder.takes(self._age_s)  # It counts among the calls of which a share is accepted.
         self.rejected["unread"] += 1
         return False
 
     def takes_call(self) -> bool:
-        """Whether the new call at work is among those that can be carried."""
+        """True if the current new call is within the accepted share."""
         return self._shedder.takes(self._age_s)
 
     @property
     def share(self) -> float:
-        """The part of new calls that is taken; 1.0 unless more comes in than can be done."""
+        """Accepted share of new calls; 1.0 without overload."""
         return self._shedder.share
 
     def _look(self) -> None:
-        """See how late this call comes itself: so long does everything wait that is due."""
+        """Measure how late this callback runs: all due work waits as long."""
         now = self._clock.time()
         waited_s, self._waited_s = max(self._waited_s, now - self._look_at), 0.0
         if self.starting:
@@ -171,23 +170,23 @@ class Guard:
         self._protection.on_auth_failure(host, self._clock.time())
 
     def on_auth_success(self, host: str) -> None:
-        """Take a host for known: its credentials were right."""
+        """Trust a host whose credentials were right."""
         self._protection.on_auth_success(host, self._clock.time())
 
-    # Figures.
+    # Metrics.
 
     @property
     def rejected(self) -> Counter[str]:
-        """Messages that were not served, by reason."""
+        """Count of refused messages, by reason."""
         return self._protection.rejected
 
     @property
     def banned(self) -> dict[str, float]:
-        """Sources that are banned, and for how many seconds more."""
+        """Banned sources and their remaining seconds."""
         return self._protection.banned(self._clock.time())
 
     def _refresh(self, now: float) -> None:
-        """Have the application asked again about its sources."""
+        """Ask the application again about its sources, and reset the log limit."""
         self._protection.refresh_known(now)
         if self._lines > _LINES_PER_REFRESH:
             logger.warning("%d more sources were banned", self._lines - _LINES_PER_REFRESH)

@@ -1,9 +1,9 @@
 """
-Two processes at the same addresses: the newer one hears everything, and passes on what belongs to the elder.
+Handover between two processes on the same addresses: the new one reads, and forwards to the previous one.
 
-The elder hands over its sockets and reads them no more, but goes on sending by them: what its peers hear of
-their calls does not change. A message of the newer one's own transactions and sessions is its own, and a call
-that begins; everything else is the elder's, down to the refusal of what it does not know either.
+The previous process hands over its sockets and stops reading them, but still sends on them, so its peers see
+no change. The new process keeps messages of its own transactions and sessions, and new calls. It forwards
+everything else, including messages that the previous process will refuse as unknown too.
 """
 
 import json
@@ -26,17 +26,17 @@ __all__ = ["Elder", "HandedOver", "SendFrame", "Sharing", "listener_name"]
 SendFrame = Callable[[bytes], None]
 
 _MAX_FLOWS = 4096
-"""Connections that answers of the elder find; the oldest are forgotten."""
+"""Connections kept for messages of the previous process; the oldest are dropped."""
 
 
 def listener_name(listen: Listen) -> str:
-    """What both processes call one local address."""
+    """Return the name of a local address, the same in both processes."""
     return f"{listen.transport}:{listen.host}:{listen.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """What the elder hands over: its sockets by name, the calls that are its own, and whom it vouches for."""
+    """State of the previous process: its sockets by name, the Call-IDs of its calls and its trusted hosts."""
 
     sockets: dict[str, socket.socket]
     call_ids: list[str]
@@ -44,7 +44,7 @@ class HandedOver:
 
 
 class Elder:
-    """The elder process, as the newer one sees it; `send` brings it a frame, `owns` says what is not its."""
+    """The previous process, seen by the new one; `send` sends it a frame, `owns` finds our own messages."""
 
     def __init__(self, owns: Callable[[Message], bool], call_ids: Collection[str], send: SendFrame) -> None:
         self._owns = owns
@@ -52,10 +52,10 @@ class Elder:
         self._send = send
         self._flows: dict[int, Flow] = {}
         self.passed = 0
-        """Messages that were passed on."""
+        """Count of forwarded messages."""
 
     def takes(self, message: Message, data: bytes, flow: Flow) -> bool:
-        """Pass a message on if it is the elder's; False when it is for this process."""
+        """Forward a message of the previous process; False if it belongs to this process."""
         if self._owns(message) or self._begins(message):
             return False
         number = self._number_of(flow) if flow.reliable else 0
@@ -65,14 +65,14 @@ class Elder:
         return True
 
     def answer(self, frame: bytes) -> None:
-        """Send what the elder answers on a connection that is ours; ValueError when it cannot be read."""
+        """Send a message of the previous process on our connection; ValueError if the frame is malformed."""
         number, _, data = frame.partition(b"\n")
         flow = self._flows.get(int(number))
         if flow is not None and not flow.closed:
             flow.send(data)
 
     def _begins(self, message: Message) -> bool:
-        """Whether a message begins something: the elder begins nothing any more, but may repeat itself."""
+        """True for a request outside dialogs with a new Call-ID: the previous process starts nothing new."""
         if isinstance(message, Response) or message.to.tag is not None or message.method == "CANCEL":
             return False
         return message.call_id not in self._call_ids
@@ -86,7 +86,7 @@ class Elder:
 
 
 class _PassedFlow(Flow):
-    """The way back to a peer whose connection the newer process has."""
+    """Flow to a peer whose connection the new process holds."""
 
     __slots__ = ("_number", "_send")
 
@@ -98,16 +98,16 @@ class _PassedFlow(Flow):
         self._send = send
 
     def send(self, data: bytes) -> bool:
-        """Have the newer process send it."""
+        """Send the data through the new process."""
         self._send(f"{self._number}\n".encode() + data)
         return True
 
 
 class Sharing:
     """
-    One user agent's part in sharing its addresses, as the newer process, then as the elder.
+    Handover of one user agent, first in the role of the new process, later of the previous one.
 
-    `sessions` and `invites` are its tables: what is in them is its own.
+    `sessions` and `invites` are its tables: their entries belong to this process.
     """
 
     def __init__(self, sessions: Mapping[tuple[str, str], object], invites: Mapping[Key, Key]) -> None:
@@ -119,14 +119,14 @@ class Sharing:
         self._former: FormerSessions
         self._guard: Guard | None = None
 
-    # The newer process.
+    # The new process.
 
     def inherit(self, handed: HandedOver, send: SendFrame) -> None:
-        """Use the sockets of an elder process and pass on to it what is its own; before the start."""
+        """Use the sockets of a previous process and forward its messages; call this before the start."""
         self._handed, self._send = handed, send
 
     def start(self, endpoint: "Endpoint", former: "FormerSessions", guard: "Guard | None") -> None:
-        """Take the parts of the user agent, which is about to open its transports."""
+        """Start with the parts of the user agent, before it opens its transports."""
         self._endpoint, self._former, self._guard = endpoint, former, guard
         if self._handed is None or self._send is None:
             return
@@ -136,16 +136,16 @@ class Sharing:
         endpoint.elder = Elder(self._owns, self._handed.call_ids, self._send)
 
     def inherited(self, listen: Listen) -> socket.socket | None:
-        """The elder's socket for an address, if it had that too."""
+        """Return the previous process's socket for an address, or None."""
         return None if self._handed is None else self._handed.sockets.get(listener_name(listen))
 
     def answer(self, frame: bytes) -> None:
-        """Send what the elder answers on a connection that is ours."""
+        """Send a message of the previous process on our connection."""
         if self._endpoint.elder is not None:
             self._endpoint.elder.answer(frame)
 
     def end(self) -> int:
-        """The elder is gone: whatever comes is for this process; how many messages were passed on."""
+        """Stop forwarding after the previous process exited; returns the count of forwarded messages."""
         elder, self._endpoint.elder = self._endpoint.elder, None
         return 0 if elder is None else elder.passed
 
@@ -157,26 +157,26 @@ class Sharing:
         tag = message.to.tag
         return tag is not None and ((message.call_id, tag) in self._sessions or self._former.obeys(message))
 
-    # The elder process.
+    # The previous process.
 
     def hand_over(self) -> HandedOver:
-        """Hear no more, and give another process what it needs to hear in our place."""
+        """Stop reading, and return what another process needs to read in our place."""
         transports = self._endpoint.transports
         sockets = {listener_name(transport.address): transport.pause() for transport in transports}
         call_ids = {call_id for call_id, _ in self._sessions} | {str(key[0]) for key in self._invites}
         return HandedOver(sockets, list(call_ids), [] if self._guard is None else list(self._guard.known))
 
     async def take_back(self) -> None:
-        """Hear again: the other process did not come up."""
+        """Resume reading: the other process did not start."""
         for transport in self._endpoint.transports:
             await transport.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
         """
-        Take a message that the newer process passes on; `answer` takes what goes on its connections.
+        Handle a message that the new process forwards; `answer` sends frames for its connections.
 
         Raises:
-            ValueError: It is not what `Elder.takes` makes.
+            ValueError: The frame was not made by `Elder.takes`.
         """
         header, _, data = frame.partition(b"\n")
         fields: Any = json.loads(header)

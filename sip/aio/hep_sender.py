@@ -1,4 +1,4 @@
-"""Copies of SIP messages for a capture server, by UDP, without ever waiting for it."""
+"""Copies of SIP messages to a capture server over UDP; sending never waits."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ _BUFFER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HepSettings:
-    """Where copies go, by UDP, and what the server knows this sender by."""
+    """Address of the capture server, and the id and password of this sender."""
 
     host: str
     port: int
@@ -34,11 +34,11 @@ class HepSender:
     """
     Sends HEP version 3 packets to one server.
 
-    `wall_us` turns a record's time into microseconds since 1970, `correlate` a Call-ID into what ties the
-    legs of a call together. It is asked a moment after the message: the first one of a call makes the call.
+    `wall_us` turns a record's time into microseconds since 1970, `correlate` a Call-ID into an id shared by
+    the legs of a call. It is called shortly after the message: the first message of a call creates the call.
 
-    What the socket does not take waits in a short queue; beyond it packets are dropped and counted. A server
-    that is away costs nothing but its packets.
+    Packets that the socket cannot take wait in a short queue; beyond it they are dropped and counted. An
+    unreachable server costs only its packets.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class HepSender:
         self._loop: asyncio.AbstractEventLoop
 
     async def start(self) -> None:
-        """Look the server's name up and open the socket; without a server everything is dropped."""
+        """Look up the server's name and open the socket; on failure all copies are dropped."""
         try:
             await self._open()
         except OSError as error:
@@ -77,7 +77,7 @@ class HepSender:
         self._socket = sock
 
     def close(self) -> None:
-        """Close the socket; what is unsent is dropped."""
+        """Close the socket; unsent packets are dropped."""
         sock, self._socket = self._socket, None
         if sock is not None:
             self._loop.remove_writer(sock.fileno())
@@ -87,7 +87,7 @@ class HepSender:
         self._records.clear()
 
     def send(self, record: TraceRecord) -> None:
-        """Have a copy of a message sent soon."""
+        """Queue a copy of a message."""
         if self._socket is None or len(self._records) >= _MAX_UNSENT:
             self.dropped += 1
             return
@@ -115,7 +115,7 @@ class HepSender:
         return encode_hep(message, self._settings.capture_id, self._settings.password)
 
     def _put(self, packet: bytes) -> bool:
-        """Give one packet to the socket; False when it must wait."""
+        """Send one packet; False if it must wait."""
         assert self._socket is not None
         try:
             self._socket.send(packet)
@@ -123,7 +123,7 @@ class HepSender:
         except (BlockingIOError, InterruptedError):
             return False
         except OSError:
-            self.dropped += 1  # Nobody listens there at the moment, or it is too long.
+            self.dropped += 1  # Nobody listens at the moment, or the packet is too long.
         return True
 
     def _keep(self, packet: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Requests that are too large for a datagram take a connection, where one can be had (RFC 3261 18.1.1)."""
+"""TCP for requests that are too large for a datagram, with fallback to UDP (RFC 3261 18.1.1)."""
 
 from typing import TYPE_CHECKING
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 __all__ = ["Oversize"]
 
 TRIAL_S = 1.5
-"""How long a connection may take to come up before the datagram is sent after all: callers wait for it."""
+"""Limit for opening the connection before the datagram is sent after all: callers wait for it."""
 REFUSED_FOR_S = 600.0
-"""How long it is remembered that a peer takes no connections."""
+"""Time for which a peer counts as taking no connections after it took none."""
 MAX_REMEMBERED = 1024
 
 
 class Oversize:
     """
-    Moves large requests to TCP, and back to UDP when the connection never came up.
+    Moves large requests to TCP, and back to UDP if the connection was never established.
 
-    A request on a connection that did come up stays there, whatever becomes of it: it may have arrived, and
-    a second INVITE of the same attempt would be a second call.
+    A request on an established connection stays there even if the connection breaks: it may have arrived,
+    and a second INVITE of the same attempt would be a second call.
     """
 
     def __init__(self, endpoint: "Endpoint") -> None:
@@ -30,7 +30,7 @@ class Oversize:
         self._refused: dict[Address, float] = {}
 
     def stream_for(self, flow: Flow) -> Flow | None:
-        """The connection that stands in for a datagram's way; None when the peer is known to take none."""
+        """Return a TCP flow in place of a UDP flow; None if the peer is known to take no connections."""
         endpoint = self._endpoint
         until = self._refused.get(flow.remote)
         if until is not None:
@@ -46,18 +46,18 @@ class Oversize:
             run.timers.append(self._endpoint.arm(TRIAL_S, _Trial(run.flow), 0))
 
     def note_refusal(self, remote: Address) -> None:
-        """Remember that a peer takes no connections."""
+        """Record that a peer takes no connections."""
         if len(self._refused) >= MAX_REMEMBERED:
             self._refused.clear()
         self._refused[remote] = self._endpoint.clock.time() + REFUSED_FOR_S
 
 
 class _Trial:
-    """The patience with a connection on its way up."""
+    """Time limit of an opening connection."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
 
     def on_timer(self, event: int) -> None:
-        """Give it up; whoever waits for it is told."""
+        """Abandon the connection; its watchers are notified."""
         self._flow.give_up("The connection did not come up in time for a large request")

@@ -1,4 +1,4 @@
-"""Asking targets whether they are alive, by OPTIONS (RFC 3261 11)."""
+"""Health probes of targets by OPTIONS (RFC 3261 11)."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -18,17 +18,17 @@ _DEAD = (408, 503)
 
 
 class Asking(Protocol):
-    """What a probe needs of the user agent."""
+    """Methods of the user agent that a probe calls."""
 
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
-        """Ask a peer whether it is alive; None when it does not answer."""
+        """Send OPTIONS to a peer; None when it does not answer."""
 
 
 async def probe(agent: Asking, ways: Ways, destination: Destination, limit_s: float) -> float | None:
     """
-    Ask all targets of a destination at once; the ways learn which of them are alive.
+    Probe all targets of a destination at once and update their backoff.
 
-    Any final response but 408 and 503 is a sign of life. Returns the seconds the fastest took, or None.
+    Any final response but 408 and 503 counts as alive. Returns the shortest time in seconds, or None.
     """
     found: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
     wanted = Wanted(destination.host, destination.port, destination.transport, verify=destination.verify)
@@ -39,7 +39,7 @@ async def probe(agent: Asking, ways: Ways, destination: Destination, limit_s: fl
 
 
 async def probe_rested(agent: Asking, ways: Ways, limit_s: float) -> None:
-    """Ask the targets whose rest is over."""
+    """Probe the targets whose backoff is over."""
     due = ways.rests.due(ways.endpoint.clock.time())[:MAX_AT_ONCE]
     await asyncio.gather(
         *(_ask(agent, ways, target, Destination(None, target.name, 0), limit_s) for target in due)
@@ -54,7 +54,7 @@ def _settle(found: "asyncio.Future[Sequence[Target]]", targets: Sequence[Target]
 async def _ask(
     agent: Asking, ways: Ways, target: Target, wanted: Destination, limit_s: float
 ) -> float | None:
-    """Ask one target; returns the seconds it took to answer."""
+    """Probe one target; returns its response time in seconds, None if it is not alive."""
     clock = ways.endpoint.clock
     began = clock.time()
     there = Destination(target.transport, target.host, target.port, target.name)
@@ -69,7 +69,7 @@ async def _ask(
         response = None
     now = clock.time()
     dead = response is None or response.status in _DEAD
-    if dead and not is_address(host):  # An address has no other target that could be tried before it.
+    if dead and not is_address(host):  # An address has no other target to try first.
         ways.rests.failed(target, now, None if response is None else response.retry_after_s)
     elif not dead:
         ways.rests.answered(target)

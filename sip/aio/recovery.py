@@ -1,4 +1,4 @@
-"""Ends what a former process left behind by BYE, CANCEL or a final response; answers what peers send."""
+"""Ends the sessions of a previous process by BYE, CANCEL or a final response; answers their peers."""
 
 import logging
 from collections import deque
@@ -24,19 +24,19 @@ __all__ = ["FormerSessions"]
 logger = logging.getLogger(__name__)
 
 BURST = 20
-"""Sessions that are ended at a time."""
+"""Sessions ended in one burst."""
 BURST_SPACING_S = 0.05
 AT_WORK = 500
-"""Ends that are on their way at a time: a peer that is gone keeps one for 32 s."""
+"""Sessions being ended at a time: an unreachable peer occupies one place for 32 s."""
 
 OnOver = Callable[[], None]
 
 
 class FormerSessions:
     """
-    The sessions of a former process, each ended once, at a pace that leaves room for new calls.
+    Sessions of a previous process, each ended once, at a rate that leaves room for new calls.
 
-    Their names are kept until the process ends: a peer that hangs up itself is told that it has.
+    Their Call-IDs and tags are kept until the process ends: the BYE of a peer that hangs up itself gets 200.
     """
 
     def __init__(self, endpoint: Endpoint, ways: Ways, token: Callable[[], str]) -> None:
@@ -50,7 +50,7 @@ class FormerSessions:
 
     @property
     def left(self) -> int:
-        """Sessions whose end is not through yet."""
+        """Count of sessions that are not ended yet."""
         return len(self._waiting) + self._at_work
 
     def end(
@@ -59,19 +59,19 @@ class FormerSessions:
         """
         End a session soon.
 
-        `reason` is the value of a Reason header field; `on_over` hears that the peer has answered, or that it
-        did not in the time RFC 3261 gives it.
+        `reason` is the value of a Reason header field. `on_over` is called when the peer has answered, or has
+        not answered within the time of RFC 3261.
         """
         self._names.add((session.call_id, session.local_tag))
         self._waiting.append(_Ending(self, session, reason, credentials, on_over))
         self._arm(0.0)
 
     def obeys(self, request: Request) -> bool:
-        """Whether a request is the BYE of such a session, which is over with it."""
+        """True if a request is the BYE of a session of the previous process, which ends it."""
         return request.method == "BYE" and (request.call_id, request.to.tag or "") in self._names
 
     def on_timer(self, event: int) -> None:
-        """End the next ones."""
+        """End the next burst of sessions."""
         self._armed = False
         for _ in range(min(BURST, AT_WORK - self._at_work, len(self._waiting))):
             self._at_work += 1
@@ -79,7 +79,7 @@ class FormerSessions:
         self._arm(BURST_SPACING_S)
 
     def one_over(self) -> None:
-        """Take note that an end is through."""
+        """Count a session that has ended."""
         self._at_work -= 1
         self._arm(BURST_SPACING_S)
 
@@ -90,7 +90,7 @@ class FormerSessions:
 
 
 class _Ending:
-    """One session on its way to its end."""
+    """One session that is being ended."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class _Ending:
         self._dialog = session.dialog
 
     def begin(self) -> None:
-        """Send what ends the session; one that nothing can be sent for is over, and holds up no other."""
+        """Send the ending message; a session without one counts as ended and delays no other."""
         try:
             self._send_end(self._session)
         except SipError as error:
@@ -127,7 +127,7 @@ class _Ending:
             self._refuse(session.request)
 
     def on_response(self, run: ClientRun, response: Response) -> None:
-        """Take a response to the BYE, or to the INVITE that is taken back."""
+        """Handle a response to the BYE or to the cancelled INVITE."""
         if response.status < 200:
             return
         if run.purpose is Purpose.BYE:
@@ -138,11 +138,11 @@ class _Ending:
             self._over()
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Nobody answers: the peer is gone, or will find out by its own timers."""
+        """Count the session as ended: an unreachable peer finds out by its own timers."""
         self._over()
 
     def on_timer(self, event: int) -> None:
-        """No final response came after the CANCEL."""
+        """Count the session as ended: no final response came after the CANCEL."""
         self._over()
 
     def _over(self) -> None:
@@ -151,7 +151,7 @@ class _Ending:
             self._sessions.one_over()
             on_over()
 
-    # A dialog that stands.
+    # A confirmed dialog.
 
     def _hang_up(self, dialog: Dialog) -> None:
         bye = dialog.request("BYE", headers=(("Reason", self._reason),))
@@ -168,7 +168,7 @@ class _Ending:
         self._sessions.ways.with_wanted(Wanted.of(dialog.next_hop()), self._near(), send)
 
     def _near(self) -> Flow | None:
-        """The way by which the peer was heard; a connection of the former process is gone."""
+        """Return the peer's last flow, None for a connection of the previous process, which is closed."""
         session = self._session
         transport = self._sessions.endpoint.transport_for(session.transport, session.peer[0])
         return None if transport is None or transport.reliable else transport.flow_to(session.peer)
@@ -178,7 +178,7 @@ class _Ending:
         if authenticator is not None and dialog is not None and authenticator.learn(response):
             self._hang_up(dialog)
         else:
-            self._over()  # Whatever it says, its dialog is no more (RFC 3261 15.1.2).
+            self._over()  # Any final response ends the dialog (RFC 3261 15.1.2).
 
     # An INVITE of ours.
 
@@ -193,11 +193,11 @@ class _Ending:
         endpoint.arm(endpoint.timers.timeout_s, self, 0)
 
     def _answered_too_late(self, invite: Request, response: Response) -> None:
-        """Acknowledge the answer that crossed the CANCEL, or came before it, and hang up."""
+        """Acknowledge a 2xx that crossed the CANCEL, or came before it, and hang up."""
         dialog = Dialog.from_response(invite, response)
         ack = dialog.request("ACK", cseq=invite.cseq.number)
         self._sessions.ways.acknowledge(ack, Wanted.of(dialog.next_hop()), self._near())
-        if self._dialog is None:  # Repeated answers are acknowledged again, and hung up on once.
+        if self._dialog is None:  # A repeated 2xx is acknowledged again, but gets one BYE only.
             self._dialog = dialog
             self._hang_up(dialog)
 

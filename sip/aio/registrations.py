@@ -1,4 +1,4 @@
-"""Registrations at work: the machine of each with its timers, its transactions and its connection."""
+"""Active registrations: the state machine of each with its timers, transactions and connection."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -29,18 +29,18 @@ logger = logging.getLogger(__name__)
 
 
 class RegistrationHost(Protocol):
-    """What a registration needs of its user agent."""
+    """Methods of the user agent that a registration calls."""
 
     endpoint: Endpoint
 
     def find_way(self, destination: Destination, send: SendOn) -> None:
-        """Call `send` with the way to a destination."""
+        """Call `send` with the flow to a destination."""
 
     def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
-        """Take what came of a request: the next one goes to another server of the name if this one failed."""
+        """Record a request's outcome: after a failure the next one goes to another server of the name."""
 
     def forget_registration(self, run: "RegistrationRun") -> None:
-        """Take a registration that has ended out of the table."""
+        """Remove an ended registration from the table."""
 
 
 OnRegistration = Callable[["RegistrationRun"], None]
@@ -48,10 +48,10 @@ OnRegistration = Callable[["RegistrationRun"], None]
 
 class RegistrationRun:
     """
-    One registration at work.
+    One active registration.
 
-    `on_change` is called whenever its status has changed. `expires_at_s` is when the binding ends, by the
-    clock of the user agent, None without one.
+    `on_change` is called after each change of its status. `expires_at_s` is the end of the binding by the
+    clock of the user agent, None without a binding.
     """
 
     def __init__(
@@ -73,35 +73,35 @@ class RegistrationRun:
 
     @property
     def status(self) -> RegistrationStatus:
-        """How it stands."""
+        """Status of the registration."""
         return self._machine.status
 
     @property
     def service_route(self) -> tuple[str, ...]:
-        """What outbound requests are to be routed by, while it stands (RFC 3608)."""
+        """Route of outbound requests while the binding lasts (RFC 3608)."""
         return self._machine.service_route if self.expires_at_s is not None else ()
 
     @property
     def ended(self) -> bool:
-        """It was stopped, and nothing is left to be done."""
+        """True after it was stopped and its last request is done."""
         return self._machine.state is State.ENDED
 
     # Commands.
 
     def start(self, after_s: float = 0.0) -> None:
-        """Register, after a while if told so; many at once would hit a registrar like a flood."""
+        """Register, after `after_s` seconds if given; many at once would flood a registrar."""
         if after_s > 0.0:
             self._arm(Event.START, after_s)
         else:
             self._perform(self._machine.start())
 
     def stop(self) -> None:
-        """Take the registration back; it ends when the registrar has answered, or gave no answer."""
+        """Unregister; the registration ends when the registrar has answered, or gave no answer."""
         self._disarm(Event.START)
         self._perform(self._machine.stop())
 
     def abandon(self) -> None:
-        """Forget it without a word to the registrar; what still comes of its requests is nobody's."""
+        """Drop the registration without unregistering; later responses are ignored."""
         self._abandoned = True
         for alarm in self._alarms.values():
             alarm.cancel()
@@ -111,7 +111,7 @@ class RegistrationRun:
     # As the user of transactions.
 
     def on_response(self, run: ClientRun, response: Response) -> None:
-        """Take a response."""
+        """Handle a response."""
         if self._abandoned:
             return
         if response.status >= 200:
@@ -121,7 +121,7 @@ class RegistrationRun:
         self._perform(self._machine.receive(response))
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Take the news that there will be none."""
+        """Handle a request that got no final response."""
         if not self._abandoned:
             self._note_outcome(run.flow, failure)
         self._fail(failure)
@@ -154,7 +154,7 @@ class RegistrationRun:
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:
-                # Never from within the command that wanted it sent.
+                # Never report from within the command that sends.
                 endpoint.clock.call_soon(self._fail, failure)
             else:
                 endpoint.start_client(effect.request, flow, self, Purpose.REGISTER)
@@ -166,7 +166,7 @@ class RegistrationRun:
             self._perform(self._machine.fail(failure))
 
     def _arm(self, event: int, delay_s: float) -> None:
-        # Every delay is different here, which the timer queue of the endpoint is not made for.
+        # The endpoint's timer queue is made for few distinct delays; here every delay differs.
         self._disarm(event)
         clock = self._host.endpoint.clock
         self._alarms[event] = clock.call_at(clock.time() + delay_s, lambda: self._on_alarm(event))
@@ -181,7 +181,7 @@ class RegistrationRun:
         self._perform(self._machine.handle(event))
 
     def _hold(self, flow: Flow | None) -> None:
-        """Keep the connection the registrar may call us by."""
+        """Hold the connection by which the registrar may send us requests."""
         if flow is self._flow:
             return
         if self._flow is not None:
@@ -193,18 +193,18 @@ class RegistrationRun:
             flow.watch(self)
 
     def on_flow_broken(self) -> None:
-        """Take the news that the connection broke: another one is to be made soon."""
+        """Handle a broken connection: the machine registers again soon."""
         self._perform(self._machine.reconnect())
 
     def _note(self, status: RegistrationStatus) -> None:
         if status.expires_s is not None:
             self.expires_at_s = self._host.endpoint.clock.time() + status.expires_s
         elif status.state is not RegistrationState.REGISTERED:
-            # A registrar that says no keeps what it granted before, but nobody should count on it.
+            # A registrar that refuses keeps the earlier binding, but nobody should rely on it.
             self.expires_at_s = None
 
     def _tell(self) -> None:
         try:
             self._on_change(self)
-        except Exception:  # The registration goes on whatever its listener does.
+        except Exception:  # The registration continues if its listener fails.
             logger.exception("The callback of a registration failed")

@@ -1,4 +1,4 @@
-"""Finding the session that an INVITE asks to replace (RFC 3891)."""
+"""Lookup of the session that an INVITE replaces (RFC 3891)."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,10 @@ __all__ = ["find_replaced"]
 
 def find_replaced(request: Request, sessions: Mapping[tuple[str, str], Session]) -> Session | Response | None:
     """
-    The session that an INVITE is to replace, or the response that refuses it; None when it replaces none.
+    Return the session that an INVITE replaces, the response that refuses it, or None if it replaces none.
 
-    Whether the sender may do so is for the application to judge; a session whose peer has no right to
-    transfer is never replaced.
+    The application decides whether the sender may replace it. A session whose peer may not transfer is never
+    replaced.
 
     Source: RFC 3891 3.
     """

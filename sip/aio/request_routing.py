@@ -1,4 +1,4 @@
-"""The ways requests take: to an address at once, to a name by its targets (RFC 3263)."""
+"""Routing of outbound requests: to an address at once, to a name by its targets (RFC 3263)."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,10 +22,10 @@ SendOn = Callable[[Flow | None, Failure], None]
 
 class Ways:
     """
-    Finds the way of each request of a user agent.
+    Resolves the flow of each request of a user agent.
 
-    A request to an IP address costs no look-up and no object of its own; one to a name makes an
-    `Attempt`, which changes to the next target when one fails.
+    A request to an IP address costs no look-up and no object of its own. A request to a name makes an
+    `Attempt`, which changes to the next target after a failure.
     """
 
     def __init__(self, endpoint: Endpoint, resolver: Resolver) -> None:
@@ -33,14 +33,14 @@ class Ways:
         self.resolver = resolver
         self.rests = TargetRests()
 
-    # What the user agent calls.
+    # Called by the user agent.
 
     def with_flow(self, destination: Destination, near: Flow | None, send: SendOn) -> None:
-        """Call `send` with the way to the first target of a destination, at once unless it is looked up."""
+        """Call `send` with the flow to the first target of a destination, at once unless it is looked up."""
         self.with_wanted(_wanted(destination), near, send)
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
-        """Find the way and start the transaction; failures come back to the session."""
+        """Resolve the flow and start the transaction; failures are reported to the session."""
         purpose = effect.purpose
         if effect.next_hop is not None:
             wanted, near = Wanted.of(effect.next_hop), session.flow
@@ -53,14 +53,14 @@ class Ways:
                 attempt.send_again(effect.request)
                 return
             if attempt is not None:
-                session.attempt = None  # A redirection leads elsewhere.
+                session.attempt = None  # A redirect changed the destination.
         known, flow = self._known_flow(wanted, near)
         if flow is not None:
             if effect.next_hop is None:
                 settle_contact(effect.request, flow.transport)
             session.on_started(self.endpoint.start_client(effect.request, flow, session, purpose))
         elif known:
-            # Never from within the command that wanted it sent.
+            # Never report from within the command that sends.
             self.endpoint.clock.call_soon(session.on_unsent, purpose, Failure.TRANSPORT)
         else:
             started = Attempt(self, session, effect, wanted)
@@ -69,7 +69,7 @@ class Ways:
             started.start()
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
-        """Find the way and send the ACK; the 2xx comes again when it is lost."""
+        """Resolve the flow and send the ACK; a lost ACK makes the peer repeat the 2xx."""
         self.acknowledge(effect.request, Wanted.of(effect.next_hop), session.flow)
 
     def acknowledge(self, ack: Request, wanted: Wanted, near: Flow | None) -> None:
@@ -82,7 +82,7 @@ class Ways:
         self.with_wanted(wanted, near, send)
 
     def send_alone(self, request: Request, wanted: Wanted, near: Flow | None) -> None:
-        """Send a request whose outcome nobody waits for."""
+        """Send a request whose outcome is ignored."""
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is not None:
@@ -92,9 +92,9 @@ class Ways:
 
     def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
         """
-        Note what came of a request outside of sessions; the next one to the same name heeds it.
+        Record the outcome of a request outside sessions, for the next request to the same name.
 
-        A 503 or no answer at all has its target rest. What is no name has nothing to choose from.
+        After a 503 or no response the target backs off. An address has no other target.
 
         Source: RFC 3263 4.3.
         """
@@ -112,7 +112,7 @@ class Ways:
     # Flows.
 
     def with_wanted(self, wanted: Wanted, near: Flow | None, send: SendOn) -> None:
-        """Call `send` with the way to what is wanted, at once unless it is looked up."""
+        """Call `send` with the flow to a lookup target, at once unless it is looked up."""
         known, flow = self._known_flow(wanted, near)
         if known:
             send(flow, Failure.TRANSPORT)
@@ -122,7 +122,7 @@ class Ways:
         def found(targets: Sequence[Target]) -> None:
             ordered = prefer(self.rests.order(targets, now()), near)
             if not ordered and near is not None and not near.closed:
-                send(near, Failure.RESOLVE)  # The name means nothing here, but the peer was heard from there.
+                send(near, Failure.RESOLVE)  # The name does not resolve; use the peer's last flow.
             elif not ordered:
                 send(None, Failure.RESOLVE)
             else:
@@ -132,10 +132,10 @@ class Ways:
 
     def _known_flow(self, wanted: Wanted, near: Flow | None) -> tuple[bool, Flow | None]:
         """
-        Whether the way is known without a look-up, and the way, None when there is none.
+        Return True if no look-up is needed, and the flow, None when there is none.
 
-        A connection the session came by is used again for the same host, and for a private one, which
-        is how a peer behind a NAT names itself.
+        The session's connection is reused for the same host, and for a private one, since a peer behind a
+        NAT gives its private address.
         """
         host = canonical(wanted.host)
         if near is not None and near.reliable and not near.closed and (near.secure or not wanted.secure):
@@ -150,15 +150,15 @@ class Ways:
         if near.remote == remote and near.transport.name == transport and not near.closed:
             return True, near
         if not wanted.secure and self.endpoint.transport_for(transport, host, near.transport) is None:
-            # A peer that names a transport or an address family we lack was heard by one that we have.
+            # The peer names a transport or an IP version that we lack, but sent by one that we have.
             return True, None if near.closed else near
-        # An address a proved peer gave us is proved by the same name: few certificates are for addresses.
+        # The peer's proved name also proves an address it gave us: few certificates are for addresses.
         return True, self.endpoint.flow_to(
             transport, remote, near.transport, wanted.verify or near.name or host
         )
 
     def flow_to(self, target: Target, near: Flow | None) -> Flow | None:
-        """Give the way to a target, the one given if that leads there."""
+        """Return a flow to a target: `near` if it leads there."""
         remote = (target.host, target.port)
         if near is not None and near.remote == remote and not near.closed:
             if near.transport.name == target.transport:

@@ -1,4 +1,4 @@
-"""Finding peers by name without holding up the loop: shared look-ups, remembered answers, and bounds."""
+"""Non-blocking look-up of peers by name: shared queries, cached answers, and bounds."""
 
 import asyncio
 import ipaddress
@@ -19,16 +19,16 @@ logger = logging.getLogger(__name__)
 MIN_TTL_S = 1.0
 MAX_TTL_S = 3600.0
 MAX_MISSING_S = 300.0
-"""Longer than this nobody has to wait for a record that was added."""
+"""Longest time that a missing record is cached: a record added meanwhile is found after it."""
 UNKNOWN_MISSING_S = 5.0
-"""How long a name is missing whose answer does not say (no SOA record)."""
+"""Time that a missing name is cached when the answer has no SOA record."""
 FAILED_FOR_S = 5.0
-"""How long the name servers are left alone with a question that they did not answer."""
+"""Time before a query that no name server answered is sent again."""
 STALE_FOR_S = 3600.0
-"""How long after its time an answer still serves when no newer one can be had (RFC 8767)."""
+"""Time after its expiry that an answer still serves when no name server answers (RFC 8767)."""
 MAX_REMEMBERED = 4096
 MAX_QUESTIONS = 64
-"""Questions at work; beyond it they count as not answered."""
+"""Concurrent queries; further ones count as not answered."""
 MAX_LOOKUPS = 1024
 LOOKUP_LIMIT_S = 4.0
 
@@ -37,7 +37,7 @@ Found = Callable[[Sequence[Target]], None]
 
 @lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
-    """Whether a host is an IP address literal."""
+    """True if a host is an IP address literal."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -46,12 +46,12 @@ def is_address(host: str) -> bool:
 
 
 def canonical(host: str) -> str:
-    """The host as the system writes it: IPv6 addresses have many spellings."""
+    """Return the canonical form of a host: IPv6 addresses have many spellings."""
     return str(ipaddress.ip_address(host)) if ":" in host and is_address(host) else host
 
 
 def is_private(host: str) -> bool:
-    """Whether a host is an address that only means something within its own network."""
+    """True if a host is a private address, valid only within its own network."""
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:
@@ -59,14 +59,14 @@ def is_private(host: str) -> bool:
 
 
 class Asker(Protocol):
-    """Whoever puts one question to the DNS."""
+    """Sender of single DNS queries."""
 
     async def ask(self, question: Question) -> DnsAnswer:
         """
-        Ask.
+        Send one query.
 
         Raises:
-            DnsUnavailable: Nobody answered.
+            DnsUnavailable: No name server answered.
         """
 
 
@@ -81,10 +81,9 @@ class Resolver:
     """
     Finds the targets of SIP addresses.
 
-    Answers are remembered for as long as they say, within bounds, bad news too; look-ups of one name share
-    one question. When no name server answers, what was known before serves on for a while. There is a bound
-    to the questions at work and to the time of each look-up, so a dead name server costs calls to names
-    that are not known yet, and nothing else.
+    Answers, negative ones included, are cached for their TTL, within bounds; look-ups of one name share one
+    query. When no name server answers, an expired answer still serves for a while. Concurrent queries and
+    the time of each look-up are bounded, so a dead name server only costs calls to names that are not cached.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Resolver:
         pick: Callable[[float, float], float] | None = None,
     ) -> None:
         self.reach: Reach = {"udp": (4,)}
-        """The transports there are and the IP versions of each; the user agent says so when it starts."""
+        """Available transports and the IP versions of each; set by the user agent when it starts."""
         self._servers = servers
         self._asker = asker
         self._hosts = hosts or HostsFile()
@@ -108,7 +107,7 @@ class Resolver:
         self._lookups: set[asyncio.Task[None]] = set()
 
     def locate(self, wanted: Wanted, found: Found) -> None:
-        """Call `found` with the targets, none if there are none; at once when all answers are known."""
+        """Call `found` with the targets, possibly none; at once when all answers are cached."""
         steps = locate(wanted, self.reach, self._pick)
         questions = self._advance(steps)
         if not isinstance(questions, tuple):
@@ -121,14 +120,14 @@ class Resolver:
             task.add_done_callback(self._lookups.discard)
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """All addresses that a named peer may call from; none when the name is unknown."""
+        """Return all addresses from which a named peer may call; none when the name is unknown."""
         steps = sources(host)
         questions = self._advance(steps)
         found = await self._walk(steps, questions) if isinstance(questions, tuple) else questions
         return tuple(dict.fromkeys(target.host for target in found))
 
     def close(self) -> None:
-        """Stop all look-ups; nobody is told."""
+        """Stop all look-ups without calling back."""
         for task in (*self._lookups, *self._asking.values()):
             task.cancel()
 
@@ -137,7 +136,7 @@ class Resolver:
     def _advance(
         self, steps: Steps, replies: Mapping[Question, Records] | None = None
     ) -> "tuple[Question, ...] | list[Target]":
-        """Go on as far as what is known leads: to the targets, or to questions that are still to be asked."""
+        """Advance with the cached answers; returns the targets, or the queries still to be sent."""
         try:
             questions = next(steps) if replies is None else steps.send(replies)
             while True:
@@ -152,7 +151,7 @@ class Resolver:
         targets = await self._walk(steps, questions)
         try:
             found(targets)
-        except Exception:  # Nobody awaits this task: its failure would be heard of by nobody.
+        except Exception:  # Nobody awaits this task: its failure would be lost.
             logger.exception("Sending to a name that was looked up failed")
 
     async def _walk(self, steps: Steps, questions: tuple[Question, ...]) -> list[Target]:
@@ -176,7 +175,7 @@ class Resolver:
             if task is not None:
                 waiting[question] = task
         if waiting:
-            # What takes longer goes on for whoever asks next; here it counts as not answered.
+            # A slower query continues for later look-ups; here it counts as not answered.
             await asyncio.wait(waiting.values(), timeout=max(deadline - self._now(), 0.0))
         for question, task in waiting.items():
             done = task.done() and not task.cancelled()
@@ -200,7 +199,7 @@ class Resolver:
             return self._remember_failure(question, error)
         except (
             Exception
-        ) as error:  # Whatever a strange answer does to the library, it is one unanswered question.
+        ) as error:  # Any failure of the library on a strange answer counts as one unanswered query.
             logger.exception("A DNS answer could not be read")
             return self._remember_failure(question, error)
         if answer.records:
@@ -211,13 +210,13 @@ class Resolver:
         self._remember(question, answer.records, ttl_s, STALE_FOR_S if answer.records else 0.0)
         return answer.records
 
-    # What is known.
+    # Cached answers.
 
     def _now(self) -> float:
         return self._time() if self._time is not None else asyncio.get_running_loop().time()
 
     def _recall(self, question: Question) -> Records | None:
-        """What is known to answer a question; None when it has to be asked."""
+        """Return the cached or hosts-file records for a query; None when it must be sent."""
         now = self._now()
         known = self._known.get(question)
         if known is not None and known.fresh_until > now:

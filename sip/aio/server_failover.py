@@ -1,4 +1,4 @@
-"""One request to a name: sent to its targets one after another until one takes it (RFC 3263 4.3)."""
+"""Failover of one request to a name: sent to one target after another until one answers (RFC 3263 4.3)."""
 
 import logging
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ __all__ = ["Attempt", "prefer"]
 logger = logging.getLogger(__name__)
 
 BYE_SILENCE_S = 4.0
-"""How long nothing may come back to a BYE before it is sent another way as well, if there is one."""
+"""Time without a response after which a BYE is also sent to the next target, if there is one."""
 MAX_LATE = 16
-"""Late answers of one attempt that are hung up; others are left to time out at the peer."""
+"""Late answers of one attempt that get a BYE; others time out at the peer."""
 
 
 class Attempt:
     """
-    One request on its way to a name: the user of its transactions, one for each target tried.
+    One request to a name: the user of its transactions, one for each target tried.
 
-    The session hears of the target that counts, and of the last failure. A target that was given up and
-    answers an INVITE late is acknowledged and hung up, one that rings late is cancelled.
+    The session receives the responses of the current target, and the last failure. A target that was given
+    up gets an ACK and a BYE if it answers an INVITE late, and a CANCEL if it rings late.
     """
 
     def __init__(self, ways: "Ways", session: Session, effect: StartRequest, wanted: Wanted) -> None:
@@ -53,7 +53,7 @@ class Attempt:
 
     @property
     def tried(self) -> tuple[Tried, ...]:
-        """What was tried, and came to an end."""
+        """Targets that were tried, with their outcome."""
         return () if self._failover is None else tuple(self._failover.tried)
 
     @property
@@ -61,11 +61,11 @@ class Attempt:
         return self._purpose is Purpose.INVITE
 
     def start(self) -> None:
-        """Look the name up and send."""
+        """Look up the name and send."""
         self._ways.resolver.locate(self.wanted, self._found)
 
     def send_again(self, request: Request) -> None:
-        """Send the request anew, with credentials for example, to the target that wanted it so."""
+        """Send the changed request, with credentials for example, to the target that asked for it."""
         self._request = request
         self._done = False
         run = self._run
@@ -74,13 +74,13 @@ class Attempt:
 
     def on_silence(self) -> bool:
         """
-        Nothing came back to the INVITE in time: try the next target.
+        Try the next target after no response to the INVITE in time.
 
-        Returns False when the session has to give up.
+        Returns False if the session must handle the silence itself.
         """
         failover, run, session = self._failover, self._run, self._session
         if failover is None:
-            self._await_response()  # Its name is still looked up, which does not take long.
+            self._await_response()  # The name is still being looked up; look-ups are short.
             return True
         if run is None or session.state >= State.CANCELLING:
             return False
@@ -89,14 +89,14 @@ class Attempt:
             return True
         if session.state is State.SETUP:
             return False
-        # An earlier target said 100, so the session's own timer for silence is over.
+        # An earlier target sent a 100, so the session's own timer for silence has ended.
         session.on_unsent(self._purpose, Failure.TIMEOUT)
         return True
 
     # As the user of transactions.
 
     def on_response(self, run: ClientRun, response: Response) -> None:
-        """Take a response of one of the targets."""
+        """Handle a response of one of the targets."""
         status = response.status
         if run is not self._run:
             self._receive_late(run, response)
@@ -113,7 +113,7 @@ class Attempt:
         self._session.on_response(run, response)
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Take the news that a target gave no final response."""
+        """Handle a target that gave no final response."""
         if run is not self._run or self._done:
             return
         outcome: Outcome = "transport" if failure is Failure.TRANSPORT else "timeout"
@@ -122,7 +122,7 @@ class Attempt:
             self._session.on_failure(run, failure)
 
     def on_timer(self, event: int) -> None:
-        """Nothing came back to a BYE yet: another target may know the dialog as well."""
+        """Send an unanswered BYE to the next target, which may know the dialog too."""
         self._timer = None
         if not self._done:
             self._move("timeout")
@@ -138,7 +138,7 @@ class Attempt:
         elif self._try_next():
             return
         elif not targets and self._near is not None and not self._near.closed:
-            self._send(self._near)  # The name means nothing here, but the peer was heard from there.
+            self._send(self._near)  # The name does not resolve; use the peer's last flow.
         else:
             failure = Failure.TRANSPORT if targets else Failure.RESOLVE
             ways.endpoint.clock.call_soon(session.on_unsent, self._purpose, failure)
@@ -155,7 +155,7 @@ class Attempt:
         return False
 
     def _move(self, outcome: Outcome, retry_after_s: int | None = None) -> bool:
-        """Note how the current target failed, and go on to the next; False when that is not to be."""
+        """Record the failure of the current target and try the next; False if none is left or we hung up."""
         failover, ways = self._failover, self._ways
         if failover is None:
             return False
@@ -179,7 +179,7 @@ class Attempt:
         if target is not None and status != 503:
             self._ways.rests.answered(target)
         if status in (401, 407):
-            return  # It is asked again, and may fail then.
+            return  # The request is sent again with credentials, and may fail then.
         failover.hear(status)
         if status >= 300:
             failover.note("response", response.retry_after_s)
@@ -191,7 +191,7 @@ class Attempt:
             headers.remove("Via")
             request = Request(request.method, request.uri, headers, request.body)
         if self._invites:
-            # Requests within the dialog come to where its INVITE told: the machine keeps it in its own copy.
+            # Requests within the dialog go to this Contact, which the machine reads from its own copy.
             settle_contact(request, flow.transport)
             settle_contact(self._request, flow.transport)
         run = self._run = ways.endpoint.start_client(request, flow, self, self._purpose)
@@ -232,7 +232,7 @@ class Attempt:
         self._ways.endpoint.cancel(run, DEAF, CancelInvite(CancelStep.CANCEL))
 
     def _end_late(self, run: ClientRun, response: Response) -> None:
-        """Acknowledge the answer of a target given up, and hang up (RFC 3261 13.2.2.4)."""
+        """Send ACK and BYE to a target that answered after it was given up (RFC 3261 13.2.2.4)."""
         tag = response.to.tag or ""
         ways, invite = self._ways, run.machine.request
         dialog = Dialog.from_response(invite, response)
@@ -250,7 +250,7 @@ class Attempt:
 
 
 def prefer(targets: list[Target], near: Flow | None) -> list[Target]:
-    """Put the target the peer was last heard from first: a dialog stays where it is while that lives."""
+    """Sort the target of the peer's last flow first, so that a dialog stays on its server."""
     if near is None:
         return targets
     place = (near.transport.name, *near.remote)

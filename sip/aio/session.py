@@ -1,4 +1,4 @@
-"""Sessions as the application sees them: commands in, events out, nothing to wait for."""
+"""Sessions of the application: commands in, events out, none of them waits."""
 
 import logging
 from collections import deque
@@ -54,22 +54,22 @@ _TALKING = (State.ACCEPTED, State.CONFIRMED, State.LEAVING)
 
 
 class SessionHost(Protocol):
-    """What a session needs of its user agent."""
+    """Methods of the user agent that a session calls."""
 
     endpoint: Endpoint
 
     def forget(self, session: "Session") -> None:
-        """Take the session out of the tables."""
+        """Remove the session from the tables."""
 
     def send_request(self, session: "Session", effect: StartRequest) -> None:
-        """Find the way and start the transaction; failures come back to the session."""
+        """Resolve the flow and start the transaction; failures are reported to the session."""
 
     def send_ack(self, session: "Session", effect: SendAck) -> None:
-        """Find the way and send the ACK."""
+        """Resolve the flow and send the ACK."""
 
 
 class _Requests:
-    """Counts a peer's requests that are remembered, for up to 32 s, by which time the session may be gone."""
+    """Counts the server transactions of a peer's requests, which outlive the session by up to 32 s."""
 
     __slots__ = ("at_work",)
 
@@ -77,7 +77,7 @@ class _Requests:
         self.at_work = 0
 
     def one_over(self) -> None:
-        """Take note that the transaction of one is forgotten."""
+        """Count one transaction less, after it ended."""
         self.at_work -= 1
 
 
@@ -85,8 +85,8 @@ class Session:
     """
     One call leg in SIP.
 
-    Commands return at once; what comes of them is told to `on_event`, never from within a command.
-    Commands that come too late, because the peer was faster, do nothing. `data` is the owner's.
+    Commands return at once; `on_event` receives their outcome, never from within a command.
+    Commands that come too late, because the peer was faster, do nothing. `data` belongs to the owner.
     """
 
     __slots__ = (
@@ -109,11 +109,11 @@ class Session:
         self._host = host
         self._machine = machine
         self.flow = flow
-        """The way the peer was last heard on."""
+        """Flow on which the peer last sent a message."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
         self.requests = _Requests()
-        """Transactions of the peer's requests within the session; over UDP each is kept for half a minute."""
+        """Transactions of the peer's requests within the session; over UDP each is kept for 32 s."""
         self._timers: dict[int, Timer] = {}
         self._runs: dict[Purpose, ClientRun] = {}
         self._events: deque[SessionEvent] | None = None
@@ -129,12 +129,12 @@ class Session:
 
     @property
     def state(self) -> State:
-        """How far the session is."""
+        """State of the session."""
         return self._machine.state
 
     @property
     def key(self) -> tuple[str, str]:
-        """What requests within the session are found by: Call-ID and our tag."""
+        """Call-ID and our tag, the key by which requests within the session find it."""
         return (self._machine.call_id, self._machine.local_tag)
 
     @property
@@ -144,11 +144,11 @@ class Session:
 
     @property
     def remote(self) -> NameAddr:
-        """The peer's address, with its tag if it has shown one."""
+        """The peer's address, with its tag if known."""
         raise NotImplementedError
 
     def is_with(self, tag: str | None) -> bool:
-        """Whether a peer's tag belongs to a dialog of this session, be it an early one."""
+        """True if a peer's tag belongs to a dialog of this session, early dialogs included."""
         return self._machine.is_with(tag)
 
     # Commands.
@@ -157,7 +157,7 @@ class Session:
         self, *, reason: str | None = None, status: int = 603, headers: Iterable[tuple[str, str]] = ()
     ) -> None:
         """
-        End the session, by whatever its state asks for: BYE, CANCEL or a final response.
+        End the session by BYE, CANCEL or a final response, depending on its state.
 
         `reason` is the value of a Reason header field, such as `Q.850;cause=16;text="Normal"`; `status`
         refuses an inbound INVITE that is not answered yet. `headers` are further fields of a BYE.
@@ -172,19 +172,19 @@ class Session:
         self._command(self._machine.hangup(reason, status))
 
     def reinvite(self, body: bytes) -> None:
-        """Offer a change; `OfferAnswered` or `OfferFailed` follows."""
+        """Send a re-INVITE with an offer; `OfferAnswered` or `OfferFailed` follows."""
         self._command(self._machine.reinvite(body))
 
     def update(self, body: bytes = b"") -> None:
         """
-        Offer a change as `reinvite` does, but by UPDATE where the peer allows it, even while it still rings.
+        Send an offer as `reinvite` does, but by UPDATE where the peer allows it, even before the answer.
 
-        Without a body nothing is offered: the peer only learns that we are still there.
+        Without a body nothing is offered: the request only shows the peer that we are alive.
         """
         self._command(self._machine.update(body))
 
     def accept_offer(self, body: bytes) -> None:
-        """Answer an `OfferReceived`, or an `Answered` or a `Progress` that needs it."""
+        """Answer the offer of an `OfferReceived`, an `Answered` or a `Progress`."""
         self._command(self._machine.accept_offer(body))
 
     def reject_offer(self, status: int = 488, warning: str | None = None) -> None:
@@ -205,7 +205,7 @@ class Session:
 
     @property
     def allows_refer(self) -> bool:
-        """Whether the peer may transfer, by REFER or by replacing this session; False unless it is set."""
+        """True if the peer may transfer, by REFER or by replacing this session; False by default."""
         return self._machine.allows_refer
 
     @allows_refer.setter
@@ -214,7 +214,7 @@ class Session:
 
     @property
     def as_replaced(self) -> Replaces | None:
-        """What names this session in the Replaces of another INVITE to the peer; None before it has tags."""
+        """Replaces value that names this session in another INVITE; None until the peer's tag is known."""
         tag = self.remote.tag
         return None if tag is None else Replaces(self.call_id, tag, self._machine.local_tag)
 
@@ -222,10 +222,10 @@ class Session:
         self, target: str, *, replaces: Replaces | None = None, referred_by: NameAddr | None = None
     ) -> None:
         """
-        Have the peer call someone else: a URI, sent as it is given.
+        Send a REFER: the peer calls the target, a URI that is sent unchanged.
 
-        `replaces` names the dialog of that someone which the peer's call takes the place of. `ReferAccepted`
-        or `ReferFailed` follows, and `ReferProgress` with the news.
+        `replaces` names the target's dialog that the peer's call replaces. `ReferAccepted` or `ReferFailed`
+        follows, and `ReferProgress` with the status in the peer's NOTIFY requests.
 
         Raises:
             InvalidValue: The target is no ``sip:``, ``sips:`` or ``tel:`` URI.
@@ -234,7 +234,7 @@ class Session:
         self._command(self._machine.refer(value, None if referred_by is None else str(referred_by)))
 
     def accept_refer(self) -> None:
-        """Accept a `ReferReceived`: the peer gets 202 and hears how it goes."""
+        """Accept a `ReferReceived`: the peer gets 202, then NOTIFY requests with the progress."""
         self._command(self._machine.referrals.accept())
 
     def reject_refer(self, status: int = 603) -> None:
@@ -249,84 +249,84 @@ class Session:
 
     def tell_refer(self, status: int, reason: str = "") -> None:
         """
-        Tell the peer how the transfer goes; a final status ends it.
+        Send the peer a NOTIFY with the transfer's progress; a final status ends it.
 
         Raises:
-            InvalidValue: The status is none that an INVITE can get.
+            InvalidValue: The status is not one of 100 to 699.
         """
         _check_range(status, 100, 699)
         self._command(self._machine.referrals.tell(status, reason))
 
     def set_session_id(self, value: str) -> None:
-        """Have the messages of the dialog carry a Session-ID field from now on (RFC 7989 6)."""
+        """Add a Session-ID field to all later messages of the dialog (RFC 7989 6)."""
         dialog = self._machine.dialog
         if dialog is not None:
             dialog.session_id = value
 
     def saved(self) -> dict[str, Any] | None:
-        """What another process needs to end this session (see `sip.recovery`); None for one that is over."""
+        """Return the state for ending this session elsewhere (see `sip.recovery`); None once it is over."""
         if self.state in _TALKING and self._machine.dialog is not None and self.flow is not None:
             flow = self.flow
             return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)
         return self._saved_invite() if self.state <= State.CANCELLING else None
 
     def _saved_invite(self) -> dict[str, Any] | None:
-        """The part of `saved` that depends on which side called: each of the two kinds has its own."""
+        """Return the saved state of an unanswered INVITE; inbound and outbound sessions differ."""
         raise NotImplementedError
 
-    # What the user agent and its transactions call.
+    # Called by the user agent and its transactions.
 
     def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
-        """Take a request within the session."""
+        """Handle a request within the session."""
         self.flow = flow
         if flow.reliable or self._held is not None:
             self._hold(flow)
         self._perform(self._machine.receive_request(request, run))
 
     def on_ack(self, request: Request) -> None:
-        """Take the ACK of a 2xx."""
+        """Handle the ACK of a 2xx."""
         self._perform(self._machine.receive_request(request, None))
 
     def on_cancel(self, cancel: Request, run: ServerRun) -> None:
-        """Take a CANCEL of one of the peer's requests."""
+        """Handle a CANCEL of one of the peer's requests."""
         self._perform(self._machine.receive_cancel(run, reason_value(cancel.headers)))
 
     def on_response(self, run: ClientRun, response: Response) -> None:
-        """Take a response to a request of this session."""
+        """Handle a response to a request of this session."""
         self.flow = flow = run.flow
         if flow.reliable or self._held is not None:
             self._hold(flow)
         self._perform(self._machine.receive_response(run.purpose, response))
 
     def on_stray_answer(self, response: Response) -> None:
-        """Take a 2xx that came after its transaction had ended."""
+        """Handle a 2xx that came after its transaction had ended."""
         self._perform(self._machine.receive_response(Purpose.INVITE, response))
 
     def on_failure(self, run: ClientRun, failure: Failure) -> None:
-        """Take the news that a request got no final response."""
+        """Handle a request that got no final response."""
         self.on_unsent(run.purpose, failure, run.flow.trouble)
 
     def on_unsent(self, purpose: Purpose, failure: Failure, trouble: str | None = None) -> None:
-        """Take the news that a request did not leave; `trouble` is what the way to the peer says of it."""
+        """Handle a request that was not sent or not answered; `trouble` is the transport's error text."""
         effects = self._machine.fail_request(purpose, failure)
         if trouble is not None and failure is Failure.TRANSPORT:
             effects = [explained(effect, trouble) for effect in effects]
         self._perform(effects)
 
     def on_timer(self, event: int) -> None:
-        """Take a timer event."""
+        """Handle a timer event."""
         self._timers.pop(event, None)
         self._perform(self._machine.take_timer(event))
 
     def on_started(self, run: ClientRun) -> None:
-        """Take note of the transaction of a request of this session."""
+        """Store the client transaction of a request of this session."""
         self._runs[run.purpose] = run
 
     def _hold(self, flow: Flow | None) -> None:
-        """Keep a connection open for as long as the session may need it, and let go of the one before."""
+        """Hold a connection open for the session and release the previous one."""
         held = self._held
         if held is flow or (flow is not None and self.state is State.ENDED):
-            return  # What comes after the end needs no connection again.
+            return  # Messages after the end need no connection.
         if held is not None:
             held.release()
         self._held = flow if flow is not None and flow.reliable else None
@@ -344,7 +344,7 @@ class Session:
                 self._in_command = outer
 
     def _perform(self, effects: Sequence[Effect]) -> None:
-        """Do what the machine asks; the owner is told last, when everything else stands."""
+        """Perform the machine's effects; events go to the owner last, after all other effects."""
         events: list[SessionEvent] = []
         for effect in effects:
             if isinstance(effect, Notify):
@@ -433,7 +433,7 @@ Session._PERFORM = {
 
 
 class InboundSession(Session):
-    """A session a peer asked for; answer it with `progress`, `answer` or `reject`."""
+    """A session that a peer's INVITE opened; respond with `progress`, `answer` or `reject`."""
 
     __slots__ = ("_run", "identities", "peer_names", "replaces", "request", "source", "transport")
 
@@ -445,13 +445,13 @@ class InboundSession(Session):
         self._run: ServerRun | None = None
         self.request = request
         self.replaces: Session | None = None
-        """The session that this one is to take the place of (RFC 3891): it ends when this one is answered."""
+        """Session that this one replaces (RFC 3891): it ends when this one is answered."""
         self.identities: tuple[Hashable, ...] = ()
-        """Who the caller proved or is known to be, in the screen's own terms."""
+        """Identities of the caller, proved or known by its source, as the screen names them."""
         self.source: Address = flow.remote
         self.transport = flow.transport.name
         self.peer_names = flow.peer_names
-        """What the caller's TLS certificate proves; empty without one."""
+        """Names proved by the caller's TLS certificate; empty without one."""
 
     @property
     def local(self) -> NameAddr:
@@ -470,7 +470,7 @@ class InboundSession(Session):
         return save_invite(self.request, flow.transport.name, flow.remote, None, dialog.local)
 
     def want_timer(self, interval_s: int) -> None:
-        """Have the session refreshed, should the caller know session timers but ask for none (RFC 4028 9)."""
+        """Request session refreshes if the caller supports session timers but asks for none (RFC 4028 9)."""
         self._machine.want_timer(interval_s)
 
     def progress(
@@ -486,7 +486,7 @@ class InboundSession(Session):
 
         `reliable` sends it with 100rel where the caller supports that; None does so when it has a body. A
         caller that requires 100rel gets every response reliably. The first SDP that was sent reliably is the
-        answer: what later responses would repeat of it is left out.
+        answer: later responses omit it.
 
         Raises:
             InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
@@ -512,14 +512,14 @@ class InboundSession(Session):
         self._command(self._machine.reject(Reply(status, reason, b"", headers)))
 
     def start(self, run: ServerRun) -> None:
-        """Begin; for the user agent."""
+        """Start the session; called by the user agent."""
         self._run = run
         self._perform(self._machine.start(run))
 
     def _end(self, effect: Done) -> None:
         super()._end(effect)
         if self._run is not None:
-            # The transaction outlives the session by half a minute, and need not keep it in memory.
+            # The transaction outlives the session by 32 s and must not keep it in memory.
             self._run.user = None
             self._run = None
 
@@ -530,7 +530,7 @@ def _check_range(status: int, low: int, high: int) -> None:
 
 
 class OutboundSession(Session):
-    """A session we asked for."""
+    """A session that our INVITE opened."""
 
     __slots__ = ("attempt", "invite")
 
@@ -540,7 +540,7 @@ class OutboundSession(Session):
         super().__init__(host, machine, None)
         self.invite = invite
         self.attempt: Attempt | None = None
-        """The targets of its INVITE, when it goes to a name."""
+        """Failover over the servers of a name; None when the INVITE goes to an address."""
 
     @property
     def local(self) -> NameAddr:
@@ -555,7 +555,7 @@ class OutboundSession(Session):
         return self.invite.to if tag is None else self.invite.to.with_tag(tag)
 
     def cancel(self, *, reason: str | None = None) -> None:
-        """Take the INVITE back, or hang up if it was answered; the same as `hangup`."""
+        """Cancel the INVITE, or hang up if it was answered; the same as `hangup`."""
         self.hangup(reason=reason)
 
     def _saved_invite(self) -> dict[str, Any] | None:
@@ -566,15 +566,15 @@ class OutboundSession(Session):
         return save_invite(run.machine.request, flow.transport.name, flow.remote, flow.name)
 
     def start(self) -> None:
-        """Begin; for the user agent."""
+        """Start the session; called by the user agent."""
         self._command(self._machine.start())
 
     def await_response(self) -> None:
-        """The INVITE went to another target: wait for it as for the first one; for the attempt."""
+        """Restart the wait for a response after failover to another target; called by the failover."""
         self._perform(self._machine.await_response())
 
     def on_timer(self, event: int) -> None:
-        """Take a timer event; after silence another target may have its turn."""
+        """Handle a timer event; after silence the INVITE may go to another target."""
         if event == Event.TIMER_SILENCE and self.attempt is not None:
             self._timers.pop(event, None)
             if self.attempt.on_silence():

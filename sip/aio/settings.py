@@ -1,4 +1,4 @@
-"""How a user agent is told to behave."""
+"""Settings of a user agent."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ __all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
 
 
 class ScreenVerdict(Enum):
-    """What is to become of an INVITE from this source."""
+    """Decision about an INVITE from a source."""
 
     ACCEPT = "accept"
     FORBID = "forbid"
-    """Answer 403, remembering nothing."""
+    """Answer 403 statelessly."""
     DROP = "drop"
-    """Say nothing."""
+    """Send no response."""
     CHALLENGE = "challenge"
-    """Answer 401 until the request proves a password; only then it is accepted."""
+    """Answer 401 until the request proves a password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a request came from; `names` are those of a client certificate that was verified."""
+    """Source of a request; `names` are those of a verified client certificate."""
 
     host: str
     port: int
@@ -41,10 +41,10 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Screened:
     """
-    A verdict with what belongs to it.
+    A verdict with its identities and passwords.
 
-    `identities` is who the caller is known to be, for `InboundSession.identities`. With `CHALLENGE` it is
-    `secrets_of` that knows the passwords of a user name, and the identities are those it gives.
+    `identities` are those of the caller, for `InboundSession.identities`. With `CHALLENGE`, `secrets_of`
+    returns the passwords of a user name, and the identities with them.
     """
 
     verdict: ScreenVerdict
@@ -53,16 +53,16 @@ class Screened:
 
 
 Screen = Callable[[Source, Request], Screened | ScreenVerdict]
-"""Called with each new INVITE before anything is allocated for it."""
+"""Called with each new INVITE before any state is allocated for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserAgentSettings:
     """
-    How a user agent behaves and what it may hold.
+    Behaviour and limits of a user agent.
 
-    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`; so do requests
-    within a session of which `max_requests_within` are remembered (over UDP for 32 s each).
+    Beyond `max_sessions` and `max_transactions` new INVITEs get a 503 with `retry_after_s`. So do further
+    requests within a session that has `max_requests_within` transactions (over UDP each lasts 32 s).
     """
 
     product: str = "Trunkline"
@@ -71,17 +71,17 @@ class UserAgentSettings:
     streams: StreamLimits = field(default_factory=StreamLimits)
     digest: DigestSettings = field(default_factory=DigestSettings)
     tls: TlsSettings | None = None
-    """Needed for `tls` addresses."""
+    """Required for `tls` addresses."""
     max_udp_request_bytes: int = 1300
-    """Larger requests go by TCP where it can be had (RFC 3261 18.1.1); 0 sends all as datagrams."""
+    """Larger requests use TCP where available (RFC 3261 18.1.1); 0 sends all over UDP."""
     max_sessions: int = 20_000
     max_transactions: int = 200_000
     max_requests_within: int = 500
     retry_after_s: int = 5
     max_ringing_s: float = 300.0
     name_servers: Sequence[NameServer] = ()
-    """Who is asked for the names of peers; the system's name servers when empty."""
+    """Name servers for the names of peers; empty means those of the system."""
     min_se_s: int = MIN_SESSION_EXPIRES_S
-    """The shortest session interval a peer may ask for (RFC 4028 5)."""
+    """Shortest session interval that a peer may request (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
-    """How long nothing at all may come back to an INVITE that does not say otherwise itself."""
+    """Default limit for the first response to an INVITE."""

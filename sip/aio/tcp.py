@@ -15,45 +15,45 @@ from sip.protection.rate_limits import source_of
 __all__ = ["StreamLimits", "TcpTransport"]
 
 SWEEP_S = 1.0
-"""How often connections are looked after."""
+"""Interval between checks of the connections, in seconds."""
 _BACKLOG = 100
 """Connections that may wait to be accepted."""
 LINGER_S = 5.0
-"""A peer that does not read must not hold a socket that was closed."""
+"""Time a closed socket may take to send its last bytes: a peer that does not read must not hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """What the connections of one address may take."""
+    """Limits on the connections of one listening address."""
 
     max_connections: int = 1024
     max_per_source: int = 256
-    """Connections one source address (of IPv6, one /64 network) may open."""
+    """Connections that one source address (IPv6: one /64 network) may open."""
     max_per_stranger: int = 32
-    """The same for a source nobody vouches for."""
+    """The same for an unknown source."""
     connect_timeout_s: float = 3.0
-    """To come up, for connections we open: less than the silence that ends an INVITE."""
+    """Limit for connections we open, and for their handshake: less than the silence that ends an INVITE."""
     first_message_s: float = 30.0
-    """A connection from a peer on which no handshake and no whole message is done by then is closed."""
+    """Limit from accepting a connection, handshake included, to its first complete message."""
     message_s: float = 15.0
-    """How long one message may take from its first byte to its last."""
+    """Limit from the first byte of a message to its last."""
     idle_s: float = 600.0
-    """A connection on which nothing whole arrived for this long, and that nobody uses, is closed."""
+    """Limit after which an unused connection is closed that received no complete message or ping."""
     evict_after_s: float = 5.0
-    """Beyond the maximum, an unused connection that was silent for this long makes room for a new one."""
+    """At the maximum, an unused connection that was silent for this long is closed for a new one."""
     keepalive_s: float = 30.0
-    """Silence after which a connection we opened, and that somebody needs, is pinged; 0 never."""
+    """Silence after which a connection that we opened and that is in use is pinged; 0 turns pings off."""
     pong_s: float = 10.0
-    """How long a peer that has answered pings may take to answer one (RFC 5626 4.4.1)."""
+    """Limit for the pong of a peer that has answered pings before (RFC 5626 4.4.1)."""
     max_unsent_bytes: int = 1024 * 1024
-    """A peer that does not read is cut off beyond this."""
+    """Unsent bytes beyond which a peer that does not read is disconnected."""
 
 
 class TcpTransport(Transport):
     """
-    One listening TCP socket, and all connections from and to peers.
+    One listening TCP socket and all connections from and to peers.
 
-    A connection is used both ways for as long as it lasts, whoever opened it (RFC 3261 18.1.1, 18.2.2).
+    A connection carries messages both ways, whichever side opened it (RFC 3261 18.1.1, 18.2.2).
     """
 
     name = "tcp"
@@ -86,7 +86,7 @@ class TcpTransport(Transport):
         self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
 
     def pause(self) -> socket.socket:
-        """Accept no more connections, and close those that nobody uses: their peers come again."""
+        """Stop accepting connections and close the unused ones: their peers reconnect."""
         assert self._listening is not None
         if self._server is not None:
             self._server.close()
@@ -98,11 +98,11 @@ class TcpTransport(Transport):
     async def resume(self) -> None:
         """Accept connections."""
         assert self._listening is not None
-        # On a copy: to close the server must not close what another process may be given.
+        # On a duplicate: closing the server must not close a socket that may go to another process.
         self._server = await self._loop.create_server(self._accept, sock=self._listening.dup())
 
     def close(self) -> None:
-        """Stop listening and cut all connections."""
+        """Stop listening and abort all connections."""
         if self._server is not None:
             self._server.close()
         if self._listening is not None:
@@ -120,11 +120,11 @@ class TcpTransport(Transport):
 
     @property
     def connection_count(self) -> int:
-        """Connections that are up or coming up."""
+        """Established and opening connections."""
         return len(self._connections)
 
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
-        """Give the connection to a peer, opening one if there is none."""
+        """Return the connection to a peer, opening one if there is none."""
         key = self.key_of(remote, name)
         connection = self._connections.get(key)
         if connection is None or connection.closed:
@@ -143,27 +143,27 @@ class TcpTransport(Transport):
         """Pass a message on."""
         self._deliver(data, connection)
 
-    # What differs with TLS.
+    # Overridden by TLS.
 
     def key_of(self, remote: Address, name: str | None) -> Key:
-        """What a connection that was opened to a peer is found by."""
+        """Return the key of a connection that was opened to a peer."""
         return (*remote, None)
 
     def session_for(self, connection: Connection) -> TlsSession | None:
-        """The TLS session of a new connection; None where there is none."""
+        """Return the TLS session of a new connection; None over plain TCP."""
         return None
 
     def judge(self, connection: Connection) -> str | None:
-        """Say what is wrong with the peer's certificate once the handshake is done."""
+        """Return what is wrong with the peer's certificate after the handshake, or None."""
         return None
 
     def note_via(self, connection: Connection, via: Via) -> None:
-        """Take what the Via of a request says of the connection it came by."""
+        """Read the Via parameters of a request that describe its connection; plain TCP ignores them."""
 
     # The table.
 
     def admit(self, connection: Connection, stream: asyncio.Transport) -> bool:
-        """Enter a connection that came up; False when there are too many."""
+        """Register an established connection; False if the source is refused or there are too many."""
         peer = stream.get_extra_info("peername")
         if peer is None:
             return False  # It broke at once.
@@ -186,11 +186,11 @@ class TcpTransport(Transport):
         return True
 
     def is_stranger(self, host: str) -> bool:
-        """Whether nobody vouches for a host."""
+        """True if a host is an unknown source."""
         return self.knows is not None and not self.knows(host)
 
     def _evict(self, *, for_stranger: bool) -> bool:
-        """Close what was silent longest and nobody uses; whoever is known need not wait for a stranger."""
+        """Close the unused connection silent longest; for a trusted source even a recent unknown one."""
         unused = [connection for connection in self._connections.values() if not connection.in_use]
         longest = min(unused, key=lambda connection: connection.heard_at, default=None)
         if longest is None:
@@ -211,7 +211,7 @@ class TcpTransport(Transport):
         return min(strangers, key=lambda connection: connection.heard_at, default=None)
 
     def lost(self, connection: Connection) -> None:
-        """Take a connection out of the table."""
+        """Remove a connection from the table."""
         key = connection.key
         if self._connections.get(key) is not connection:
             return
@@ -237,7 +237,7 @@ class TcpTransport(Transport):
         except OSError as error:
             connection.give_up(f"The connection was refused: {error.strerror or error}")
 
-    # Looking after them.
+    # Periodic checks.
 
     @property
     def _sweep_s(self) -> float:
@@ -250,7 +250,7 @@ class TcpTransport(Transport):
         self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
 
     def sweep(self) -> None:
-        """Close what is idle or too slow, and ping what is needed."""
+        """Close idle or slow connections and ping those in use."""
         now = self.now()
         for connection in list(self._connections.values()):
             connection.look_after(now)
@@ -258,7 +258,7 @@ class TcpTransport(Transport):
             self._closing.popleft()[1].abort()
 
     def linger(self, stream: asyncio.Transport) -> None:
-        """Give the last bytes of a connection that was closed a while to go out, and no longer."""
+        """Abort a closed connection after `LINGER_S`, so that its last bytes can be sent."""
         self._closing.append((self.now() + LINGER_S, stream))
 
 
@@ -270,7 +270,7 @@ def _listening(listen: Listen) -> socket.socket:
 
 
 def _guard_socket(stream: asyncio.Transport) -> None:
-    """Have the system find out that a peer is gone: a dead host answers no segment."""
+    """Enable TCP keep-alive, which detects a peer that disappeared."""
     sock = stream.get_extra_info("socket")
     if sock is None:
         return

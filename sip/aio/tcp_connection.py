@@ -1,4 +1,4 @@
-"""One connection to a peer, over TCP or TLS: messages cut out, keep-alives, deadlines (RFC 3261 18.3)."""
+"""One connection to a peer, over TCP or TLS: framing, keep-alives, deadlines (RFC 3261 18.3)."""
 
 import asyncio
 import logging
@@ -21,14 +21,14 @@ __all__ = ["Connection", "Key"]
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, int, str | None]
-"""What a connection is found by: the peer's address, and the name it had to prove."""
+"""Key of a connection: the peer's host and port, and the name it had to prove."""
 
 
 class Connection(asyncio.Protocol, Flow):
     """
-    One connection, on its way up, up, or broken.
+    One connection: opening, established or broken.
 
-    Its owner holds the table and the limits; without a `key` it is one that a peer opens.
+    Its owner holds the table and the limits; without a `key` the peer opened it.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol, Flow):
         self.peer_names: frozenset[str] = frozenset()
         self.trouble: str | None = None
         self.aliases: tuple[Key, ...] | None = None
-        """Further names requests to the peer find it by (RFC 5923); None until a request has been seen."""
+        """Further keys by which requests to the peer find it (RFC 5923); None until a request was seen."""
         self.watchers: set[Watcher] = set()
         self.broken = False
         self.established = False
@@ -83,26 +83,26 @@ class Connection(asyncio.Protocol, Flow):
         self._pinged_at: float | None = None
         self._pongs = False
 
-    # The way, as others see it.
+    # Interface of a flow.
 
-    # A constant of other ways; here it is the listener's to say, and read only for either.
+    # A constant of other flows; here the listener decides. Read-only in both cases.
     @property
     def secure(self) -> bool:  # type: ignore[override]
-        """Encrypted to the next hop."""
+        """True if encrypted to the next hop."""
         return self._owner.secure
 
     @property
     def closed(self) -> bool:
-        """True once the connection is gone."""
+        """True after the connection has broken."""
         return self.broken
 
     @property
     def in_use(self) -> bool:
-        """Whether a transaction or a dialog needs it."""
+        """True if a transaction, dialog or registration needs it."""
         return bool(self.watchers) or self._holders > 0
 
     def send(self, data: bytes) -> bool:
-        """Write one message, or keep it until the connection is up."""
+        """Write one message, or queue it until the connection is established."""
         if self.broken:
             return False
         if not self.established:
@@ -121,32 +121,32 @@ class Connection(asyncio.Protocol, Flow):
         return not self.broken
 
     def watch(self, watcher: Watcher) -> None:
-        """Have a transaction told when the connection breaks."""
+        """Notify a transaction when the connection breaks."""
         self.watchers.add(watcher)
 
     def unwatch(self, watcher: Watcher) -> None:
-        """End what `watch` began."""
+        """Undo `watch`."""
         self.watchers.discard(watcher)
 
     def hold(self) -> None:
-        """Keep it open for somebody who will need it again."""
+        """Keep the connection open for a later user."""
         self._holders += 1
 
     def release(self) -> None:
-        """End what `hold` began."""
+        """Undo `hold`."""
         self._holders -= 1
 
     def note_via(self, via: Via) -> None:
-        """Take what the top Via of a request says of the connection."""
+        """Read the parameters of a request's top Via that describe the connection."""
         self._owner.note_via(self, via)
 
     def give_up(self, reason: str) -> None:
-        """Stop trying to come up; nothing that waited for it is sent."""
+        """Stop opening the connection; queued messages are not sent."""
         if not self.established:
             self._break(reason)
 
     def abort(self) -> None:
-        """Close at once; nobody is told."""
+        """Close at once, without notifying watchers."""
         self.broken = True
         self.watchers.clear()
         if self._stream is not None:
@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol, Flow):
         self._owner.lost(self)
 
     def shut(self) -> None:
-        """Close in good order what nobody uses."""
+        """Close an unused connection cleanly."""
         if self.established and self._tls is not None and self._stream is not None:
             self._tls.finish()
         self._close()
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol, Flow):
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection: up, or on to its handshake."""
+        """Register the new connection; start the handshake if it uses TLS."""
         # Not an isinstance check: the transports of uvloop only behave like those of asyncio.
         stream = cast(asyncio.Transport, transport)
         self._stream = stream
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol, Flow):
             self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """Decrypt, cut out messages and answer keep-alives."""
+        """Decrypt, extract messages and answer keep-alives."""
         if self.broken:
             return
         if self._tls is not None:
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol, Flow):
             if not plain:
                 return
             data = plain
-        # Whatever comes shows that the peer is alive.
+        # Any data shows that the peer is alive.
         self._alive_at, self._pinged_at = self._owner.now(), None
         try:
             frames = self._framer.feed(data)
@@ -198,11 +198,11 @@ class Connection(asyncio.Protocol, Flow):
             return
         for frame in frames:
             if self.broken:
-                return  # One before it made its peer unwanted.
+                return  # An earlier frame got its peer banned.
             self._take(frame)
         if self._framer.failure is not None:
             self._refuse(self._framer.failure)
-        # A keep-alive is no message: who sends nothing else is not worth a connection.
+        # A keep-alive is no message: a peer that sends nothing else loses its connection.
         self._time_message(any(frame not in (PING, PONG) for frame in frames))
 
     def _take(self, frame: bytes) -> None:
@@ -216,7 +216,7 @@ class Connection(asyncio.Protocol, Flow):
             self._owner.receive(frame, self)
 
     def _time_message(self, complete: bool) -> None:
-        """Note since when a message has been coming in, and that one is there."""
+        """Update the deadlines: the start of a partial message, and the first complete one."""
         if complete:
             self._deadline = None
             self._partial_since = None
@@ -226,13 +226,13 @@ class Connection(asyncio.Protocol, Flow):
             self._partial_since = self._owner.now()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take the news that it is gone."""
+        """Handle the loss of the connection."""
         if exc is not None and self.trouble is None:
             self.trouble = getattr(exc, "strerror", None) or str(exc) or None
         self._forget()
 
     def _forget(self) -> None:
-        """Take it out of the table, and tell whoever depends on it; once."""
+        """Remove the connection from the table and notify its watchers, once."""
         if self.broken:
             return
         self.broken = True
@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol, Flow):
         for watcher in watchers:
             watcher.on_flow_broken()
 
-    # Coming up.
+    # Establishment.
 
     def _come_up(self) -> None:
         self.established = True
@@ -275,13 +275,13 @@ class Connection(asyncio.Protocol, Flow):
         return None if self.broken else plain
 
     def _break(self, reason: str) -> None:
-        """Close because something is wrong, and say what."""
+        """Close because of an error, and log it."""
         if self.broken:
             return
         self.trouble = reason
         host, port = self.remote
         who = f" ({self.name})" if self.name not in (None, host) else ""
-        # Anybody may break as many connections as he likes; that is worth no line each.
+        # An unknown source can break any number of connections, which deserves no log line each.
         stranger = not self.outgoing and self._owner.is_stranger(host)
         level = logging.WARNING if self.outgoing else logging.DEBUG if stranger else logging.INFO
         logger.log(
@@ -290,7 +290,7 @@ class Connection(asyncio.Protocol, Flow):
         self._close()
 
     def _close(self) -> None:
-        """Let what is written still go out; everybody else is told at once."""
+        """Close after the written data was sent; watchers are notified at once."""
         stream = self._stream
         if stream is not None:
             self._flush()
@@ -319,7 +319,7 @@ class Connection(asyncio.Protocol, Flow):
                 self._stream.write(output)
 
     def _refuse(self, error: ParseError) -> None:
-        """Answer what cannot be framed, where that is possible, and close: nothing after it can be read."""
+        """Answer unframeable data where possible, and close: nothing after it can be read."""
         if self.broken:
             return
         answer = error.answer
@@ -328,10 +328,10 @@ class Connection(asyncio.Protocol, Flow):
             self._write(serialise(answer))
         self._break(f"It cannot be framed any more: {error.reason}")
 
-    # Looking after it.
+    # Periodic checks.
 
     def look_after(self, now: float) -> None:
-        """Close it when it is too slow or idle, ping it when it is silent and needed."""
+        """Close the connection if it is too slow or idle; ping it if it is silent and in use."""
         limits = self._owner.limits
         if self._deadline is not None and now >= self._deadline:
             self._break("Nothing whole came in time" if self.established else "The handshake took too long")
@@ -346,7 +346,7 @@ class Connection(asyncio.Protocol, Flow):
             self._keep_alive(now, limits)
 
     def _keep_alive(self, now: float, limits: "StreamLimits") -> None:
-        """Ping; a peer that has never answered is not expected to (RFC 5626 4.4.1, RFC 3261 7.5)."""
+        """Send a ping; a peer that has never answered one need not (RFC 5626 4.4.1, RFC 3261 7.5)."""
         if not limits.keepalive_s or (self._pinged_at is not None and self._pongs):
             return
         if now >= self._alive_at + limits.keepalive_s:

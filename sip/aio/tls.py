@@ -1,4 +1,4 @@
-"""SIP over TLS: certificates, and who a connection was proved to lead to (RFC 5922, RFC 5923)."""
+"""SIP over TLS: certificates, verified peer names and connection reuse (RFC 5922, RFC 5923)."""
 
 import logging
 import ssl
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClientCertificates(Enum):
-    """Whether peers that connect to us show a certificate."""
+    """Policy for the certificates of peers that connect to us."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -30,11 +30,11 @@ class ClientCertificates(Enum):
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
     """
-    Our certificate and whose certificates we take.
+    Our certificate and the peers' certificates that we accept.
 
-    `authorities` is a PEM file of trust anchors for peers, those of the system when None. Without
-    `verify_servers` connections we open are encrypted to whoever answers. `wildcards` takes `*.example.net`
-    for the hosts of a domain, which RFC 5922 7.2 forbids and some carriers' certificates need.
+    `authorities` is a PEM file of trust anchors for peers; None means those of the system. Without
+    `verify_servers`, connections that we open are encrypted but not authenticated. `wildcards` accepts
+    `*.example.net` for the hosts of a domain, which RFC 5922 7.2 forbids but some carriers' certificates use.
     """
 
     certificate: Path
@@ -47,10 +47,10 @@ class TlsSettings:
 
 class TlsContexts:
     """
-    What TLS sessions are made with, read again when one of its files has changed.
+    TLS contexts of new sessions, reloaded when one of the files has changed.
 
     Raises:
-        ValueError: On construction, when a file cannot be read or does not hold what it should.
+        ValueError: On construction, when a file cannot be read or has the wrong content.
     """
 
     def __init__(self, settings: TlsSettings) -> None:
@@ -63,13 +63,13 @@ class TlsContexts:
 
     @property
     def server(self) -> ssl.SSLContext:
-        """For connections from peers."""
+        """Context of connections from peers."""
         self._refresh()
         return self._server
 
     @property
     def client(self) -> ssl.SSLContext:
-        """For connections to peers."""
+        """Context of connections to peers."""
         self._refresh()
         return self._client
 
@@ -110,7 +110,7 @@ class TlsContexts:
 def _context(protocol: int, settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION  # It only serves to make us work.
+    context.options |= ssl.OP_NO_RENEGOTIATION  # Its only use is to cause us work.
     try:
         context.load_cert_chain(settings.certificate, settings.key)
     except ssl.SSLError as error:
@@ -132,11 +132,11 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 class TlsTransport(TcpTransport):
     """
-    One listening TLS socket, and all connections from and to peers.
+    One listening TLS socket and all connections from and to peers.
 
-    A connection we open is kept for the name its peer proved: the same address under another name gets
-    another connection. One that a peer opened is used for requests to it when the peer asks for that and its
-    certificate proves whom it stands for.
+    A connection that we open is keyed by the name its peer proved: the same address under another name gets
+    another connection. One that a peer opened carries requests to it if the peer asks for that and its
+    certificate proves its name.
     """
 
     name = "tls"
@@ -156,18 +156,18 @@ class TlsTransport(TcpTransport):
         self._aliases: dict[Key, Connection] = {}
 
     def key_of(self, remote: Address, name: str | None) -> Key:
-        """What a connection that was opened to a peer is found by: its address and its proved name."""
+        """Return the key of a connection that was opened to a peer: its address and its proved name."""
         return (*remote, (name or remote[0]).lower())
 
     def session_for(self, connection: Connection) -> TlsSession | None:
-        """The TLS session of a new connection."""
+        """Return the TLS session of a new connection."""
         if connection.outgoing:
             name = connection.name or connection.remote[0]
             return TlsSession(self._contexts.client, server=False, name=name)
         return TlsSession(self._contexts.server, server=True)
 
     def judge(self, connection: Connection) -> str | None:
-        """Say what is wrong with the certificate of a server we connected to."""
+        """Return what is wrong with the certificate of a server that we connected to, or None."""
         settings = self._contexts.settings
         if not connection.outgoing or not settings.verify_servers:
             return None
@@ -182,7 +182,7 @@ class TlsTransport(TcpTransport):
 
     def note_via(self, connection: Connection, via: Via) -> None:
         """
-        Use a connection from a peer for requests to it, when it asks and has proved who it is.
+        Use a connection from a peer for requests to it, if it asks and has proved its name.
 
         Source: RFC 5923 5, 8.
         """
@@ -195,7 +195,7 @@ class TlsTransport(TcpTransport):
             self._aliases.update(dict.fromkeys(connection.aliases, connection))
 
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
-        """Give the connection to a peer that proved a name, opening one if there is none."""
+        """Return the connection to a peer that proved a name, opening one if there is none."""
         if self._aliases:
             key = self.key_of(remote, name)
             connection = self._aliases.get(key)
@@ -204,7 +204,7 @@ class TlsTransport(TcpTransport):
         return super().flow_to(remote, name)
 
     def lost(self, connection: Connection) -> None:
-        """Take a connection out of the table, under all its names."""
+        """Remove a connection from the table, under all its names."""
         super().lost(connection)
         for key in connection.aliases or ():
             if self._aliases.get(key) is connection:

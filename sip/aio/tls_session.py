@@ -1,4 +1,4 @@
-"""One TLS session over bytes in memory: the connection moves them, this one knows what they mean."""
+"""One TLS session over memory buffers; the connection moves the bytes."""
 
 import ssl
 
@@ -13,8 +13,7 @@ class TlsSession:
     """
     The TLS state of one connection, on either side.
 
-    What is received goes in by `receive`, what is to be sent by `send`; `output` is what has to be written
-    after either.
+    `receive` takes bytes from the wire, `send` bytes to encrypt; `output` must be written after either.
     """
 
     __slots__ = ("_incoming", "_object", "_outgoing", "established")
@@ -28,15 +27,15 @@ class TlsSession:
         self.established = False
 
     def start(self) -> None:
-        """Begin the handshake: a client speaks first."""
+        """Start the handshake as the client."""
         self._shake_hands()
 
     def receive(self, data: bytes) -> bytes | None:
         """
-        Take bytes off the wire and give what they decrypt to; None once the peer has closed the session.
+        Decrypt bytes from the wire; returns None once the peer has closed the session.
 
         Raises:
-            ssl.SSLError: The session is broken; `output` may hold an alert for the peer.
+            ssl.SSLError: The session has failed; `output` may hold an alert for the peer.
         """
         self._incoming.write(data)
         if not self.established:
@@ -54,24 +53,24 @@ class TlsSession:
         return b"".join(parts) or None
 
     def send(self, data: bytes) -> None:
-        """Encrypt; only once established."""
+        """Encrypt data; only after the handshake."""
         self._object.write(data)
 
     def finish(self) -> None:
-        """Tell the peer that nothing more comes."""
+        """Send the peer a close notification."""
         try:
             self._object.unwrap()
         except (ssl.SSLError, ValueError):
-            return  # Its own notice need not be waited for.
+            return  # The peer's own close notification need not be awaited.
 
     @property
     def output(self) -> bytes:
-        """What must be written to the peer; taken by reading it."""
+        """Bytes to write to the peer; reading them removes them."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     @property
     def peer_names(self) -> frozenset[str]:
-        """What the peer's certificate proves; nothing when there is none or it was not verified."""
+        """Names that the peer's certificate proves; empty when it is absent or was not verified."""
         return names_of(self._object.getpeercert() or {})
 
     def _shake_hands(self) -> None:
@@ -83,7 +82,7 @@ class TlsSession:
 
 
 def describe(error: ssl.SSLError) -> str:
-    """An error of TLS in words for a log line."""
+    """Return the text of a TLS error for a log line."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     reason = error.reason or "the connection ended"

@@ -10,7 +10,7 @@ _POOL_BYTES = 4000
 
 
 class Tokens:
-    """Gives unguessable tokens from a pool of system randomness, which costs one system call for 400."""
+    """Source of unguessable tokens from a pool of system randomness, one system call for 400 tokens."""
 
     def __init__(self) -> None:
         self._pool = ""
@@ -18,7 +18,7 @@ class Tokens:
         self._random = random.SystemRandom()
 
     def token(self) -> str:
-        """Give 80 random bits as 20 hexadecimal digits."""
+        """Return 80 random bits as 20 hexadecimal digits."""
         at = self._at
         if at + _TOKEN_CHARS > len(self._pool):
             self._pool = os.urandom(_POOL_BYTES).hex()
@@ -27,5 +27,5 @@ class Tokens:
         return self._pool[at : at + _TOKEN_CHARS]
 
     def pick(self, low: float, high: float) -> float:
-        """Give a number between two bounds."""
+        """Return a random number between two bounds."""
         return self._random.uniform(low, high)

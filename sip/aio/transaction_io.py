@@ -1,4 +1,4 @@
-"""Transactions at work: a machine, its way to the peer and its running timers."""
+"""Active transactions: a state machine, its flow to the peer and its running timers."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -20,17 +20,17 @@ __all__ = ["DEAF", "ClientRun", "RequestUser", "ServerRun"]
 
 
 class RequestUser(Protocol):
-    """Whoever started a client transaction."""
+    """Owner of a client transaction."""
 
     def on_response(self, run: "ClientRun", response: Response) -> None:
-        """Take a response."""
+        """Handle a response."""
 
     def on_failure(self, run: "ClientRun", failure: Failure) -> None:
-        """Take the news that there will be none."""
+        """Handle a failure without a final response."""
 
 
 class _Run:
-    """A transaction at work: its machine, its way to the peer and its running timers."""
+    """An active transaction: its state machine, its flow to the peer and its running timers."""
 
     __slots__ = ("call_id", "endpoint", "flow", "key", "timers")
 
@@ -42,7 +42,7 @@ class _Run:
         self.timers: list[Timer] = []
 
     def end(self) -> None:
-        """Forget the running timers."""
+        """Cancel the running timers."""
         endpoint = self.endpoint
         for timer in self.timers:
             endpoint.disarm(timer)
@@ -50,7 +50,7 @@ class _Run:
 
 
 class ClientRun(_Run):
-    """A request of ours at work; `fallback` is the way of datagrams that it was too large for."""
+    """A client transaction; `fallback` is the UDP flow that its request was too large for."""
 
     __slots__ = ("fallback", "machine", "purpose", "user")
 
@@ -69,17 +69,17 @@ class ClientRun(_Run):
         self.fallback: Flow | None = None
 
     def on_timer(self, event: int) -> None:
-        """Feed a timer event to the machine."""
+        """Pass a timer event to the machine."""
         self.perform(self.machine.handle(event))
 
     def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine, unless the request can still go another way."""
+        """Report the loss of the connection to the machine, unless the request can fall back to UDP."""
         if self.fallback is not None and self.endpoint.fall_back(self):
             return
         self.perform(self.machine.fail_transport())
 
     def perform(self, effects: Sequence[Effect]) -> None:
-        """Do what the machine asks."""
+        """Perform the machine's effects."""
         endpoint = self.endpoint
         for effect in effects:
             if isinstance(effect, Send):
@@ -97,11 +97,11 @@ class ClientRun(_Run):
 
 class ServerRun(_Run):
     """
-    A request of a peer at work.
+    A server transaction.
 
-    `user` is whoever answers an INVITE and is told of its CANCEL, `tag` our tag in its responses; `on_end`
-    is called when it is forgotten. `sent_by` is where a response goes when the connection the request came
-    by is gone (RFC 3261 18.2.2), `sent_by_name` who must be there.
+    `user` answers an INVITE and receives its CANCEL, `tag` is our tag in its responses; `on_end` is called
+    when the transaction is removed. `sent_by` is the address of responses when the request's connection is
+    gone (RFC 3261 18.2.2), `sent_by_name` the name that the peer must prove there.
     """
 
     __slots__ = ("machine", "on_end", "sent_by", "sent_by_name", "tag", "user")
@@ -134,15 +134,15 @@ class ServerRun(_Run):
             self.flow = flow
 
     def on_timer(self, event: int) -> None:
-        """Feed a timer event to the machine."""
+        """Pass a timer event to the machine."""
         self.perform(self.machine.handle(event))
 
     def on_flow_broken(self) -> None:
-        """Feed the loss of the connection to the machine."""
+        """Report the loss of the connection to the machine."""
         self.perform(self.machine.fail_transport())
 
     def perform(self, effects: Sequence[Effect]) -> None:
-        """Do what the machine asks."""
+        """Perform the machine's effects."""
         endpoint = self.endpoint
         for effect in effects:
             if isinstance(effect, Send):
@@ -159,7 +159,7 @@ class ServerRun(_Run):
 
 
 class _Deaf:
-    """The user of a request whose outcome is of no interest, or shows elsewhere, as that of a CANCEL does."""
+    """Owner that ignores the outcome of a request, or gets it elsewhere, as for a CANCEL."""
 
     def on_response(self, run: ClientRun, response: Response) -> None:
         """Ignore the response."""

@@ -1,4 +1,4 @@
-"""What the endpoint needs of a transport, whichever protocol it speaks."""
+"""Interface between the endpoint and its transports, for all protocols."""
 
 import socket
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ Address = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Listen:
     """
-    One local address to serve: `transport` is `udp`, `tcp` or `tls`, `host` an IP address, port 0 any free.
+    One local address: `transport` is `udp`, `tcp` or `tls`, `host` an IP address, port 0 any free port.
 
-    `advertise` is the host peers are told instead, behind a one-to-one NAT.
+    `advertise` is the host given to peers instead, behind a one-to-one NAT.
     """
 
     transport: str
@@ -29,14 +29,14 @@ class Listen:
 
 
 class Handle(Protocol):
-    """A call that was scheduled."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Take it back."""
+        """Cancel the call."""
 
 
 class Clock(Protocol):
-    """Monotonic time and calls at a later time, as an event loop has them."""
+    """Monotonic time and scheduled calls, as an event loop provides them."""
 
     def time(self) -> float:
         """Seconds from a fixed point."""
@@ -45,77 +45,77 @@ class Clock(Protocol):
         """Schedule a call."""
 
     def call_soon(self, callback: Callable[..., object], *args: object) -> object:
-        """Schedule a call for the next round."""
+        """Schedule a call for the next iteration of the loop."""
 
 
 class Watcher(Protocol):
-    """Whoever depends on a way to a peer."""
+    """Dependant of a flow."""
 
     def on_flow_broken(self) -> None:
-        """Take the news that what was sent this way may not have arrived."""
+        """Handle a broken flow: messages sent on it may not have arrived."""
 
 
 class Flow(ABC):
-    """A way to one peer: a socket and a remote address, or a connection."""
+    """A flow to one peer: a socket and a remote address, or a connection."""
 
     __slots__ = ("remote", "transport")
 
     reliable = False
     secure = False
-    """Encrypted to the next hop."""
+    """True if encrypted to the next hop."""
     peer_names: frozenset[str] = frozenset()
     """Host names and addresses, in lower case, that the peer's verified certificate proves (RFC 5922 7.1)."""
     name: str | None = None
     """The name the peer had to prove, on a TLS connection we opened."""
     trouble: str | None = None
-    """Why nothing can be sent this way any more, for logs and events, when there is more to say than that."""
+    """Reason why the flow is closed, for logs and events; None when there is no more to report."""
     established = True
-    """False until a connection has come up; what was to be sent on one that never did has not left."""
+    """False until a connection is established; queued messages of one that never was were not sent."""
 
     def __init__(self, transport: "Transport", remote: Address) -> None:
         self.transport = transport
         self.remote = remote
 
-    # What follows means something for connections only; a datagram's way rightly does nothing (B027).
+    # The following methods matter for connections only; a UDP flow does nothing (B027).
 
     def watch(self, watcher: "Watcher") -> None:  # noqa: B027
-        """Have a transaction told when this way breaks; only a connection can."""
+        """Notify a transaction when the flow breaks; only a connection can."""
 
     def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027
-        """End what `watch` began."""
+        """Undo `watch`."""
 
     def hold(self) -> None:  # noqa: B027
         """
-        Have the way kept open, and alive, by somebody who will need it again: a dialog, a registration.
+        Keep the flow open and alive for a later use, by a dialog or a registration.
 
         Each call needs its `release`.
         """
 
     def release(self) -> None:  # noqa: B027
-        """End what one `hold` began."""
+        """Undo one `hold`."""
 
     def give_up(self, reason: str) -> None:  # noqa: B027
-        """Stop trying to come up, when that has not happened yet; nothing that waited for it is sent."""
+        """Stop opening a connection that is not established yet; queued messages are not sent."""
 
     def note_via(self, via: Via) -> None:  # noqa: B027
-        """Take what the top Via of a request from a connection says of the connection itself."""
+        """Read the parameters of a request's top Via that describe its connection."""
 
     def abort(self) -> None:  # noqa: B027
-        """Close a connection whose peer is not wanted; a datagram's way has nothing to close."""
+        """Close a connection with an unwanted peer; a UDP flow has nothing to close."""
 
     @property
     def closed(self) -> bool:
-        """True when nothing can be sent this way any more."""
+        """True when nothing can be sent on the flow any more."""
         return False
 
     @abstractmethod
     def send(self, data: bytes) -> bool:
-        """Send one message; False when it certainly did not leave."""
+        """Send one message; False if it certainly was not sent."""
 
 
 Receive = Callable[[bytes, Flow], None]
 Admit = Callable[[str], bool]
-"""What is thought of a host, such as whether a connection from it may come up."""
+"""Predicate on a host, such as whether a connection from it is accepted."""
 
 
 class Transport(ABC):
@@ -125,17 +125,17 @@ class Transport(ABC):
     reliable: bool
     default_port = 5060
     address: Listen
-    """What was bound, with the real port."""
+    """Bound address, with the actual port."""
     admits: Admit | None = None
-    """Asked before a connection is taken."""
+    """Tells whether a connection from a host is accepted."""
     knows: Admit | None = None
-    """Asked whether somebody vouches for a host; without an answer nobody is a stranger."""
+    """Tells whether a host is trusted; None means that all hosts are."""
     on_wait: Callable[[float], None] | None = None
-    """Told how many seconds a message had waited, when messages wait."""
+    """Called with the seconds that a message had waited, when messages wait."""
     _via_of: Listen | None = None
     _via_start = ""
     inherited: socket.socket | None = None
-    """A bound socket of another process to be used in place of an own one."""
+    """Bound socket of another process, used instead of a new one."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -143,7 +143,7 @@ class Transport(ABC):
         Bind.
 
         Raises:
-            OSError: The address cannot be had.
+            OSError: The address cannot be bound.
         """
 
     @abstractmethod
@@ -153,38 +153,38 @@ class Transport(ABC):
     @abstractmethod
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         """
-        Give a way to a peer, for a stream the connection that is there or a new one.
+        Return a flow to a peer; for TCP and TLS, the existing connection or a new one.
 
-        `name` is what the peer's certificate must prove, where there are certificates.
+        `name` is the name that the peer's certificate must prove, over TLS.
         """
 
     def pause(self) -> socket.socket:
         """
-        Hear no more, so that another process may with the socket that is given; sending goes on.
+        Stop reading, so that another process can read from the returned socket; sending continues.
 
-        Connections that are up stay; those that nobody uses are closed.
+        Connections in use stay open; unused ones are closed.
         """
         # Not abstract: a transport without a socket, such as one in memory, has nothing to hand over.
         raise NotImplementedError
 
     async def resume(self) -> None:
-        """Hear again after `pause`."""
+        """Resume reading after `pause`."""
         raise NotImplementedError
 
     @property
     def connection_count(self) -> int:
-        """Connections that are up or coming up."""
+        """Established and opening connections."""
         return 0
 
     @property
     def sent_by(self) -> str:
-        """Host and port as they stand in Via and Contact."""
+        """Host and port as written in Via and Contact."""
         host = self.address.advertise or self.address.host
         return f"[{host}]:{self.address.port}" if ":" in host else f"{host}:{self.address.port}"
 
     @property
     def via_start(self) -> str:
-        """How the Via of our requests begins: protocol and sender."""
+        """Start of the Via of our requests: protocol and sent-by."""
         if self._via_of is not self.address:
             self._via_of = self.address
             self._via_start = f"SIP/2.0/{self.name.upper()} {self.sent_by}"

@@ -17,22 +17,22 @@ logger = logging.getLogger(__name__)
 
 MAX_DATAGRAM_BYTES = 65535
 DATAGRAMS_PER_WAKE = 32
-"""Read in one go; then timers and other sockets have their turn."""
+"""Datagrams read at a time; then timers and other sockets get their turn."""
 MAX_UNSENT = 1024
-"""Datagrams kept while the socket's buffer is full; beyond it they are lost, as datagrams may be."""
+"""Datagrams queued while the socket's buffer is full; beyond it they are dropped."""
 TIMESTAMPS = 35
-"""SO_TIMESTAMPNS of Linux, which the socket module does not name: when a datagram arrived."""
+"""SO_TIMESTAMPNS of Linux, missing in the socket module: arrival time of a datagram."""
 TIMESTAMP_BYTES = 16
 LONGEST_WAIT_S = 60.0
-"""No datagram is read so late: its sender has long given up, and the buffer would have overflowed."""
+"""No datagram waits this long: its sender has given up, and the buffer would have overflowed."""
 MEMORY_INFO = 55
-"""SO_MEMINFO of Linux, not named either: what memory a socket takes, and what was lost for want of it."""
+"""SO_MEMINFO of Linux, missing too: memory use of a socket, and datagrams dropped for lack of it."""
 MEMORY_FIELDS = struct.Struct("=9I")
 BUFFER_BYTES = 4 * 1024 * 1024
 
 
 class _UdpFlow(Flow):
-    """The way to one remote address."""
+    """Flow to one remote address."""
 
     __slots__ = ()
 
@@ -44,9 +44,9 @@ class _UdpFlow(Flow):
 
 class UdpTransport(Transport):
     """
-    One UDP socket, read and written without a protocol object in between.
+    One UDP socket, read and written without an asyncio protocol.
 
-    Reading many datagrams for one wake-up is what makes a busy socket cheap.
+    Reading many datagrams per wake-up makes a busy socket cheap.
     """
 
     name = "udp"
@@ -70,13 +70,13 @@ class UdpTransport(Transport):
         self._loop.add_reader(sock.fileno(), self._readable)
 
     def pause(self) -> socket.socket:
-        """Read no more; what has arrived and what will is for whoever reads the socket next."""
+        """Stop reading; waiting and later datagrams go to the next reader of the socket."""
         assert self._socket is not None
         self._loop.remove_reader(self._socket.fileno())
         return self._socket
 
     async def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self._socket is not None:
             self._loop.add_reader(self._socket.fileno(), self._readable)
 
@@ -89,11 +89,11 @@ class UdpTransport(Transport):
             sock.close()
 
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
-        """Give the way to a remote address."""
+        """Return the flow to a remote address."""
         return _UdpFlow(self, remote)
 
     def send(self, data: bytes, remote: Address) -> bool:
-        """Send one datagram; False when the system refused it."""
+        """Send or queue one datagram; False if the system refused it."""
         sock = self._socket
         if sock is None:
             return False
@@ -107,14 +107,14 @@ class UdpTransport(Transport):
         return sent is not False
 
     def receive_buffer(self) -> tuple[int, int, int]:
-        """Memory that unread datagrams take, how much they may take, and datagrams lost for want of it."""
+        """Return the bytes of unread datagrams, their limit, and the datagrams dropped beyond it."""
         if self._socket is None:
             return 0, 0, 0
         try:
             found = self._socket.getsockopt(socket.SOL_SOCKET, MEMORY_INFO, MEMORY_FIELDS.size)
             waiting, limit, *_, lost = MEMORY_FIELDS.unpack(found)
         except (OSError, struct.error):
-            return 0, 0, 0  # A system that does not tell.
+            return 0, 0, 0  # This system does not report it.
         return waiting, limit, lost
 
     def _readable(self) -> None:
@@ -123,10 +123,10 @@ class UdpTransport(Transport):
             self._read_late()
         self._behind = self._read_many()
         if late and self.on_wait is not None:
-            self.on_wait(0.0)  # What comes next may have come just now.
+            self.on_wait(0.0)  # Later datagrams may have arrived just now.
 
     def _read_many(self) -> bool:
-        """Read what is there; whether there may be more."""
+        """Read the waiting datagrams; True if there may be more."""
         if self._socket is None:
             return False
         received = receive_datagrams(self._socket, DATAGRAMS_PER_WAKE)
@@ -135,12 +135,12 @@ class UdpTransport(Transport):
                 return False
             try:
                 self._receive(data, _UdpFlow(self, source))
-            except Exception:  # A defect that one datagram meets must not cost those that were read with it.
+            except Exception:  # A defect in one datagram's handling must not lose the others.
                 logger.exception("A datagram could not be handled", extra={"peer": source[0]})
         return len(received) == DATAGRAMS_PER_WAKE
 
     def _read_late(self) -> None:
-        """Read one datagram that waited while the turn before it was full, and say for how long it did."""
+        """Read one datagram that waited behind a full batch, and report how long it waited."""
         sock = self._socket
         if sock is None:
             return
@@ -152,7 +152,7 @@ class UdpTransport(Transport):
             if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self.on_wait is not None:
                 seconds, nanoseconds = struct.unpack("qq", stamp)
                 waited_s = time.time() - seconds - nanoseconds / 1e9
-                # Else the clock was set while it waited, and its age says nothing.
+                # Otherwise the clock was set while it waited, and its age is wrong.
                 if 0.0 <= waited_s < LONGEST_WAIT_S:
                     self.on_wait(waited_s)
         self._receive(data, _UdpFlow(self, (source[0], source[1])))
@@ -163,7 +163,7 @@ class UdpTransport(Transport):
             data, remote = self._unsent[0]
             if send_datagram(sock, data, remote) is None:
                 return
-            self._unsent.popleft()  # Refused ones are lost, as datagrams may be.
+            self._unsent.popleft()  # Refused datagrams are dropped.
         if sock is not None:
             self._loop.remove_writer(sock.fileno())
 
@@ -178,7 +178,7 @@ def _bound(listen: Listen) -> socket.socket:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
             sock.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
         if family == socket.AF_INET6:
-            # One socket, one family: the Via of a request must name an address of the peer's kind.
+            # One IP version per socket: the Via of a request must name an address of the peer's version.
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((listen.host, listen.port))
     except OSError:

@@ -1,4 +1,4 @@
-"""The user agent: sessions, the requests that make them, and all that is answered without one."""
+"""The user agent: sessions, the requests that open them, and requests answered outside a session."""
 
 import asyncio
 import logging
@@ -60,9 +60,9 @@ class UserAgent:
     """
     A SIP user agent on one or more local addresses.
 
-    `invite` calls out, `on_invite` is called with each call that comes in and must keep, answer or
-    reject it. `on_message` sees every message on the wire. A `guard`, set before the start,
-    decides who is heard at all. Setting `draining` refuses new calls.
+    `invite` sends an INVITE. `on_invite` is called with each inbound session and must keep, answer or
+    reject it. `on_message` receives every message on the wire. A `guard`, set before the start,
+    filters messages by source. Setting `draining` refuses new calls.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class UserAgent:
         self._invites: dict[Key, Key] = {}
         self._registrations: set[RegistrationRun] = set()
         self.sharing = Sharing(self._sessions, self._invites)
-        """Where this process shares its addresses with another one."""
+        """State shared with another process on the same addresses during a handover."""
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
@@ -121,7 +121,7 @@ class UserAgent:
         Bind all addresses.
 
         Raises:
-            OSError: One of them cannot be had; none is kept then.
+            OSError: One of them cannot be bound; none is kept then.
             ValueError: One is a wildcard without an address to advertise, or of an unknown transport, or is
                 for TLS and the certificate cannot be used.
         """
@@ -171,7 +171,7 @@ class UserAgent:
         self._resolver.reach = _reach(self.addresses)
 
     async def close(self) -> None:
-        """Free all addresses; sessions that are still up are forgotten without a word."""
+        """Free all addresses; sessions that are still active are dropped without a BYE."""
         self._resolver.close()
         self._close_endpoint()
         for run in list(self._registrations):
@@ -197,27 +197,27 @@ class UserAgent:
             return TlsTransport(listen, receive, streams, limits, self._contexts)
         raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
 
-    # Counts, to see that nothing is left behind.
+    # Counts that reveal leaks.
 
     @property
     def sessions(self) -> int:
-        """Sessions in the tables, those included that only wait for the end of their BYE or CANCEL."""
+        """Sessions in the tables, including those that only wait for the end of their BYE or CANCEL."""
         return len(self._sessions)
 
     @property
     def transactions(self) -> int:
-        """Transactions, those included that only absorb repetitions (32 s each over UDP)."""
+        """Transactions, including those that only absorb retransmissions (32 s each over UDP)."""
         return self.endpoint.transaction_count
 
     @property
     def timers(self) -> int:
-        """Timers that are running."""
+        """Running timers."""
         return self.endpoint.timer_count
 
-    # Calling out.
+    # Outbound requests.
 
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
-        """Send an INVITE; whatever comes of it, and be it that it cannot be sent, is told to `on_event`."""
+        """Send an INVITE. Every outcome, including failure to send, is reported to `on_event`."""
         call_id = invite.call_id or self._tokens.token()
         contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
@@ -229,18 +229,18 @@ class UserAgent:
 
     async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
         """
-        Ask all targets of a destination whether they are alive.
+        Send OPTIONS to all targets of a destination.
 
-        Returns the seconds the fastest took to answer, or None when none did in time.
+        Returns the response time of the fastest in seconds, or None when none answered in time.
         """
         return await probe(self, self._ways, destination, limit_s)
 
     async def probe_rested(self, limit_s: float = 4.0) -> None:
-        """Ask the targets whose rest is over whether they are alive, before calls have to find out."""
+        """Send OPTIONS to the targets whose backoff is over, before calls try them again."""
         await probe_rested(self, self._ways, limit_s)
 
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
-        """Ask a peer whether it is alive; None when it does not answer. To stop waiting stops the asking."""
+        """Send OPTIONS to a peer; None when it does not answer. Cancelling the wait ends the transaction."""
         question = _Question(asyncio.get_running_loop().create_future())
         local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
@@ -269,7 +269,7 @@ class UserAgent:
     def register(
         self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
     ) -> RegistrationRun:
-        """Stay registered with a registrar until told to stop; what comes of it is told to `on_change`."""
+        """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
         contact = NameAddr.parse(self._contact(registration.destination)).uri
         settings = RegistrationSettings(self.settings.product, self._tokens.pick, self._tokens.token)
         run = RegistrationRun(
@@ -281,31 +281,31 @@ class UserAgent:
 
     def end_former(self, saved: Saved, reason: str, credentials: Credentials | None, on_over: OnOver) -> None:
         """
-        End a session of a former process by what `Session.saved` gave, with a Reason.
+        End a session of a previous process from the state that `Session.saved` returned, with a Reason.
 
-        Many are ended at a pace that leaves room for new calls. `credentials` answer a challenge of the
-        peer's, `on_over` hears that the session is over.
+        Many sessions are ended at a rate that leaves room for new calls. `credentials` answer a challenge
+        of the peer; `on_over` is called when the session is over.
 
         Raises:
-            ParseError: That is no saved session.
+            ParseError: `saved` is no saved session.
         """
         self._former.end(restore(saved), reason, credentials, on_over)
 
     @property
     def former_sessions(self) -> int:
-        """Sessions of a former process that are not ended yet."""
+        """Sessions of a previous process that are not ended yet."""
         return self._former.left
 
     def find_way(self, destination: Destination, send: SendOn) -> None:
-        """Call `send` with the way to a destination, at once unless its name must be looked up."""
+        """Call `send` with the flow to a destination, at once unless its name must be looked up."""
         self._ways.with_flow(destination, None, send)
 
     def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
-        """Take what came of a request to a destination, for the next one to it."""
+        """Record the outcome of a request to a destination, for the choice of server of later requests."""
         self._ways.note_outcome(destination, flow, failure)
 
     def forget_registration(self, run: RegistrationRun) -> None:
-        """Take a registration that has ended out of the table."""
+        """Remove an ended registration from the table."""
         self._registrations.discard(run)
 
     def _stop_asking(self, run: ClientRun, future: "asyncio.Future[Response | None]") -> None:
@@ -314,7 +314,7 @@ class UserAgent:
 
     @property
     def connections(self) -> dict[str, int]:
-        """Connections that are up or coming up, by transport."""
+        """Established and opening connections, by transport."""
         counts: dict[str, int] = {}
         for transport in self.endpoint.transports:
             if transport.reliable:
@@ -323,7 +323,7 @@ class UserAgent:
 
     @property
     def receive_buffers(self) -> dict[str, tuple[int, int, int]]:
-        """Of each UDP address: bytes that wait to be read, how many may, and datagrams lost beyond that."""
+        """Per UDP address: unread bytes, the limit of unread bytes, and datagrams lost beyond it."""
         return {
             f"{transport.address.host}:{transport.address.port}": transport.receive_buffer()
             for transport in self.endpoint.transports
@@ -331,14 +331,14 @@ class UserAgent:
         }
 
     def _transport(self, destination: Destination) -> Transport | None:
-        """The transport a destination is likely to be reached by; a name may lead to another family's."""
+        """Return the likely transport to a destination; a name may resolve to the other IP version."""
         name, host = destination.transport, destination.host
         if name is not None and is_address(host):
             return self.endpoint.transport_for(name, host)
         return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
 
     def local_host(self, destination: Destination) -> str:
-        """The address we are known by to a destination, as its peer is to write it."""
+        """Return our address as a destination must write it."""
         transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
@@ -346,41 +346,41 @@ class UserAgent:
         transport = self._transport(destination)
         return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
-    # What sessions ask for.
+    # Called by sessions.
 
     def forget(self, session: Session) -> None:
-        """Take a session out of the tables."""
+        """Remove a session from the tables."""
         self._sessions.pop(session.key, None)
 
     def send_request(self, session: Session, effect: StartRequest) -> None:
-        """Find the way and start the transaction; failures come back to the session."""
+        """Resolve the flow and start the transaction; failures are reported to the session."""
         self._ways.send_request(session, effect)
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
-        """Find the way and send the ACK; the 2xx comes again when it is lost."""
+        """Resolve the flow and send the ACK; a lost ACK makes the peer repeat the 2xx."""
         self._ways.send_ack(session, effect)
 
-    # What comes in.
+    # Inbound messages.
 
     def on_ack(self, request: Request) -> None:
-        """Take the ACK of a 2xx."""
+        """Handle the ACK of a 2xx."""
         session = self._session_of(request)
         if session is not None:
             session.on_ack(request)
 
     def on_stray_answer(self, response: Response, flow: Flow) -> None:
         """
-        Take a 2xx whose INVITE transaction is gone: its session acknowledges it again.
+        Handle a 2xx whose INVITE transaction has ended: its session acknowledges it again.
 
-        A session that still waits for its answer has a transaction for it; without that one's branch the
-        response is forged, or of a target that was given up long ago.
+        A session that still waits for its answer has a transaction for it. A response without the branch
+        of that transaction is forged, or comes from a target that was given up long ago.
         """
         session = self._sessions.get((response.call_id, response.from_.tag or ""))
         if session is not None and session.state not in _UNANSWERED:
             session.on_stray_answer(response)
 
     def on_request(self, request: Request, flow: Flow, key: Key) -> None:
-        """Take a request that is not a repetition."""
+        """Handle a request that is not a retransmission."""
         if request.method == "CANCEL":
             self._receive_cancel(request, flow)
             return
@@ -403,9 +403,9 @@ class UserAgent:
             self._say(reply(request, 481), request, flow)
 
     def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
-        """Ask who calls, first of all: strangers learn nothing from other answers. None: it was refused."""
+        """Identify the caller before other checks, so that unknown sources learn nothing; None if refused."""
         if merge_key(request) in self._invites:
-            return ()  # It came by another path before, and will be told no more than that.
+            return ()  # It came by another path before; the answer is only 482.
         admitted = self._door.admit(request, flow)
         if isinstance(admitted, Response):
             self._say(admitted, request, flow)
@@ -423,7 +423,7 @@ class UserAgent:
             self.guard.on_auth_failure(source.host)
 
     def session_of(self, replaces: Replaces) -> Session | None:
-        """The session that has a dialog as its peer names it, None when there is none."""
+        """Return the session of a dialog that a Replaces header names, or None."""
         session = self._sessions.get((replaces.call_id, replaces.to_tag))
         return session if session is not None and session.is_with(replaces.from_tag) else None
 
@@ -436,7 +436,7 @@ class UserAgent:
             self._say(reply(request, 200 if self._former.obeys(request) else 481), request, flow)
             return
         self.endpoint.vouch(flow)
-        # Calls that are up must be able to end, however full it is; but no peer fills the tables by itself.
+        # Active calls must be able to end when tables are full, but no single peer may fill the tables.
         full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
         if full or session.requests.at_work >= self.settings.max_requests_within:
             self._say(self.admission.overloaded(request), request, flow)
@@ -467,7 +467,7 @@ class UserAgent:
     def _receive_invite(
         self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
     ) -> None:
-        """Judge a new INVITE; nothing is kept of one that is refused here."""
+        """Accept or refuse a new INVITE; a refused one leaves no state."""
         merged = merge_key(request)
         settings = self.settings
         full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
@@ -489,7 +489,7 @@ class UserAgent:
         tag = self._tokens.token()
         contact = contact_of(flow.transport, secure=is_secure(request))
         try:
-            # The dialog is made before the transaction, so that a bad Contact leaves nothing behind.
+            # The dialog is created before the transaction, so that a bad Contact leaves no state.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
         except ParseError as error:
             self._say(reply(request, 400, error.reason), request, flow)
@@ -513,10 +513,10 @@ class UserAgent:
     def _forget_invite(self, merged: Key) -> None:
         self._invites.pop(merged, None)
 
-    # Answers without memory.
+    # Stateless responses.
 
     def _say(self, response: Response, request: Request, flow: Flow) -> None:
-        """Send a final response that is the same for every repetition of the request."""
+        """Send a final response that is the same for every retransmission of the request."""
         if self.guard is not None:
             allowed = self.guard.answer_for(response, request, flow)
             if allowed is None:
@@ -529,20 +529,20 @@ class UserAgent:
 
     def _capabilities(self, request: Request) -> Response:
         """
-        Answer an OPTIONS as an INVITE would be answered.
+        Build the response to an OPTIONS, with the status an INVITE would get.
 
         Source: RFC 3261 11.2.
         """
         if self.draining:
             return self.admission.overloaded(request)
-        # An empty Supported says that there are no extensions, which is something too (RFC 3261 11.2).
+        # An empty Supported states that there are no extensions (RFC 3261 11.2).
         supported = supported_fields() or (("Supported", ""),)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
         return reply(request, 200, headers=headers)
 
 
 class _Question:
-    """An OPTIONS on its way."""
+    """A pending OPTIONS request."""
 
     def __init__(self, future: "asyncio.Future[Response | None]") -> None:
         self.future = future
@@ -560,7 +560,7 @@ class _Question:
 
 
 def _reach(addresses: Sequence[Listen]) -> Reach:
-    """Which IP versions each transport can send to; what is listened on first is preferred."""
+    """Return the IP versions each transport can send to; the first listener's version is preferred."""
     reach: dict[str, tuple[int, ...]] = {}
     for listen in addresses:
         version = 6 if ":" in listen.host else 4

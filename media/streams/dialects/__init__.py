@@ -1,4 +1,4 @@
-"""The wire forms in which one stream can be spoken; `DIALECTS` holds them by name."""
+"""Stream protocols; `DIALECTS` holds them by name."""
 
 from __future__ import annotations
 

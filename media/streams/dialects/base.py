@@ -1,4 +1,4 @@
-"""What every wire form of a stream can do."""
+"""Base class of the stream protocols."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ __all__ = ["Dialect"]
 
 class Dialect(ABC):
     """
-    Writer and reader of the frames of one stream.
+    Encoder and decoder of the frames of one stream.
 
-    Frames are text, except those of audio where `binary_audio` is set. A method that gives None has nothing
-    to say in this dialect. Where frames are numbered they are so in the order in which they are written, so
-    each must be sent, in that order.
+    Frames are text, except audio frames if `binary_audio` is set. A method returns None if the dialect has no
+    such frame. Numbered frames are numbered in the order of writing, so each must be sent, in that order.
 
     Attributes:
-        formats: Encodings and rates that it carries; of a rate, the first is taken when none is asked for.
-        binary_audio: Whether audio travels in binary frames, both ways.
-        both_tracks: Whether it can tell what the party says from what it hears.
+        formats: Supported encodings and rates; the first encoding of a rate is its default.
+        binary_audio: True if audio is sent in binary frames, both ways.
+        both_tracks: True if it can distinguish the party's audio from the audio the party hears.
         subprotocols: Offered in the upgrade request.
     """
 
@@ -48,12 +47,12 @@ class Dialect(ABC):
         self._setup = setup
 
     def connected(self) -> bytes | None:
-        """Write the frame that opens the socket's life."""
+        """Write the first frame on the socket."""
         return None
 
     @abstractmethod
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded; it is `unix_ms` now."""
+        """Write the frame that describes the call and its audio format; `unix_ms` is the current time."""
 
     @abstractmethod
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
@@ -61,15 +60,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def mark(self, name: str, *, cleared: bool) -> bytes | None:
-        """Write that the audio before a mark was heard, or taken back; `name` is that of the command."""
+        """Write that the audio before a mark was played or cleared; `name` is that of the command."""
 
     def cleared(self) -> bytes | None:
-        """Write that the audio was taken back, where that is said beside the marks."""
+        """Write that the audio was cleared, in dialects that report it separately from the marks."""
         return None
 
     @abstractmethod
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
 
     @abstractmethod
     def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
@@ -77,28 +76,28 @@ class Dialect(ABC):
 
     @abstractmethod
     def stop(self, reason: str, detail: str) -> bytes | None:
-        """Write that no more will follow."""
+        """Write the last frame."""
 
     @abstractmethod
     def decode(self, data: bytes) -> bytes | AgentCommand:
         """
-        Read a text frame of the agent; audio comes as plain bytes, to spare one object per frame.
+        Parse a text frame of the agent; audio is returned as plain bytes, to save one object per frame.
 
         Raises:
-            CommandError: The frame means nothing, or its body is wrong.
+            CommandError: The frame is unknown, or its body is wrong.
         """
 
     def decode_binary(self, data: bytes) -> bytes | AgentCommand:
         """
-        Read a binary frame of the agent.
+        Parse a binary frame of the agent.
 
         Raises:
-            CommandError: The frame means nothing.
+            CommandError: The frame is invalid.
         """
         raise CommandError(f"The {self.name} protocol has no binary frames", code="binary_frame")
 
     def accepted(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> bytes:
-        """Write that a command was carried out."""
+        """Write that a command was executed."""
         match command:
             case AgentDtmf(digits=digits):
                 return self.event("dtmf_sent", "dtmf", {"digits": digits})
@@ -110,7 +109,7 @@ class Dialect(ABC):
                 return self.event("record", "record", {"action": action})
 
     def transfer(self, status: str, sip_status: int | None, hangup_cause: str | None) -> bytes:
-        """Write how a transfer gets on."""
+        """Write the status of a transfer."""
         body: dict[str, Any] = {"status": status}
         if sip_status is not None:
             body["sip_status"] = sip_status
@@ -119,20 +118,20 @@ class Dialect(ABC):
         return self.event("transfer", "transfer", body)
 
     def error(self, code: str, message: str, ref: str | None = None) -> bytes:
-        """Write that something could not be done."""
+        """Write an error."""
         body = {"code": code, "message": message}
         if ref is not None:
             body["ref"] = ref
         return self.event("error", "error", body)
 
     def speech(self, active: bool) -> bytes:
-        """Write that the party begins to speak, or is done; only for whom asked for it."""
+        """Write that the party started or stopped speaking; only if the agent requested it."""
         return self.event("speech", "speech", {"state": "start" if active else "stop"})
 
     def buffer(self, full: bool, level_ms: int) -> bytes:
-        """Write that the playout queue is nearly full, or has room again; only for whom asked for it."""
+        """Write that the playout queue is nearly full, or has room again; only if the agent requested it."""
         return self.event("buffer", "buffer", {"state": "xoff" if full else "xon", "level_ms": level_ms})
 
     def held(self, active: bool) -> bytes:
-        """Write that the party put us on hold, or took it back; only for whom asked for it."""
+        """Write that the party put us on hold, or resumed; only if the agent requested it."""
         return self.event("hold", "hold", {"active": active})

@@ -1,4 +1,4 @@
-"""What the dialects share whose audio travels in binary frames, beside text frames of JSON."""
+"""Base class of dialects with audio in binary frames and JSON in text frames."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from media.streams.model import AgentCommand, AgentMark, Encoding, Track
 
 __all__ = ["MARK_PREFIX", "BinaryAudioDialect"]
 
-# Marks of an agent come back under several guises; their names say which it was.
+# Marks are reported in several forms; a prefix of the name selects the form.
 MARK_PREFIX = "mark:"
 
 
 class BinaryAudioDialect(Dialect):
-    """Passes audio on as it is. It is L16, as servers of these dialects take for granted."""
+    """Forwards audio unchanged, as L16, which servers of these dialects assume."""
 
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", 8000), ("l16", 16000))
     binary_audio: ClassVar[bool] = True
@@ -28,15 +28,15 @@ class BinaryAudioDialect(Dialect):
     __slots__ = ()
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio, which is the audio."""
+        """Write a frame of audio, which is the audio itself."""
         return audio
 
     def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
-        """Write an event; nothing is numbered here."""
+        """Write an event; frames are not numbered here."""
         return compact({"event": event, key: body}).encode()
 
     def decode_binary(self, data: bytes) -> bytes | AgentCommand:
-        """Read a binary frame: audio of any length."""
+        """Parse a binary frame: audio of any length."""
         if len(data) % 2:
             raise CommandError("A binary frame must hold whole samples of 16 bits", code="invalid_audio")
         return data
@@ -48,7 +48,7 @@ class BinaryAudioDialect(Dialect):
         *,
         word: object = None,
     ) -> AgentCommand:
-        """Read a command that every dialect takes, or one of `more`, whose marks have names of their own."""
+        """Parse a command of every dialect, or one of `more`, whose marks have their own names."""
         command = decode_command(message, more, word=word)
         if isinstance(command, AgentMark) and (message.get("event") if word is None else word) not in more:
             return AgentMark(MARK_PREFIX + command.name)

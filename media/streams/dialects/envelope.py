@@ -1,4 +1,4 @@
-"""A short cut through JSON for frames of audio."""
+"""Fast path for JSON frames of audio."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from media._engine import from_base64
 
 __all__ = ["MediaEnvelope"]
 
-# A sender that numbers its frames never repeats an envelope; after so many tries we stop looking for one.
+# A sender that numbers its frames never repeats an envelope; after this many tries we stop looking for one.
 _MAX_LESSONS = 4
 _PROBE = "UFJPQkU="
 
 
 class MediaEnvelope:
     """
-    Recognises frames of audio that differ from an earlier one in nothing but the payload.
+    Recognises frames of audio that differ from an earlier one only in the payload.
 
-    A sender writes the text around the payload the same way each time. Once a frame has been read as JSON,
-    its beginning and end are remembered; a later frame with both, and pure base64 between them, can only
-    mean the same message with another payload, and needs no JSON reader.
+    A sender writes the same text around the payload each time. After a frame was parsed as JSON, its
+    beginning and end are stored. A later frame with both, and pure base64 between them, must be the same
+    message with another payload, and needs no JSON parser.
     """
 
     __slots__ = ("_event", "_lessons", "_prefix", "_suffix")
@@ -30,19 +30,19 @@ class MediaEnvelope:
         self._prefix = self._suffix = b""
 
     def open(self, data: bytes) -> bytes | None:
-        """Audio of a frame that fits; None if the frame has to be read as JSON."""
+        """Return the audio of a matching frame; None if the frame must be parsed as JSON."""
         if not self._prefix:
             return None
-        # Strictly, so that no quote or backslash can hide between beginning and end.
+        # Strict base64, so that no quote or backslash can hide between beginning and end.
         return from_base64(data, self._prefix, self._suffix)
 
     def learn(self, data: bytes, payload: str) -> bool:
-        """Remember what surrounds the payload of a frame that was read as JSON; whether that was possible."""
+        """Store the text around the payload of a frame parsed as JSON; True if that was possible."""
         if self._lessons >= _MAX_LESSONS or not payload:
             return False
         self._lessons += 1
         prefix, found, suffix = data.partition(payload.encode())
-        # The payload may stand in the frame escaped, or first as the value of something else.
+        # The payload may be escaped in the frame, or occur first as another value.
         if found and self._payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
             self._prefix, self._suffix = prefix, suffix
             return True

@@ -1,9 +1,9 @@
 """
 The default dialect: text frames of JSON, L16 at 8 or 16 kHz.
 
-Stock clients of it end the session on the first frame that they cannot read, so every frame has `event`,
-every `media` frame has a payload, and nothing is ever sent as binary. Names in camel case would have the
-stream taken for another vendor's; there are none.
+Stock clients end the session on the first frame that they cannot parse, so every frame has `event`, every
+`media` frame has a payload, and no binary frame is ever sent. No name is in camel case: clients would take
+the stream for another vendor's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["ExotelDialect"]
 
 
 class ExotelDialect(JsonAudioDialect):
-    """Writes and reads the frames of one stream."""
+    """Encodes and decodes the frames of one stream."""
 
     name: ClassVar[str] = "exotel"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", 8000), ("l16", 16000))
@@ -27,11 +27,11 @@ class ExotelDialect(JsonAudioDialect):
     __slots__ = ()
 
     def connected(self) -> bytes:
-        """Write the frame that opens the socket's life."""
+        """Write the first frame on the socket."""
         return b'{"event":"connected"}'
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded."""
+        """Write the frame that describes the call and its audio format."""
         setup = self._setup
         body: dict[str, Any] = {
             "stream_sid": setup.stream_sid,
@@ -55,15 +55,15 @@ class ExotelDialect(JsonAudioDialect):
         return self.event("start", "start", body | reconnect_fields(setup))
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
-        """Write that the audio before a mark was heard, or taken back."""
+        """Write that the audio before a mark was played or cleared."""
         return self.event("mark", "mark", {"name": name, "status": "cleared" if cleared else "played"})
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         return self.event("dtmf", "dtmf", {"digit": digit, "duration": str(duration_ms)})
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {
             "call_sid": self._setup.call_sid,
             "account_sid": self._setup.account_sid,
@@ -73,7 +73,7 @@ class ExotelDialect(JsonAudioDialect):
         return self.event("stop", "stop", body)
 
     def _template(self, track: Track) -> bytes:
-        # Only an agent that gets two tracks is told which is which; others know the frame without.
+        # Only an agent that gets both tracks gets the track's name; others know the frame without it.
         named = b'"track":"%s",' % track.encode() if self._setup.track == "both" else b""
         return (
             b'{"event":"media","sequence_number":"%d","stream_sid":'

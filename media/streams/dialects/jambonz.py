@@ -1,8 +1,8 @@
 """
-Binary L16 with text frames of JSON, as servers for jambonz's `listen` verb know them.
+Binary L16 with text frames of JSON, compatible with servers for jambonz's `listen` verb.
 
-The first text frame describes the call and has neither `event` nor `type`. Marks are kept beside the audio,
-never in it.
+The first text frame describes the call and has neither `event` nor `type`. Marks are text frames, never part
+of the audio.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from media.streams.model import (
 __all__ = ["JambonzDialect"]
 
 _PLAY_PREFIX = "play:"
-# Durations of keys are told in units of RTP time at 8 kHz.
+# Durations of DTMF keys are in RTP timestamp units at 8 kHz.
 _RTP_UNITS_PER_MS = 8
 
 
 class JambonzDialect(BinaryAudioDialect):
-    """Writes and reads the frames of one stream."""
+    """Encodes and decodes the frames of one stream."""
 
     name: ClassVar[str] = "jambonz"
     subprotocols: ClassVar[tuple[str, ...]] = ("audio.drachtio.org",)
@@ -46,7 +46,7 @@ class JambonzDialect(BinaryAudioDialect):
         self._converters: dict[int, AudioConverter] = {}
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded."""
+        """Write the frame that describes the call and its audio format."""
         setup = self._setup
         body: dict[str, Any] = {
             "sampleRate": setup.sample_rate,
@@ -65,7 +65,7 @@ class JambonzDialect(BinaryAudioDialect):
         return compact(body | reconnect_fields(setup)).encode()
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
-        """Write that the audio before a mark was heard, or taken back; or that a piece of audio is done."""
+        """Write that the audio before a mark was played or cleared, or that a piece of audio is done."""
         if name.startswith(_PLAY_PREFIX):
             done = {"id": name.removeprefix(_PLAY_PREFIX)}
             return _typed("playDone", done | {"status": "cleared"} if cleared else done)
@@ -73,21 +73,21 @@ class JambonzDialect(BinaryAudioDialect):
         return _typed("mark", {"name": name.removeprefix(MARK_PREFIX), "event": event})
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         body = {"event": "dtmf", "dtmf": digit, "duration": duration_ms * _RTP_UNITS_PER_MS}
         return compact(body).encode()
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {"callSid": self._setup.call_sid, "reason": reason, "detail": detail}
         return self.event("stop", "stop", body)
 
     def decode_binary(self, data: bytes) -> bytes | AgentCommand:
-        """Read a binary frame: audio, or nothing, with which a server says that it is done."""
+        """Parse a binary frame: audio, or an empty one, by which a server ends the call."""
         return super().decode_binary(data) if data else AgentHangup()
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
-        """Read a text frame."""
+        """Parse a text frame."""
         message = read_object(data)
         kind = message.get("type")
         if kind is None:
@@ -97,15 +97,15 @@ class JambonzDialect(BinaryAudioDialect):
             return own(self, message.get("data"))
         if not isinstance(kind, str):
             return self._common({})
-        # The commands that every dialect takes may come in the shape of this one.
+        # The commands of every dialect may come in this dialect's form.
         return self._common({kind: message.get("data")}, word=kind)
 
     def play_audio(self, data: object) -> AgentPlay:
         """
-        Read a piece of audio; it takes the place of what is played, unless it is to be queued.
+        Parse a piece of audio; it replaces the queued audio, unless `queuePlay` is true.
 
         Raises:
-            CommandError: It is not described, or cannot be read.
+            CommandError: A field is missing or wrong, or the audio cannot be decoded.
         """
         body = data if isinstance(data, dict) else {}
         mark = body.get("id")
@@ -149,7 +149,7 @@ class JambonzDialect(BinaryAudioDialect):
         return converter
 
     def kill_audio(self, data: object) -> AgentClear:
-        """Take back the audio that has not been heard yet."""
+        """Clear the audio that was not played yet."""
         self._forget()
         return AgentClear()
 

@@ -1,4 +1,4 @@
-"""What the dialects share whose frames are all JSON, with audio in base64."""
+"""Base class of dialects with JSON frames only, and audio in base64."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["JsonAudioDialect", "compact", "ending", "reconnect_fields", "tracks_
 
 class JsonAudioDialect(Dialect):
     """
-    Numbers frames, fills in those of audio, and reads audio by a short cut.
+    Numbers frames, writes audio frames by a template, and parses them on a fast path.
 
     Attributes:
-        audio_event: What the agent calls its frames of audio.
-        readers: Commands beside those of all dialects.
-        sequence_name: What the number of a frame is called.
-        stream_name: What the identifier of the stream is called.
-        numbers_are_text: Whether the number of a frame is a string.
+        audio_event: Event name of the agent's frames of audio.
+        readers: Commands in addition to those of all dialects.
+        sequence_name: Name of the field with the frame's number.
+        stream_name: Name of the field with the stream's id.
+        numbers_are_text: True if the number of a frame is a string.
     """
 
     audio_event: ClassVar[str] = "media"
@@ -46,7 +46,7 @@ class JsonAudioDialect(Dialect):
         self._envelope = MediaEnvelope(self.audio_event)
         self._sample_bytes = frame_bytes(setup.encoding, 1000) // 20
         self._sid_json = json.dumps(setup.stream_sid)
-        # The one frame that is sent fifty times a second is filled in, not built.
+        # The audio frame, sent fifty times a second, is filled in from a template.
         self._templates: dict[Track, bytes] = {
             "inbound": self._template("inbound"),
             "outbound": self._template("outbound"),
@@ -54,7 +54,7 @@ class JsonAudioDialect(Dialect):
 
     @abstractmethod
     def _template(self, track: Track) -> bytes:
-        """Beginning of a frame of audio, with places for its number, its chunk and its time."""
+        """Return the beginning of a frame of audio, with places for its number, its chunk and its time."""
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
@@ -64,14 +64,14 @@ class JsonAudioDialect(Dialect):
         return to_base64(self._templates[track] % (self._sequence, chunk, timestamp_ms), audio, b'"}}')
 
     def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
-        """Write a frame that is numbered and names its stream."""
+        """Write a frame with its number and the stream's id."""
         self._sequence += 1
         number = f'"{self._sequence}"' if self.numbers_are_text else str(self._sequence)
         head = f'{{"event":"{event}","{self.sequence_name}":{number},"{self.stream_name}":{self._sid_json}'
         return f'{head},"{key}":{compact(body)}}}'.encode()
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
-        """Read a text frame."""
+        """Parse a text frame."""
         audio = self._envelope.open(data)
         if audio is not None and not len(audio) % self._sample_bytes:
             return audio
@@ -86,7 +86,7 @@ class JsonAudioDialect(Dialect):
         return audio
 
     def _payload(self, message: Mapping[str, Any], sample_bytes: int) -> tuple[str, bytes]:
-        """The audio of a frame, as it was written and as it is."""
+        """Return the audio of a frame, as base64 and decoded."""
         media = message.get("media")
         payload = media.get("payload") if isinstance(media, dict) else None
         if not isinstance(payload, str):
@@ -104,7 +104,7 @@ class JsonAudioDialect(Dialect):
         return f'{head},"{key}":{compact(body)}}}'.encode()
 
     def _text_of_sid(self) -> bytes:
-        """The identifier of the stream as JSON, for a template."""
+        """Return the stream's id as JSON, for a template."""
         return self._sid_json.replace("%", "%%").encode()
 
 
@@ -114,7 +114,7 @@ def compact(body: Mapping[str, Any]) -> str:
 
 
 def reconnect_fields(setup: StreamSetup) -> dict[str, Any]:
-    """What `start` says in addition when a stream continues another."""
+    """Return the additional fields of `start` for a stream that continues another."""
     if setup.reconnect is None:
         return {}
     return {
@@ -125,10 +125,10 @@ def reconnect_fields(setup: StreamSetup) -> dict[str, Any]:
 
 
 def tracks_of(setup: StreamSetup) -> list[str]:
-    """The tracks that a stream carries, by name."""
+    """Return the names of a stream's tracks."""
     return ["inbound", "outbound"] if setup.track == "both" else ["inbound"]
 
 
 def ending(reason: str, detail: str) -> dict[str, str]:
-    """What a dialect without reasons adds to its last frame: nothing where the other party hung up."""
+    """Return the fields that a dialect adds to its last frame: none if the other party hung up."""
     return {} if reason == "callended" else {"detail": detail}

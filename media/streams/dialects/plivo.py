@@ -1,7 +1,7 @@
 """
-Text frames of JSON, G.711 at 8 kHz or L16, as servers for Plivo's audio streams know them, and for Vobiz.
+Text frames of JSON, mu-law at 8 kHz or L16, compatible with servers for Plivo's audio streams and for Vobiz.
 
-The agent says with each piece of audio how it is coded; where that differs from the stream, it is converted.
+The agent states the format of each piece of audio, which is converted if it differs from the stream's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from media.streams.model import (
 
 __all__ = ["PlivoDialect", "VobizDialect"]
 
-# Every frame of audio repeats the headers; long ones stand in `start` alone.
+# Every frame of audio repeats the headers; long ones are only in `start`.
 _MAX_REPEATED_HEADERS_CHARS = 512
 
 _CONTENT_TYPES: dict[str, Encoding] = {"audio/x-mulaw": "mulaw", "audio/x-alaw": "alaw", "audio/x-l16": "l16"}
@@ -56,7 +56,7 @@ def _send_dtmf(message: Mapping[str, Any]) -> AgentDtmf:
 
 
 class PlivoDialect(JsonAudioDialect):
-    """Writes and reads the frames of one stream; what answers a checkpoint or a clear bears no number."""
+    """Encodes and decodes the frames of one stream; answers to a checkpoint or a clear have no number."""
 
     name: ClassVar[str] = "plivo"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000), ("l16", 8000), ("l16", 16000))
@@ -80,7 +80,7 @@ class PlivoDialect(JsonAudioDialect):
         self._learnt: AudioConverter | None = None
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded."""
+        """Write the frame that describes the call and its audio format."""
         setup = self._setup
         self._started_unix_ms = unix_ms
         self._sequence += 1
@@ -100,7 +100,7 @@ class PlivoDialect(JsonAudioDialect):
         return compact(frame).encode()
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio; its time is that of the day."""
+        """Write a frame of audio; its timestamp is Unix time in ms."""
         self._sequence += 1
         chunk = self._chunks[track] = self._chunks[track] + 1
         self._now_ms = timestamp_ms
@@ -108,25 +108,25 @@ class PlivoDialect(JsonAudioDialect):
         return to_base64(head, audio, self._tail)
 
     def mark(self, name: str, *, cleared: bool) -> bytes | None:
-        """Write that the audio before a checkpoint was heard; of one that was taken back, nothing is said."""
+        """Write that the audio before a checkpoint was played; None for a cleared one."""
         return None if cleared else self._played(name)
 
     def cleared(self) -> bytes:
-        """Write that the audio was taken back."""
+        """Write that the audio was cleared."""
         return f'{{"event":"clearedAudio","streamId":{self._sid_json}}}'.encode()
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         body = {"track": "inbound", "digit": digit, "timestamp": str(self._started_unix_ms + self._now_ms)}
         return self.event("dtmf", "dtmf", body)
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {"callId": self._setup.call_sid, "accountId": self._setup.account_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
-        """Read a text frame."""
+        """Parse a text frame."""
         audio = self._envelope.open(data)
         learnt = self._learnt
         if audio is not None and learnt is not None and not len(audio) % learnt.sample_bytes:
@@ -148,7 +148,7 @@ class PlivoDialect(JsonAudioDialect):
         return converter.convert(audio)
 
     def _converter(self, media: object) -> AudioConverter:
-        """What brings audio that is described so into the form of the stream."""
+        """Return the converter from a described format to the stream's."""
         described = media if isinstance(media, dict) else {}
         source = (_encoding_of(described, self._setup), read_rate(described, self._setup.sample_rate))
         converter = self._converters.get(source)
@@ -158,7 +158,7 @@ class PlivoDialect(JsonAudioDialect):
         return converter
 
     def _behind_the_rest(self, mark: AgentMark) -> AgentCommand:
-        """Set a checkpoint behind all audio, also that which a converter holds back for what may follow."""
+        """Set a checkpoint after all audio, including the audio that converters hold back."""
         rest = b"".join(converter.flush() for converter in self._converters.values())
         return AgentPlay(rest, mark.name) if rest else mark
 
@@ -177,7 +177,7 @@ class PlivoDialect(JsonAudioDialect):
 
 
 class VobizDialect(PlivoDialect):
-    """The same under another name, with a barer answer to checkpoints."""
+    """The same under another name; its answer to a checkpoint lacks the stream's id."""
 
     name: ClassVar[str] = "vobiz"
 
@@ -188,7 +188,7 @@ class VobizDialect(PlivoDialect):
 
 
 def _headers_of(setup: StreamSetup) -> str:
-    """Custom parameters as this dialect joins them; what would end a name or a value is escaped."""
+    """Join custom parameters in this dialect's form; separators in names and values are escaped."""
     return ";".join(f"{_escaped(name)}={_escaped(value)}" for name, value in setup.custom_parameters)
 
 

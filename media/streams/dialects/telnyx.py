@@ -1,4 +1,4 @@
-"""Text frames of JSON, G.711 at 8 kHz or L16 at 16 kHz, as servers for Telnyx's media streams know them."""
+"""Text frames of JSON, G.711 at 8 kHz or L16 at 16 kHz, compatible with Telnyx's media streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES: dict[Encoding, str] = {"mulaw": "PCMU", "alaw": "PCMA", "l16": "L16"}
 
 
 class TelnyxDialect(JsonAudioDialect):
-    """Writes and reads the frames of one stream; its marks and errors bear no number."""
+    """Encodes and decodes the frames of one stream; its marks and errors have no number."""
 
     name: ClassVar[str] = "telnyx"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000), ("alaw", 8000), ("l16", 16000))
@@ -34,11 +34,11 @@ class TelnyxDialect(JsonAudioDialect):
         self._started_unix_ms = 0
 
     def connected(self) -> bytes:
-        """Write the frame that opens the socket's life."""
+        """Write the first frame on the socket."""
         return b'{"event":"connected","version":"1.0.0"}'
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded."""
+        """Write the frame that describes the call and its audio format."""
         setup = self._setup
         self._started_unix_ms = unix_ms
         body: dict[str, Any] = {
@@ -61,14 +61,14 @@ class TelnyxDialect(JsonAudioDialect):
         return self.event("start", "start", body | reconnect_fields(setup))
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
-        """Write that the audio before a mark was heard, or taken back."""
+        """Write that the audio before a mark was played or cleared."""
         body = {"name": name}
         if cleared:
             body["status"] = "cleared"
         return self._unnumbered("mark", "mark", body)
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         moment = datetime.fromtimestamp((self._started_unix_ms + self._now_ms) / 1000, UTC)
         occurred_at = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._sequence += 1
@@ -76,14 +76,14 @@ class TelnyxDialect(JsonAudioDialect):
         return f'{head},"occurred_at":"{occurred_at}","dtmf":{compact({"digit": digit})}}}'.encode()
 
     def error(self, code: str, message: str, ref: str | None = None) -> bytes:
-        """Write that something could not be done, in the words of this dialect."""
+        """Write an error in this dialect's form."""
         body = {"code": code, "title": code.replace("_", " "), "detail": message}
         if ref is not None:
             body["ref"] = ref
         return self._unnumbered("error", "payload", body)
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {"user_id": self._setup.account_sid, "call_control_id": self._setup.call_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
 

@@ -1,7 +1,7 @@
 """
-Text frames of JSON in camel case, mu-law at 8 kHz, as servers for Twilio's media streams know them.
+Text frames of JSON in camel case, mu-law at 8 kHz, compatible with servers for Twilio's media streams.
 
-Their stop has no reason; ours says in `detail` why the stream ended where it was not the caller hanging up.
+Twilio's stop has no reason; ours states it in `detail`, unless the caller hung up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["TwilioDialect"]
 
 
 class TwilioDialect(JsonAudioDialect):
-    """Writes and reads the frames of one stream."""
+    """Encodes and decodes the frames of one stream."""
 
     name: ClassVar[str] = "twilio"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000),)
@@ -25,11 +25,11 @@ class TwilioDialect(JsonAudioDialect):
     __slots__ = ()
 
     def connected(self) -> bytes:
-        """Write the frame that opens the socket's life."""
+        """Write the first frame on the socket."""
         return b'{"event":"connected","protocol":"Call","version":"1.0.0"}'
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is and how its audio is coded."""
+        """Write the frame that describes the call and its audio format."""
         setup = self._setup
         parties = {"from_number": setup.from_, "to_number": setup.to}
         given = dict(setup.custom_parameters)
@@ -39,24 +39,24 @@ class TwilioDialect(JsonAudioDialect):
             "callSid": setup.call_sid,
             "tracks": tracks_of(setup),
             "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": setup.sample_rate, "channels": 1},
-            # Frameworks look for the parties' numbers here; the customer's own words come first.
+            # Frameworks look for the parties' numbers here; the customer's parameters take precedence.
             "customParameters": given | {name: value for name, value in parties.items() if name not in given},
         }
         return self.event("start", "start", body | reconnect_fields(setup))
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
-        """Write that the audio before a mark was heard, or taken back."""
+        """Write that the audio before a mark was played or cleared."""
         body = {"name": name}
         if cleared:
             body["status"] = "cleared"
         return self.event("mark", "mark", body)
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         return self.event("dtmf", "dtmf", {"track": "inbound_track", "digit": digit})
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {"accountSid": self._setup.account_sid, "callSid": self._setup.call_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
 

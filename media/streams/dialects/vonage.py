@@ -1,4 +1,4 @@
-"""Binary L16 with text frames of JSON, as servers for Vonage's websocket endpoints know them."""
+"""Binary L16 with text frames of JSON, compatible with servers for Vonage's websocket endpoints."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _ACTIONS: Mapping[str, CommandReader] = {"clear": _clear, "notify": _notify}
 
 
 class VonageDialect(BinaryAudioDialect):
-    """Writes and reads the frames of one stream."""
+    """Encodes and decodes the frames of one stream."""
 
     name: ClassVar[str] = "vonage"
 
     __slots__ = ()
 
     def start(self, unix_ms: int = 0) -> bytes:
-        """Write the frame that says what call this is; the customer's parameters stand beside ours."""
+        """Write the frame that describes the call; the customer's parameters are added to ours."""
         setup = self._setup
         ours: dict[str, Any] = {
             "event": "websocket:connected",
@@ -61,7 +61,7 @@ class VonageDialect(BinaryAudioDialect):
         return compact(ours | theirs).encode()
 
     def mark(self, name: str, *, cleared: bool) -> bytes:
-        """Write that the audio before a notification was heard, or taken back."""
+        """Write that the audio before a notification or a mark was played or cleared."""
         if name.startswith(_NOTIFY_PREFIX):
             status = ',"status":"cleared"' if cleared else ""
             payload = name.removeprefix(_NOTIFY_PREFIX)
@@ -70,20 +70,20 @@ class VonageDialect(BinaryAudioDialect):
         return self.event("mark", "mark", body)
 
     def cleared(self) -> bytes:
-        """Write that the audio was taken back."""
+        """Write that the audio was cleared."""
         return b'{"event":"websocket:cleared"}'
 
     def dtmf(self, digit: str, duration_ms: int) -> bytes:
-        """Write that the party pressed a key."""
+        """Write that the party pressed a DTMF key."""
         return compact({"event": "websocket:dtmf", "digit": digit, "duration": duration_ms}).encode()
 
     def stop(self, reason: str, detail: str) -> bytes:
-        """Write that no more will follow."""
+        """Write the last frame."""
         body = {"event": "websocket:disconnected", "reason": reason} | ending(reason, detail)
         return compact(body).encode()
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
-        """Read a text frame."""
+        """Parse a text frame."""
         message = read_object(data)
         action = message.get("action")
         if action is not None:

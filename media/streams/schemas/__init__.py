@@ -1,8 +1,8 @@
 """
-JSON Schemas of every frame of every dialect: what agents get, and what they may send.
+JSON Schemas of every frame of every dialect: those that agents get, and those that they may send.
 
-One source for the documents that are served, for those in docs, and for the tests, which hold against it what
-the dialects write.
+They are the one source for the served documents, for those in docs, and for the tests, which validate the
+dialects' frames by them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ FRAMES: Mapping[str, Frames] = MappingProxyType(
 
 def schema_document(dialect: str) -> Schema:
     """
-    The JSON Schema of a dialect's text frames: of all that are sent to agents, and all that agents send.
+    Return the JSON Schema of a dialect's text frames, of those sent to agents and those that agents send.
 
-    `$defs.ToAgent` and `$defs.FromAgent` are those of one direction.
+    `$defs.ToAgent` and `$defs.FromAgent` are the schemas of one direction.
     """
     frames = FRAMES[dialect]
     definitions: dict[str, Schema] = {}

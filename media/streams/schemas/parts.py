@@ -1,4 +1,4 @@
-"""Pieces of which the schemas of the dialects are made; the commands and events that all of them have."""
+"""Building blocks of the dialects' schemas; the commands and events common to all."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Frames:
     The frames of a dialect, by name.
 
     Attributes:
-        description: What a reader must know beside the frames.
-        binary_audio: Whether audio travels in binary frames, which no schema describes.
+        description: Facts that a reader needs beside the frames.
+        binary_audio: True if audio is sent in binary frames, which no schema describes.
     """
 
     description: str
@@ -52,7 +52,7 @@ TEXT: Schema = {"type": "string"}
 SID: Schema = {"type": "string", "minLength": 1}
 TEXTS: Schema = {"type": "object", "additionalProperties": TEXT}
 TRUTH: Schema = {"type": "boolean"}
-# A number that is written as a string.
+# A number written as a string.
 COUNT: Schema = {"type": "string", "pattern": "^[0-9]+$"}
 KEY: Schema = {"type": "string", "pattern": "^[0-9*#A-D]$"}
 DIGITS: Schema = {
@@ -66,27 +66,27 @@ TRACKS: Schema = {"enum": [["inbound"], ["inbound", "outbound"]]}
 
 
 def constant(value: object) -> Schema:
-    """Exactly this."""
+    """Return the schema of one exact value."""
     return {"const": value}
 
 
 def one_of(*values: object) -> Schema:
-    """One of these."""
+    """Return the schema of a choice of values."""
     return {"enum": list(values)}
 
 
 def whole(minimum: int = 0, maximum: int | None = None) -> Schema:
-    """A whole number."""
+    """Return the schema of a whole number."""
     return {"type": "integer", "minimum": minimum} | ({"maximum": maximum} if maximum is not None else {})
 
 
 def frame(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """An object of ours: nothing is in it that is not named here."""
+    """Return the schema of an object that we send: it has no other fields."""
     return command(required, optional) | {"additionalProperties": False}
 
 
 def command(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """An object of an agent: what is in it beside is left alone."""
+    """Return the schema of an object that an agent sends: other fields are ignored."""
     properties = {**required, **(optional or {})}
     return {"type": "object", "required": list(required), "properties": properties}
 
@@ -98,7 +98,7 @@ RECONNECT: Mapping[str, Schema] = {
     "previous_stream_sid": SID,
 }
 
-# Events that this server adds to every dialect: the key of their body, and the body.
+# Events that this server adds to every dialect: key and schema of their body.
 ADDED_EVENTS: Mapping[str, tuple[str, Schema]] = {
     "dtmf_sent": ("dtmf", frame({"digits": DIGITS})),
     "hold": ("hold", frame({"active": TRUTH})),
@@ -121,7 +121,7 @@ _ADDRESS: Schema = {
     "pattern": r"^(\+[1-9][0-9]{5,14}|[0-9]{3,15}|(sips?|tel):[!-~]{1,250})$",
 }
 
-# Commands that every dialect takes.
+# Commands of every dialect.
 COMMANDS: Mapping[str, Schema] = {
     "mark": command({"event": constant("mark"), "mark": command({"name": NAME})}),
     "clear": command({"event": constant("clear")}),

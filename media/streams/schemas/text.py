@@ -1,4 +1,4 @@
-"""Schemas of the dialects whose frames are all JSON."""
+"""Schemas of the dialects with JSON frames only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RATE = one_of(8000, 16000)
 
 
 def _events(head: Mapping[str, Schema], **own: tuple[str, Schema]) -> dict[str, Schema]:
-    """Events of a dialect with what each of its frames has, and those that are added to all."""
+    """Return a dialect's own events and the added ones, all with the fields of `head`."""
     return {
         name: frame({"event": constant(name), **head, key: body})
         for name, (key, body) in {**ADDED_EVENTS, **own}.items()
@@ -42,7 +42,7 @@ def _events(head: Mapping[str, Schema], **own: tuple[str, Schema]) -> dict[str, 
 
 
 def _media(event: str = "media", **more: Schema) -> dict[str, Schema]:
-    """Audio from the agent."""
+    """Return the schema of audio from the agent."""
     return {event: command({"event": constant(event), "media": command({"payload": PAYLOAD}, more)})}
 
 

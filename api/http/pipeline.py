@@ -233,7 +233,7 @@ async def _keep(outcome: Awaitable[None]) -> None:
 
 
 def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
-    """Make the response to an unexpected failure; `error` is logged."""
+    """Make the response to an unexpected failure; `error` is kept as its cause for the log."""
     code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
     message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
     failure = ApiError(500, code, message, style=style)
@@ -242,7 +242,7 @@ def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiE
 
 
 def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
-    """Check identifiers in the path: the account must be that of the key."""
+    """Check identifiers in the path: the account must be the key's, all others of the declared kind."""
     values: dict[str, str] = {}
     for name in path_parameters(endpoint.path):
         value = request.match_info[name]

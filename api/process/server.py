@@ -433,7 +433,7 @@ class Server:
 
 async def serve(settings: Settings, command: str = "trunkline") -> None:
     """
-    Run a server in the foreground; the first signal or a successor drains it, the next signal ends it at once.
+    Run a server in the foreground; a first signal or a successor drains it, a further signal ends it at once.
 
     Args:
         settings: Settings of the server.

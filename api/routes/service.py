@@ -136,7 +136,7 @@ class ServiceRoutes:
 
 
 def _content_policy(page: str) -> str:
-    """Allow the page's own script and style by their hashes, and requests for the document; nothing else."""
+    """Allow the page's own script and style by hash, data: images and requests to this origin only."""
     script = _hashes(page, "script")
     style = _hashes(page, "style")
     return (

@@ -36,7 +36,7 @@ class WebhookLog:
 
     ``webhook`` and ``events`` are the words for the webhook and its events in descriptions; ``read`` and
     ``write`` are the common fields of its endpoints. ``errors`` are those of a webhook that may not exist.
-    ``outcome`` and ``listed`` are the response models of the test and the log, where they differ from the usual.
+    ``outcome`` and ``listed`` are the response models of the test and the log, where they differ.
     """
 
     path: str

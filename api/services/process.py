@@ -36,5 +36,5 @@ class Lifecycle:
 
     @property
     def takes_calls(self) -> bool:
-        """True while new calls are accepted."""
+        """True in the ready phase; `lacks` may still name a reason to refuse calls."""
         return self.phase is Phase.READY

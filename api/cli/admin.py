@@ -1,4 +1,4 @@
-"""The commands that change what the server knows; they work beside a running server, on its database."""
+"""Administrative commands; they change the database, also beside a running server."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ class ConnectionLimits:
 
     Attributes:
         head_s: Limit for the head of the first request, in seconds.
-            idle_s: Limit from a response to the complete head of the next request, in seconds.
-            max_heads: Limit of connections that wait for either; None for a quarter of the process's limit of
-                file descriptors.
-            stalled_s: Seconds that a client may read nothing of what is sent.
+        idle_s: Limit from a response to the complete head of the next request, in seconds.
+        max_heads: Limit of connections that wait for either; None for a quarter of the process's limit of
+            file descriptors.
+        stalled_s: Seconds that a client may read nothing of what is sent.
     """
 
     head_s: float = 15.0

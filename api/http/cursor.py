@@ -28,7 +28,7 @@ def read_cursor(cursor: str | None, identifier: str = "[0-9a-z-]+") -> Position 
 
     Args:
         cursor: Text that a client sent back.
-            identifier: Regular expression of the list's identifiers.
+        identifier: Regular expression of the list's identifiers.
 
     Raises:
         ValidationFailed: ``write_cursor`` did not make it for a list with these identifiers.

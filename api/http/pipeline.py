@@ -117,7 +117,7 @@ class Pipeline:
 
         Raises:
             Unauthorized: It has neither, or its key is not valid.
-                Forbidden: Its ticket is not valid, or its key belongs to another service.
+            Forbidden: Its ticket is not valid, or its key belongs to another service.
         """
         if endpoint.ticket is not None:
             # A parameter that is given twice is ambiguous, so it proves nothing.

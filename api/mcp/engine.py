@@ -271,7 +271,7 @@ async def _told(session: Session) -> None:
 
 
 def _page(tools: list[Tool]) -> list[Tool]:
-    """Take the first tools that fit into a response, at least one."""
+    """Return the first tools that fit into a response, at least one."""
     chars = 0
     for count, tool in enumerate(tools):
         schemas = (tool.input_schema, tool.output_schema)

@@ -76,10 +76,10 @@ class McpGateway:
 
         Raises:
             Forbidden: A page of another site sent it.
-                ValidationFailed: It must name a session and does not.
-                NotFound: The key has no session of this name.
-                RateLimited: The account has its maximum of sessions in use, or of requests in progress.
-                ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
+            ValidationFailed: It must name a session and does not.
+            NotFound: The key has no session of this name.
+            RateLimited: The account has its maximum of sessions in use, or of requests in progress.
+            ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
         """
         _check_origin(request.headers.get("Origin"), self._public_url)
         engine = await self._started()

@@ -24,10 +24,10 @@ class Session:
 
     Attributes:
         session_id: Value of ``Mcp-Session-Id``; None until it is open.
-            in_flight: Number of its requests in progress, including streams.
-            idle_since_s: Monotonic time at which its latest request ended.
-            stream: Its open stream, for notifications to its client.
-            tell: Notifies its client that the tools have changed; None before the client's `initialized`.
+        in_flight: Number of its requests in progress, including streams.
+        idle_since_s: Monotonic time at which its latest request ended.
+        stream: Its open stream, for notifications to its client.
+        tell: Notifies its client that the tools have changed; None before the client's `initialized`.
     """
 
     account_sid: str
@@ -69,7 +69,7 @@ class Sessions:
 
         Raises:
             RateLimited: The account has its maximum, and all of them are in use.
-                ServiceUnavailable: The server has its maximum, and all of them are in use.
+            ServiceUnavailable: The server has its maximum, and all of them are in use.
         """
         own = [one for one in self._all() if one.account_sid == principal.account_sid]
         displaced: Session | None = None

@@ -125,7 +125,7 @@ class Succession:
 
     async def take(self) -> HandedOver | None:
         """
-        Take over the sockets of the previous server, which gets them back if this one does not start.
+        Obtain the sockets of the previous server, which resumes on them if this one does not start.
 
         Returns None without a previous server.
 
@@ -174,7 +174,7 @@ class Succession:
 
         Args:
             on_answer: Receives its messages for our connections.
-                on_gone: Called when it has ended; with its node if it died with active calls, else None.
+            on_gone: Called when it has ended; with its node if it died with active calls, else None.
         """
         if self._elder is not None:
             self._elder.send(_READY)

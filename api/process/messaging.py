@@ -28,8 +28,8 @@ class Messaging:
 
     Attributes:
         receiver: Stores receipts and inbound messages of the network.
-            dispatcher: Submits messages to the network.
-            messages: Service for single messages.
+        dispatcher: Submits messages to the network.
+        messages: Service for single messages.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ def secret_box(settings: Settings) -> SecretBox:
 
     Raises:
         SecretsUnreadable: The file holds no key, or everybody can read it.
-            OSError: The file cannot be read or created.
+        OSError: The file cannot be read or created.
     """
     path = settings.data_dir / KEY_FILE
     keys = list(settings.secret_key)

@@ -433,11 +433,11 @@ class Server:
 
 async def serve(settings: Settings, command: str = "trunkline") -> None:
     """
-    Run a server in the foreground; a first signal or a successor drains it, a further signal ends it at once.
+    Run a server in the foreground; a first signal or a successor drains it, the next signal ends it at once.
 
     Args:
         settings: Settings of the server.
-            command: Shell command for `trunkline`, with which the printed commands begin.
+        command: Shell command for `trunkline`, with which the printed commands begin.
     """
     for name in settings.unknown_variables:
         _log.warning("%s is no setting of this server; see trunkline serve --help", name)

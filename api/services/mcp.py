@@ -21,7 +21,7 @@ class Mcp(Protocol):
         Raises:
             Forbidden: A page of another site sent it.
             ValidationFailed: It must name a session and does not.
-                NotFound: The key has no session of this name.
-                RateLimited: The account has its maximum of sessions in use, or of requests in progress.
-                ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
+            NotFound: The key has no session of this name.
+            RateLimited: The account has its maximum of sessions in use, or of requests in progress.
+            ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
         """

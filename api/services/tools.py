@@ -32,9 +32,9 @@ class Tools(Protocol):
             Conflict: The tool is disabled.
             ValidationFailed: With every wrong argument by its path (``arguments.to``).
             ToolFailed: The tool's server did not answer, or not with the declared result.
-                ToolTimedOut: The tool exceeded its time limit.
-                RateLimited: The account has its maximum of tools in use.
-                DomainError: Refusal of a built-in tool, for example `InsufficientBalance`.
+            ToolTimedOut: The tool exceeded its time limit.
+            RateLimited: The account has its maximum of tools in use.
+            DomainError: Refusal of a built-in tool, for example `InsufficientBalance`.
         """
 
     def on_change(self, listener: Callable[[str], None]) -> Callable[[], None]:

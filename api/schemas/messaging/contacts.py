@@ -183,7 +183,7 @@ class ContactListObject(CamelResponse):
 
 
 class ContactsAdded(CamelResponse):
-    """What became of a list."""
+    """Result of adding contacts to a list."""
 
     id: int
     added: Annotated[int, Field(description="Those that were not in it before.")]
@@ -191,7 +191,7 @@ class ContactsAdded(CamelResponse):
 
 
 class ContactsRemoved(CamelResponse):
-    """What became of a list."""
+    """Result of removing contacts from a list."""
 
     id: int
     removed: Annotated[int, Field(description="Those that were in it before.")]

@@ -137,7 +137,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     to all. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour the header
     ``Idempotency-Key``. A `ticket` authenticates a request without a key; a request with a ticket is judged
     by the ticket alone, even when it has a key. Endpoints of the style `TWILIO` also accept the key by Basic
-    authentication, read a form instead of JSON, and answer ``data`` without an envelope. Those of the style
+    authentication and the body as a form, and answer ``data`` without an envelope. Those of the style
     `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and, when `paged`,
     ``pagination``; the ``data`` of a `bare` one is the whole response and includes ``success``. A `spoken`
     one passes its requests to another protocol: key, rate, scope, query and body limits are checked as

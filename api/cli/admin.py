@@ -1,4 +1,4 @@
-"""The commands that change what the server knows; they work beside a running server, on its database."""
+"""Administrative commands; they change the database, also beside a running server."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def revoke_key(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _key(record: ApiKey) -> dict[str, Any]:
-    """What is shown of a key: by its `prefix` people tell their keys apart."""
+    """Public fields of a key; its `prefix` tells keys apart."""
     now = utc_now()
     ends = record.revoked_at
     state = "active" if ends is None else "revoked" if record.is_revoked(now) else "retiring"

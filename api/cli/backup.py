@@ -24,10 +24,10 @@ DATABASE_FILE: Final = "trunkline.db"
 
 def run(settings: Settings, chosen: argparse.Namespace) -> int:
     """
-    Copy an SQLite database to a new folder, its key too when asked, and print JSON that says what is there.
+    Copy an SQLite database to a new folder, with its key when asked, and print JSON that lists the files.
 
     Raises:
-        StartFailed: There is nothing that could be copied, or the copy is not whole.
+        StartFailed: The folder is not empty, there is nothing to copy, or the copy is damaged.
         OSError: A file cannot be read or written.
     """
     source, target = _source(settings), Path(chosen.to)
@@ -64,15 +64,15 @@ def _source(settings: Settings) -> Path:
 
 
 def _copy_database(source: Path, target: Path) -> Path:
-    """Copy a database that may be written to meanwhile, as it is at one moment; a broken one is refused."""
+    """Copy a consistent snapshot of a database that may be in use; a corrupt one is refused."""
     unfinished = target.with_suffix(".partial")
     _private(unfinished)
     try:
         with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as here:
             with closing(sqlite3.connect(unfinished)) as there:
-                # In one step: a reader of the write-ahead log holds up no writer.
+                # In one step: a reader of the write-ahead log blocks no writer.
                 here.backup(there)
-                # The copy is one file, which may be read where nothing can be written.
+                # Without a write-ahead log, the copy is one file that opens on a read-only file system.
                 there.execute("PRAGMA journal_mode = DELETE")
                 (found,) = there.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:

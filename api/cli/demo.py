@@ -1,9 +1,9 @@
 """
 `trunkline demo`: two calls over real sockets, shown and checked.
 
-The first leaves over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the
-other plays a prompt and is bridged to a second leg. The server is the one of `trunkline serve`, on free
-ports and with a data directory of its own; all is asked of it over its REST API.
+The first goes over SIP to the sandbox carrier's echo number and is streamed to a WebSocket agent; the
+second plays a prompt and is bridged to a second leg. The server is the one of `trunkline serve`, on free
+ports and with its own data directory; the demo drives it over its REST API only.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = ["add_arguments", "run"]
 
 ECHO_NUMBER, TONE_NUMBER = "+919800000001", "+919800000007"
 PROMPT = "en/speech-sample"
-# The agent's greeting: a tone whose frequency can be told, then speech whose shape can be found again.
+# The agent's greeting: a tone to measure the frequency of, then speech to find by correlation.
 GREETING_TONE_HZ, GREETING_TONE_MS, GREETING_LEVEL_DBFS = 880.0, 700, -12.0
 GREETING_SPEECH_MS = 2000
 CARRIER_TONE_HZ = 1000.0
-# G.711 costs a little of everything; half of it gone would be another sound.
+# G.711 alone lowers the correlation a little; losing half of the audio lowers it far more.
 LEAST_CORRELATION = 0.9
 MOST_LEVEL_CHANGE_DB = 1.5
 STEP_TIMEOUT_S = 30.0
@@ -51,12 +51,12 @@ ENDED = frozenset({"completed", "busy", "no-answer", "failed", "canceled"})
 
 
 class DemoFailed(Exception):
-    """Something the demo depends on did not happen, so that the rest cannot be tried."""
+    """A step that later steps depend on did not happen; the demo stops."""
 
 
 @dataclass(slots=True)
 class Verdicts:
-    """What was checked, and what of it did not hold."""
+    """Number of checks, and the names of those that failed."""
 
     failed: list[str] = field(default_factory=list)
     count: int = 0
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when everything happened, 1 when something did not."""
+    """Run the demo; return 0 when every check passed, else 1."""
     directory = fresh_directory(arguments.directory or settings.data_dir / "demo")
     verdicts = Verdicts()
     try:
@@ -95,7 +95,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _demo_settings(settings: Settings, directory: Path) -> Settings:
-    """The same server on free ports, with an empty database of its own."""
+    """Settings of the same server on free ports, with its own empty database."""
     return replace(
         settings,
         http_listen=parse_host_port("127.0.0.1:0"),
@@ -114,7 +114,7 @@ def _demo_settings(settings: Settings, directory: Path) -> Settings:
 
 
 def fresh_directory(parent: Path) -> Path:
-    """A new directory for this run; those of all but the latest runs are removed."""
+    """Make a directory for this run, and remove those of all but the latest runs."""
     parent.mkdir(parents=True, exist_ok=True)
     directory = parent / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
     directory.mkdir()
@@ -126,7 +126,7 @@ def fresh_directory(parent: Path) -> Path:
 
 @contextlib.contextmanager
 def _logged_to(path: Path) -> Iterator[None]:
-    """Keep the server's log out of what is shown."""
+    """Send the server's log to a file, so that it does not mix with the demo's output."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     handler = logging.FileHandler(path)
@@ -180,7 +180,7 @@ class _Demo:
         self.sandbox.record_directory = directory
 
     def introduce(self) -> None:
-        """Say what runs where."""
+        """Print the addresses of the server, the carrier and the agent."""
         host, port = self.sandbox.address
         print("Trunkline demo")
         print(f"  server   {self.server.url}, account {self.account.account_sid}")
@@ -188,7 +188,7 @@ class _Demo:
         print(f"  agent    {self.agent.url}")
 
     async def streamed_call(self) -> None:
-        """Call the echo number and stream the call to the agent, which hears its own greeting again."""
+        """Call the echo number and stream the call to the agent, which receives its own greeting back."""
         print(f"\n1. A call to {ECHO_NUMBER}, which answers and echoes, streamed to the agent")
         call = await self.place(to=ECHO_NUMBER, stream_url=self.agent.url, record=True)
         session = await self.within("the agent's stream began", self.agent.session())
@@ -231,7 +231,7 @@ class _Demo:
             match.correlation >= LEAST_CORRELATION,
             f"{match.correlation:.2f}",
         )
-        # The beginning may hold ringback: the first leg hears it, and echoes what is still under way.
+        # The beginning may hold ringback: the first leg receives it, and echoes what is still in flight.
         settled = -round((BRIDGED_S - 1) * rate)
         self.judge_tone("the first leg heard the second one's tone", heard[settled:], rate)
         heard, _, rate = read_stereo(_recording(far))
@@ -241,11 +241,11 @@ class _Demo:
     # The REST API
 
     def path_of(self, call_sid: str) -> str:
-        """Where the call is found."""
+        """Path of the call in the REST API."""
         return f"/v1/Accounts/{self.account.account_sid}/Calls/{call_sid}"
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """One request that must succeed; its `data`."""
+        """Send a request that must succeed, and return its `data`."""
         headers = {"Authorization": f"Bearer {self.account.api_key}"}
         async with self.http.request(method, self.server.url + path, json=body, headers=headers) as response:
             answer = await response.json(content_type=None)
@@ -260,7 +260,7 @@ class _Demo:
         return call
 
     async def ended(self, call_sid: str) -> dict[str, Any]:
-        """The call once it has ended."""
+        """Wait until the call has ended, and return it."""
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             call: dict[str, Any] = await self.request("GET", self.path_of(call_sid))
@@ -271,7 +271,7 @@ class _Demo:
             await asyncio.sleep(0.1)
 
     async def within(self, what: str, awaitable: Any) -> Any:
-        """Wait for something that must happen soon."""
+        """Await something that must happen within the step's time limit."""
         try:
             return await asyncio.wait_for(awaitable, STEP_TIMEOUT_S)
         except TimeoutError:
@@ -296,7 +296,7 @@ class _Demo:
         """Print the call's timeline and its signalling."""
         began = _seconds(call["created_at"])
         moments = [("created_at", "created"), ("ringing_at", "ringing"), ("answered_at", "answered")]
-        # What happened within the same hundredth of a second stays in the order of cause and effect.
+        # Events within the same hundredth of a second stay in causal order.
         events = [(_seconds(call[name]), f"call {what}") for name, what in moments if call[name]]
         events += session.events if session is not None else []
         if call["ended_at"]:
@@ -315,7 +315,7 @@ class _Demo:
     # What is checked
 
     def judge_record(self, call: dict[str, Any], hangup_source: str) -> None:
-        """The record says what happened, and what it cost."""
+        """Check the final status and the cost in the call record."""
         found = (call["status"], call["hangup_cause"], call["hangup_source"])
         wanted = ("completed", "NORMAL_CLEARING", hangup_source)
         self.verdicts.check("the call completed", found == wanted, ", ".join(map(str, found)))
@@ -324,7 +324,7 @@ class _Demo:
         self.verdicts.check("the call was charged", isinstance(price, int | float) and price > 0, detail)
 
     def judge_stream(self, call: dict[str, Any], session: AgentSession) -> None:
-        """The agent got what the protocol promises."""
+        """Check that the agent received everything the stream protocol promises."""
         right = session.start.get("call_sid") == call["call_sid"] and session.stop is not None
         self.verdicts.check("the agent was told start and stop of this call", right)
         self.verdicts.check(
@@ -335,7 +335,7 @@ class _Demo:
         )
 
     def judge_greeting(self, what: str, heard: Any, greeting: Any) -> None:
-        """The greeting is found whole, and its tone has the right frequency and level."""
+        """Check that the greeting arrived whole, and its tone with the right frequency and level."""
         match = best_match(greeting, heard, 8000)
         self.verdicts.check(
             what, match.correlation >= LEAST_CORRELATION, f"correlation {match.correlation:.3f}"
@@ -353,7 +353,7 @@ class _Demo:
         )
 
     def judge_tone(self, what: str, heard: Any, rate_hz: int) -> None:
-        """The carrier's tone is there."""
+        """Check that the carrier's tone arrived."""
         found = find_tone(heard, rate_hz)
         self.verdicts.check(
             what,
@@ -362,7 +362,7 @@ class _Demo:
         )
 
     async def judge_recording(self, call: dict[str, Any], greeting: Any) -> None:
-        """The server's own recording holds both sides; it stays behind for listening."""
+        """Check that the server's recording holds both sides; the file is kept."""
         path = self.directory / "recording.wav"
         await self._fetch_recording(call, path)
         received, sent, rate = read_stereo(path)
@@ -372,7 +372,7 @@ class _Demo:
         print(f"  recording: {path} ({length_s:.1f} s, left: received, right: sent)")
 
     async def _fetch_recording(self, call: dict[str, Any], path: Path) -> None:
-        # The file is completed after the call; its address appears in the call when it is.
+        # The file is completed after the call; its URL appears in the call then.
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while not call["recording_url"]:
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""`trunkline health`: whether the server of these settings is alive, for containers and supervisors."""
+"""`trunkline health`: liveness check of the server with these settings, for containers and supervisors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
     """Ask GET /health of the address the server listens on; 0 when it answers 200."""
     listen = settings.http_listen
     url = f"http://{HostPort(_REACHABLE.get(listen.host, listen.host), listen.port)}/health"
-    # A proxy that the environment names has no business between a server and its own health check.
+    # The health check must not go through a proxy that the environment names.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=_TIMEOUT_S) as response:

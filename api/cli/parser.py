@@ -26,8 +26,8 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     """
     Make the parser of the whole command.
 
-    What `command` alone needs is imported for it alone: the administrative commands are quick, and work where
-    the media engine is not built.
+    Modules that only one command needs are imported only for that `command`: the administrative commands
+    start fast, and work where the media engine is not built.
     """
     parser = argparse.ArgumentParser(
         prog="trunkline",
@@ -339,7 +339,7 @@ def _add_set(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], int]:
-    """A command of a module of this package that is imported when the command runs."""
+    """Make a command whose module of this package is imported when the command runs."""
 
     def run(settings: Settings, arguments: argparse.Namespace) -> int:
         command: Callable[[Settings, argparse.Namespace], int] = getattr(

@@ -25,7 +25,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 
 
 def _command() -> str:
-    """How a shell reaches the command: by its bare name when PATH has it, else by the path it came from."""
+    """Shell command for `trunkline`: its bare name if it is on PATH, else the path it was started from."""
     started_as = Path(sys.argv[0])
     if started_as.name != "trunkline" or shutil.which("trunkline"):
         return "trunkline"

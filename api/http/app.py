@@ -1,4 +1,4 @@
-"""The HTTP application: its routes are made from the declarations."""
+"""HTTP application; its routes are built from the endpoint declarations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUESTS_PER_MINUTE: Mapping[Service, int] = {
     "tools": 600,
     "admin": 600,
 }
-"""What a key may do whose account has no limit of its own, by the service that it opens."""
+"""Default requests per minute of a key, by its service, where the account has no limit of its own."""
 
 
 def create_app(
@@ -44,9 +44,9 @@ def create_app(
     check_replies: bool = False,
 ) -> web.Application:
     """
-    Make the application.
+    Build the application.
 
-    `check_replies` holds every answer against its declared model; tests use it.
+    `check_replies` validates every response against its declared model; tests use it.
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
     pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
@@ -70,9 +70,9 @@ def create_app(
 
 def route_of(path: str, paths: Iterable[str]) -> str:
     """
-    The pattern that a path is routed by: its parameters stand for nothing that another path says in words.
+    Routing pattern of a path, whose parameters do not match literal segments of other paths.
 
-    So a method that ``/calls/outbound`` has not is not taken for one of ``/calls/{call_id}``.
+    So a method that ``/calls/outbound`` lacks is not routed to ``/calls/{call_id}``.
     """
     parts = path.split("/")
     for place, part in enumerate(parts):
@@ -93,10 +93,10 @@ def route_of(path: str, paths: Iterable[str]) -> str:
 
 
 def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:
-    """Make a test of whether a source address is in one of the networks."""
+    """Make a predicate: true for a source address in one of the networks."""
     listed = tuple(networks)
 
-    # Few sources make nearly all requests, and reading an address takes longer than remembering it.
+    # Few sources make nearly all requests, and parsing an address takes longer than a cache look-up.
     @lru_cache(maxsize=1024)
     def is_trusted(source: str | None) -> bool:
         if not listed or source is None:

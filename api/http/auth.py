@@ -1,4 +1,4 @@
-"""Who makes a request: the API key of the Authorization header."""
+"""Authentication of requests by the API key of the Authorization header."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ async def authenticate(
     """
     Authenticate a request to a service by its Authorization headers.
 
-    ``plain`` are keys that were sent in a header of their own, without a scheme; there may be one key in all.
+    ``plain`` are keys sent in a dedicated header, without a scheme; a request may carry one key in total.
 
     Raises:
         Unauthorized: There is no key, more than one, or it is malformed, unknown or revoked.
-        Forbidden: The key is of another service.
+        Forbidden: The key belongs to another service.
     """
     prefix = PREFIXES[service]
     if plain:
@@ -50,12 +50,12 @@ async def authenticate(
 
 def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:
     """
-    The Authorization headers of a client that may send account and key by Basic (RFC 7617), as Bearer.
+    Convert Basic credentials of account and key (RFC 7617) to Bearer.
 
-    Headers of another scheme are left as they are.
+    Headers of another scheme are returned unchanged.
 
     Raises:
-        Unauthorized: They are not ``account_sid:key`` in Base64, or of another account than the path.
+        Unauthorized: They are not ``account_sid:key`` in Base64, or the account is not that of the path.
     """
     return [_bearer(header, account_sid) for header in headers]
 

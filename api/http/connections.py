@@ -1,10 +1,10 @@
 """
-The connections of HTTP clients: none is kept that is waited for in vain.
+Limits on idle and slow connections of HTTP clients.
 
-A client that has begun no request, the first or another, or has sent half of one's head, is waited for so
-long; so many are waited for at a time, and the one that has been longest makes room. So is a client that
-takes nothing of its answer.
-What is no HTTP is refused as everything else is.
+A connection without a complete request head (first or later) is closed after a time limit. The number of
+such connections is limited too: the one that has waited longest is closed for a new one. A client that
+reads nothing of its response is closed after a time limit as well.
+Input that is not HTTP gets the same error envelope as any other refusal.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["ConnectionLimits", "GuardedSite"]
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """
-    How patient the server is with connections.
+    Time and number limits of connections.
 
     Attributes:
-        head_s: How long the head of the first request may take.
-        idle_s: How long it may then take until the head of the next one is complete.
-        max_heads: How many connections may wait for either at a time; None for a quarter of the descriptors
-            that the process may have.
-        stalled_s: How long a client may take nothing of what is sent.
+        head_s: Limit for the head of the first request, in seconds.
+        idle_s: Limit from a response to the complete head of the next request, in seconds.
+        max_heads: Limit of connections that wait for either; None for a quarter of the process's limit of
+            file descriptors.
+        stalled_s: Seconds that a client may read nothing of what is sent.
     """
 
     head_s: float = 15.0
@@ -68,7 +68,7 @@ class GuardedSite(web.SockSite):
 
 
 class _Connection(RequestHandler):
-    """One connection; ``beginning`` are all of the site that wait for a head, the oldest first."""
+    """One connection; ``beginning`` holds the site's connections that wait for a head, oldest first."""
 
     __slots__ = ("_beginning", "_limits", "_timer")
 
@@ -79,7 +79,7 @@ class _Connection(RequestHandler):
         beginning: dict[_Connection, None],
         limits: ConnectionLimits,
     ) -> None:
-        # As a runner hands it on when it is told to log no access, whatever the annotation says.
+        # A runner without access log passes None here, although the annotation does not allow it.
         access_log: Any = None
         super().__init__(server, loop=loop, access_log=access_log, keepalive_timeout=limits.idle_s)
         self._beginning = beginning
@@ -93,15 +93,15 @@ class _Connection(RequestHandler):
         self._wait(self._limits.head_s)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Wait for nothing more."""
+        """Stop the timers of a closed connection."""
         self._beginning.pop(self, None)
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came."""
+        """Parse received bytes; a complete head stops the timer."""
         super().data_received(data)
-        # What comes before a request, such as empty lines, begins none.
+        # Bytes before a request, for example empty lines, do not begin one.
         if self._messages and self in self._beginning:
             del self._beginning[self]
             self._stop_waiting()
@@ -109,20 +109,20 @@ class _Connection(RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """End an answer, and wait for the next request: as long as the library does, but with few."""
+        """Finish a response and wait for the next request, within the library's time and our number limit."""
         finished = await super().finish_response(request, resp, start_time)
-        # What has come already is under way.
+        # A pipelined request is being handled already.
         if self.transport is not None and not self._messages:
             self._begin()
         return finished
 
     def pause_writing(self) -> None:
-        """Wait for the client to take what it was sent."""
+        """Start the stall timer: the client's receive window is full."""
         super().pause_writing()
         self._wait(self._limits.stalled_s)
 
     def resume_writing(self) -> None:
-        """Go on; it took some."""
+        """Stop the stall timer: the client has read some data."""
         self._stop_waiting()
         super().resume_writing()
 
@@ -133,7 +133,7 @@ class _Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Refuse what is no HTTP, in the words of every other refusal and not in those of the library."""
+        """Refuse malformed HTTP in the error envelope of the API instead of the library's text."""
         super().handle_error(request, status, exc, message)
         if status >= 500:
             refusal = ApiError(status, "INTERNAL_ERROR", "Unexpected server error; retry with backoff.")
@@ -145,7 +145,7 @@ class _Connection(RequestHandler):
         return answer
 
     def _begin(self) -> None:
-        """Be among those that are waited for; who has been longest makes room."""
+        """Join the connections that wait for a head; above the limit, close the one that waited longest."""
         self._beginning[self] = None
         if self._limits.max_heads is not None and len(self._beginning) > self._limits.max_heads:
             next(iter(self._beginning))._give_up()

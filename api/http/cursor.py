@@ -1,4 +1,4 @@
-"""Cursors: a place in a list as text that clients hand back without looking into it."""
+"""Cursors: opaque text for a position in a list, which clients send back unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORM = re.compile(r"1:([0-9]{1,18}):([0-9a-z-]{1,64})")
 
 
 def write_cursor(place: Position | None) -> str | None:
-    """The cursor of a place; None where a list ends."""
+    """Encode a position as a cursor; None at the end of a list."""
     if place is None:
         return None
     text = f"1:{place.at_micros}:{place.identifier}"
@@ -24,14 +24,14 @@ def write_cursor(place: Position | None) -> str | None:
 
 def read_cursor(cursor: str | None, identifier: str = "[0-9a-z-]+") -> Position | None:
     """
-    The place of a cursor; None without one.
+    Decode a cursor to its position; None without a cursor.
 
     Args:
-        cursor: What a client handed back.
-        identifier: What identifiers of the list look like, as a regular expression.
+        cursor: Text that a client sent back.
+        identifier: Regular expression of the list's identifiers.
 
     Raises:
-        ValidationFailed: It was not made by ``write_cursor`` for such a list.
+        ValidationFailed: ``write_cursor`` did not make it for a list with these identifiers.
     """
     if cursor is None:
         return None

@@ -1,9 +1,9 @@
 """
-One declaration per endpoint.
+Endpoint declarations, one per method and path.
 
-An `Endpoint` says everything about a request: method, path, scope, what its body and query look like, what
-it answers and how it can be refused. Routing, validation, the OpenAPI document and the tests are all made
-from it, so none of them can disagree with another.
+An `Endpoint` declares everything about a request: method, path, scope, schemas of body and query, response
+and possible errors. Routing, validation, the OpenAPI document and the tests are all derived from it, so
+they cannot disagree.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True)
 class Context(Generic[BodyT, QueryT]):
-    """An authenticated and validated request, as a handler gets it."""
+    """An authenticated and validated request, as passed to a handler."""
 
     services: Services
     principal: Principal
@@ -59,7 +59,7 @@ class Context(Generic[BodyT, QueryT]):
     body: BodyT
     request_id: str
     raw: bytes = b""
-    """The body as it came."""
+    """Raw body as received."""
 
     @property
     def account_sid(self) -> str:
@@ -69,7 +69,7 @@ class Context(Generic[BodyT, QueryT]):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers: `data` and additions to `meta`; None is an answer without body."""
+    """Response of a handler: `data` and additions to `meta`; a `data` of None sends no body."""
 
     data: Any
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -77,14 +77,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class FileReply:
-    """A file to send as it is."""
+    """Response of a file, sent unchanged."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The request goes on to what speaks a protocol of its own over HTTP, and is answered by that."""
+    """Passes the request to a handler of another protocol over HTTP, which writes the response."""
 
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -92,23 +92,23 @@ class Handover:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spoken:
     """
-    What the document says of an endpoint that hands its requests over.
+    OpenAPI description of an endpoint that passes its requests to another protocol.
 
-    `request` is the schema of a JSON body, None where none is read; `answers` have by status a text, and by
-    media type the schema of what is in them.
+    `request` is the schema of a JSON body, None where none is read; `answers` maps each status to a text and,
+    by media type, the schema of the response.
     """
 
     answers: Mapping[int, tuple[str, Mapping[str, Any]]]
     request: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    """The headers it understands, and what they are for."""
+    """Request headers that it reads, with their descriptions."""
 
 
 class Identifiers(Enum):
     """
-    What stands in the path of an endpoint for a resource.
+    Kind of identifier that names a resource in a path.
 
-    In any of them `sid` is the account's UUID, and the id of a delivery is one too.
+    In every path, `sid` (the account) and the id of a delivery are UUIDs.
     """
 
     UUID = "uuid"
@@ -121,7 +121,7 @@ class Identifiers(Enum):
 Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply | Handover]]
 
 Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Principal | None]]
-"""From the path and the query, who a request speaks for; None when it brings nothing of the kind."""
+"""Finds the principal of a request by its path and query; None when they carry no ticket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,19 +129,19 @@ class Endpoint(Generic[BodyT, QueryT]):
     """
     One method of one path.
 
-    `scope` is what the key must carry, and `service` which service's key it must be; `requests_per_minute` is
-    a limit of the endpoint's own, beside that of the key; endpoints with the same `limited_as` share it.
-    `response` is the model of ``data`` (of one item of it when `paged`), None for an answer without body or,
-    with a `media_type`, for a file. A `keyset` list can be read by cursor too, and says in
-    ``meta.next_cursor`` where it goes on. `errors` are the domain errors this endpoint may give beyond those
-    every endpoint has. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour
-    the header ``Idempotency-Key``. A `ticket` opens the endpoint without a key; a request that brings one is
-    judged by it, whatever key it has. Endpoints of the style `TWILIO` are for clients of that interface: they
-    take the key by Basic too, a form instead of JSON, and answer ``data`` without an envelope. Those of the
-    style `MESSAGING` take the key in ``X-API-Key`` too, and answer ``success``, ``data`` and, when `paged`,
-    ``pagination``; a `bare` one's ``data`` is the whole answer, with a ``success`` of its own. One that is
-    `spoken` hands its requests over to what speaks a protocol of its own: key, rate, scope, query and the
-    limits of a body hold as everywhere, what the body says is for that protocol.
+    `scope` is the scope that the key must have, `service` the service that it must belong to.
+    `requests_per_minute` is a limit of the endpoint in addition to that of the key; endpoints with the same
+    `limited_as` share it. `response` is the model of ``data`` (of one item when `paged`), None for a response
+    without body or, with a `media_type`, for a file. A `keyset` list can also be read by cursor, and returns
+    the next one in ``meta.next_cursor``. `errors` are the domain errors of this endpoint beyond those common
+    to all. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour the header
+    ``Idempotency-Key``. A `ticket` authenticates a request without a key; a request with a ticket is judged
+    by the ticket alone, even when it has a key. Endpoints of the style `TWILIO` also accept the key by Basic
+    authentication and the body as a form, and answer ``data`` without an envelope. Those of the style
+    `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and, when `paged`,
+    ``pagination``; the ``data`` of a `bare` one is the whole response and includes ``success``. A `spoken`
+    one passes its requests to another protocol: key, rate, scope, query and body limits are checked as
+    everywhere, the content of the body is left to that protocol.
     """
 
     method: str
@@ -172,41 +172,41 @@ class Endpoint(Generic[BodyT, QueryT]):
 
     @property
     def limit_name(self) -> str:
-        """What its own limit is counted under."""
+        """Name under which the endpoint's own rate limit is counted."""
         return self.limited_as or self.name
 
     @property
     def name(self) -> str:
-        """A name that no other endpoint has: the operationId."""
+        """Unique name: the operationId."""
         return self.handler.__name__
 
     def identified_by(self, parameter: str) -> Identifiers:
-        """What stands for a parameter of its path."""
+        """Kind of identifier of a path parameter."""
         return Identifiers.UUID if parameter in _ALWAYS_UUIDS else self.identifiers
 
     @property
     def for_twilio(self) -> bool:
-        """Whether it is spoken as Twilio's interface is."""
+        """True for an endpoint in the style of Twilio's interface."""
         return self.style is ErrorStyle.TWILIO
 
     @property
     def for_messaging(self) -> bool:
-        """Whether it is spoken as the messaging interface is."""
+        """True for an endpoint in the style of the messaging interface."""
         return self.style is ErrorStyle.MESSAGING
 
     @property
     def takes_body(self) -> bool:
-        """Whether a body with fields may be sent."""
+        """True if the body has declared fields."""
         return self.body is not NoBody
 
     @property
     def reads_body(self) -> bool:
-        """Whether a body is read at all, be it for a protocol of its own."""
+        """True if a body is read, including one for another protocol."""
         return self.takes_body or (self.spoken is not None and self.spoken.request is not None)
 
     @property
     def all_errors(self) -> tuple[type[domain.DomainError], ...]:
-        """Every domain error that this endpoint may answer."""
+        """Every domain error that this endpoint may return."""
         common: list[type[domain.DomainError]] = [
             domain.ValidationFailed,
             domain.Unauthorized,
@@ -225,9 +225,9 @@ class Endpoint(Generic[BodyT, QueryT]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicEndpoint:
     """
-    An endpoint without key: health, metrics, documents.
+    An endpoint that needs no key: health, metrics, documents.
 
-    `parameters` has the values of its path's; `also` are other paths that it is found under.
+    `parameters` lists the values of its path parameters; `also` are alias paths.
     """
 
     path: str
@@ -246,27 +246,27 @@ class PublicEndpoint:
 
 
 def path_parameters(path: str) -> list[str]:
-    """The names in braces of a path, in order."""
+    """Names of the path's parameters, in order."""
     return _PARAMETER.findall(path)
 
 
 def path_pattern(path: str) -> re.Pattern[str]:
-    """What paths an endpoint's path stands for."""
+    """Regular expression of the request paths that match an endpoint's path."""
     return re.compile(_PARAMETER.sub("[^/]+", path))
 
 
 def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:
-    """A part of an endpoint's path, with any parameter that is a number under one name."""
+    """A segment of an endpoint's path; all integer parameters get the same name."""
     of = path_parameters(part)
     return _NUMBER if of and endpoint.identified_by(of[0]) is Identifiers.INTEGER else part
 
 
 def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
     """
-    Make what says how to refuse requests that no endpoint takes: unknown paths, methods not offered.
+    Make a function that gives the error style for requests without an endpoint: unknown paths or methods.
 
-    They are spelled as the endpoints are whose paths begin as the request's does, if those agree. A number
-    may stand for a parameter that is one.
+    The style is that of the endpoints whose paths share the request's prefix, if they agree. A number in the
+    request matches an integer parameter.
     """
     styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
     for endpoint in endpoints:

@@ -1,11 +1,11 @@
 """
-How refusals appear over HTTP: the status and code of every domain error, and the edge's own refusals.
+Errors over HTTP: status and code of every domain error, and the errors of the HTTP layer itself.
 
-Every answer that is not a success has the body ``{"error": {"code", "message", "details"?}}``. The number
-wiring endpoints spell the codes of their own work in lower case; what is refused before that work (the key,
-its scope, the request rate) keeps the general code there. Masking spells all of them in lower case, and
-webhook subscriptions answer ``{"error": "text"}`` whatever is wrong. The endpoints for Twilio's clients
-answer ``{"code", "message", "status", "details"?}`` with codes that are numbers. Messaging answers
+Every error response has the body ``{"error": {"code", "message", "details"?}}``. The number wiring
+endpoints spell the codes of their own work in lower case; refusals before that work (key, scope, request
+rate) keep the general code there. Masking spells all codes in lower case, and webhook subscriptions answer
+``{"error": "text"}`` for every error. The endpoints for Twilio's clients answer
+``{"code", "message", "status", "details"?}`` with numeric codes. Messaging answers
 ``{"success": false, "error", "code", "message", "details"?}`` with the general codes.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class ErrorStyle(Enum):
-    """How an endpoint spells its error codes."""
+    """Format of an endpoint's error responses and codes."""
 
     GENERAL = "general"
     WIRING = "wiring"
@@ -72,8 +72,8 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.ToolTimedOut: 504,
 }
 
-# The general codes that the wiring table renames. A number of another account is `not_found` there, so the
-# 403 of the general table does not occur; an address that must not be connected to is a rejected binding.
+# Codes that differ from the general table. A number of another account is `not_found` here, so the 403 of
+# the general table does not occur; a forbidden destination is a rejected binding.
 WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
     domain.ValidationFailed: (400, "validation"),
     domain.DestinationForbidden: (400, "bind_failed"),
@@ -84,12 +84,12 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
     domain.ServiceUnavailable: (503, "not_configured"),
 }
 
-# Twilio's clients take a call that is over for one that is not there.
+# Twilio's clients expect 404 for a call that has ended.
 _TWILIO_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
-# Their codes are 20000 and the status, with exceptions.
+# Twilio's codes are 20000 plus the status, with exceptions.
 _TWILIO_CODES: Mapping[int, int] = {400: 20001, 401: 20003, 405: 20004}
 
-# What masking calls otherwise than by the general code in lower case.
+# Masking codes that are not the general code in lower case.
 _MASKING_CODES: Mapping[str, str] = {
     "VALIDATION_ERROR": "validation",
     "SPEND_LIMIT_EXCEEDED": "insufficient_balance",
@@ -97,7 +97,7 @@ _MASKING_CODES: Mapping[str, str] = {
 
 
 class ApiError(Exception):
-    """A refusal ready for the wire."""
+    """An error response, ready to send."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class ApiError(Exception):
             more = {"details": self.details} if self.details else {}
             return {"code": code, "message": self.message, "status": self.status, **more}
         if self.style is ErrorStyle.MESSAGING:
-            # Their clients look for a text in `error`; what to branch on is `code`.
+            # Messaging clients expect a text in `error`; they branch on `code`.
             more = {"details": self.details} if self.details else {}
             phrase = HTTPStatus(self.status).phrase
             return {"success": False, "error": phrase, "code": self.code, "message": self.message, **more}
@@ -138,20 +138,20 @@ class ApiError(Exception):
 
 
 def masking_code(code: str) -> str:
-    """How masking spells a general code."""
+    """Masking's spelling of a general code."""
     return _MASKING_CODES.get(code, code.lower())
 
 
 def twilio_code(status: int) -> int:
-    """The code under which Twilio's interface refuses with a status."""
+    """Error code of Twilio's interface for a status."""
     return _TWILIO_CODES.get(status, 20_000 + status)
 
 
 def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GENERAL) -> tuple[int, str]:
     """
-    The HTTP status and code of a class of domain errors.
+    HTTP status and code of a class of domain errors.
 
-    A class that is not listed takes those of its nearest listed ancestor, and of `Internal` at last.
+    A class that is not listed gets those of its nearest listed ancestor, or else of `Internal`.
     """
     if style is ErrorStyle.TWILIO:
         status = _TWILIO_STATUS.get(error) or status_of(error)[0]
@@ -167,11 +167,11 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
 
 
 def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
-    """Render a domain error for the wire."""
+    """Convert a domain error to an error response."""
     status, code = status_of(type(error), style)
     message, headers = error.message, dict[str, str]()
     if style is ErrorStyle.PLAIN and isinstance(error, domain.ValidationFailed):
-        message = domain.describe(error.errors)  # There are no details beside it that could name the fields.
+        message = domain.describe(error.errors)  # This style has no details, so the message names the fields.
     if isinstance(error, domain.RateLimited | domain.ServiceUnavailable):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     if status == 401:

@@ -1,4 +1,4 @@
-"""Files as answers: whole, in part, or not again."""
+"""File responses: complete, partial (206) or not modified (304)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TAG = re.compile(r'"[^"]*"')
 
 class PrivateFile(web.FileResponse):
     """
-    A file for one customer, of which a part may be asked for (RFC 9110, 14).
+    A file for one customer, with range requests (RFC 9110, 14).
 
-    Caches that others share must not keep it, and the customer's own must ask whether it is still there. A
-    `Range` of several parts, in another unit or malformed is ignored, as the RFC allows: the whole file is a
-    right answer to it. An `If-Range` that names the file as it was before gets the whole file as well.
+    Shared caches must not store it, and the customer's own cache must revalidate it. A `Range` of several
+    parts, in another unit or malformed is ignored, as the RFC allows: the response is the complete file. An
+    `If-Range` that names an earlier version gets the complete file as well.
     """
 
     def __init__(self, path: Path, media_type: str) -> None:
@@ -36,7 +36,7 @@ class PrivateFile(web.FileResponse):
         self._file = path
 
     async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
-        """Send it."""
+        """Start the response; drop a `Range` that is not honoured."""
         if "Range" in request.headers and not self._honours(request):
             headers = CIMultiDict(request.headers)
             headers.popall("Range")
@@ -53,7 +53,7 @@ class PrivateFile(web.FileResponse):
         return _TAG.fullmatch(condition) is not None and condition[1:-1] == self._tag()
 
     def _tag(self) -> str | None:
-        """The tag that the file is sent with."""
+        """Entity tag of the file."""
         try:
             now = self._file.stat()
         except OSError:

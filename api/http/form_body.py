@@ -1,4 +1,4 @@
-"""Read the body of a form, for clients of interfaces that take no JSON."""
+"""Parser of form bodies, for clients of interfaces without JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parse_form(data: bytes) -> dict[str, str]:
     Parse a request body.
 
     Raises:
-        ValidationFailed: It is no form in UTF-8, has more than 100 fields, repeats one, or holds NUL.
+        ValidationFailed: It is not a form in UTF-8, has more than 100 fields, repeats one, or holds NUL.
     """
     try:
         text = data.decode("ascii")

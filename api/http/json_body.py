@@ -1,4 +1,4 @@
-"""Read a JSON request body strictly: what two parsers could read differently is refused, not guessed."""
+"""Strict parser of JSON request bodies: input that two parsers could read differently is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parse_json(data: bytes) -> Any:
     Parse a request body.
 
     Raises:
-        ValidationFailed: It is no JSON in UTF-8, repeats a key, is nested more than 32 deep, or holds a
+        ValidationFailed: It is not JSON in UTF-8, repeats a key, is nested more than 32 deep, or holds a
             number or a character that JSON text cannot carry safely (NaN, a lone surrogate, NUL).
     """
     try:
@@ -30,7 +30,7 @@ def parse_json(data: bytes) -> Any:
     except RecursionError:
         raise ValidationFailed.of(BODY, f"must not be nested more than {_MAX_DEPTH} deep") from None
     except ValueError as error:
-        # json's own message tells line and column; a message of ours is already a whole phrase.
+        # json's own message has line and column; our messages are complete already.
         raise ValidationFailed.of(BODY, f"must be JSON: {error}") from None
     _check(value, 1)
     return value
@@ -48,16 +48,16 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _number(text: str) -> float | int:
-    """Read 5.0 and 5e2 as the whole numbers they are in JSON (JSON Schema 6.1.1)."""
+    """Parse a number; 5.0 and 5e2 become integers (JSON Schema 6.1.1)."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:20]} is too large for a number")
-    # Beyond 2**53 a float stands for many whole numbers, and none of them was meant.
+    # Beyond 2**53 a float stands for many integers, so the intended one is unknown.
     return int(number) if number.is_integer() and abs(number) <= 2**53 else number
 
 
 def _check(value: Any, depth: int) -> None:
-    """Refuse what would fail later, in the database or while writing the answer."""
+    """Refuse values that would fail later, in the database or while writing the response."""
     if depth > _MAX_DEPTH:
         raise ValidationFailed.of(BODY, f"must not be nested more than {_MAX_DEPTH} deep")
     if isinstance(value, str):

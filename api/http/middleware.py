@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, the error envelope, common headers, one log line, one measurement."""
+"""Middleware of every request: request id, error envelope, common headers, one log line, one measurement."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
     """
-    Make the one middleware; every answer of the application goes through it.
+    Make the application's only middleware; every response goes through it.
 
-    `style_of` says how to spell the refusal of a path that no endpoint has.
+    `style_of` gives the error style of a path without an endpoint.
     """
 
     @web.middleware
@@ -50,7 +50,7 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
 async def _guard(
     request: web.Request, handler: _Handler, exchange: Exchange, style_of: Callable[[str], ErrorStyle]
 ) -> web.StreamResponse:
-    """Run the handler; whatever goes wrong becomes an answer in the error envelope."""
+    """Run the handler; every failure becomes a response in the error envelope."""
     try:
         return await handler(request)
     except ApiError as error:
@@ -94,20 +94,20 @@ def _from_aiohttp(request: web.Request, error: web.HTTPException) -> ApiError:
 
 
 def _request_id(request: web.Request) -> str:
-    """The client's own id when it is harmless in a header and a log, else a new one."""
+    """The client's own id if it is safe in a header and a log, else a new one."""
     given = request.headers.get("X-Request-Id", "")
     return given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
 
 
 def _route(request: web.Request) -> str:
-    """The path as it was declared: few values, whatever clients ask for."""
+    """The declared path, so that the number of values is bounded."""
     resource = request.match_info.route.resource
     return resource.canonical if resource is not None else "unmatched"
 
 
 def _tell(request: web.Request, response: web.StreamResponse, exchange: Exchange, took_s: float) -> None:
-    """Log one line; the query is left out, for it may hold numbers of people."""
-    # Probes and scrapes come every few seconds and say nothing new.
+    """Log one line, without the query, which may hold phone numbers."""
+    # Probes and scrapes come every few seconds and are not informative.
     level = logging.DEBUG if request.path in _PROBES and response.status < 500 else logging.INFO
     _log.log(
         level,

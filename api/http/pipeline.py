@@ -1,8 +1,8 @@
 """
-What happens to a request of an `Endpoint`, in order.
+Pipeline of a request to an `Endpoint`.
 
-Key, rate, scope, path, query, body, drain, idempotency key, handler, envelope. What costs least and says
-most comes first: nobody without a key makes the server read a body.
+Key, rate, scope, path, query, body, drain, idempotency key, handler, envelope. Cheap and decisive checks
+come first: the server reads no body of a client without a key.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """
-    Runs endpoints; `is_trusted` names sources that are not rate-limited.
+    Runs endpoints; `is_trusted` is true for sources that are not rate-limited.
 
-    `requests_per_minute` is what a key of each service may do whose account has no limit of its own.
+    `requests_per_minute` is, by service, the limit of a key whose account has no limit of its own.
     """
 
     services: Services
@@ -79,7 +79,7 @@ class Pipeline:
     check_replies: bool = False
 
     def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        """The aiohttp handler of an endpoint."""
+        """Make the aiohttp handler of an endpoint."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
@@ -91,7 +91,7 @@ class Pipeline:
                 error.style = endpoint.style
                 raise
             except Exception as error:
-                # Told apart here only because each style has an answer of its own.
+                # Handled here only because each style has its own error format.
                 raise unexpected(error, endpoint.style) from error
 
         return handle
@@ -113,14 +113,14 @@ class Pipeline:
 
     async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
         """
-        Who makes the request, by its ticket or by its key.
+        Authenticate the request by its ticket or its key.
 
         Raises:
             Unauthorized: It has neither, or its key is not valid.
-            Forbidden: Its ticket is not valid, or its key is of another service.
+            Forbidden: Its ticket is not valid, or its key belongs to another service.
         """
         if endpoint.ticket is not None:
-            # A parameter that is given twice has no one meaning, so it proves nothing.
+            # A parameter that is given twice is ambiguous, so it proves nothing.
             query = {
                 name: value if request.query.getall(name) == [value] else ""
                 for name, value in request.query.items()
@@ -137,10 +137,10 @@ class Pipeline:
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """
-        Count the request by all that it is limited by, and have the answer tell what is left.
+        Count the request against all its limits, and add the rate limit headers to the response.
 
         Raises:
-            RateLimited: One of the limits is used up.
+            RateLimited: One of the limits is exhausted.
         """
         default = self.requests_per_minute[endpoint.service]
         limit = self.limiter.take(
@@ -183,8 +183,8 @@ class Pipeline:
         """
         Answer a request with an idempotency key.
 
-        A refusal gives the key back, for nothing was done; an unexpected failure keeps it, for the call may
-        have been placed: repeating the request then gets the same 500 and no second call.
+        A refusal releases the key, as nothing was done; an unexpected failure keeps it, as the call may have
+        been placed: repeating the request then gets the same 500 and no second call.
         """
         store = self.services.idempotency
         account_sid = context.account_sid
@@ -225,7 +225,7 @@ class Pipeline:
 
 
 async def _keep(outcome: Awaitable[None]) -> None:
-    """Keep what became of a request; what was done is done, and its client learns of it in any case."""
+    """Store the outcome of a request; the client gets its response even when that fails."""
     try:
         await outcome
     except DomainError as error:
@@ -233,7 +233,7 @@ async def _keep(outcome: Awaitable[None]) -> None:
 
 
 def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
-    """The answer to a failure nobody foresaw; `error` is kept as its cause for the log."""
+    """Make the response to an unexpected failure; `error` is kept as its cause for the log."""
     code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
     message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
     failure = ApiError(500, code, message, style=style)
@@ -242,7 +242,7 @@ def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiE
 
 
 def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
-    """Check identifiers in the path: the account is the key's own, all others are UUIDs."""
+    """Check identifiers in the path: the account must be the key's, all others of the declared kind."""
     values: dict[str, str] = {}
     for name in path_parameters(endpoint.path):
         value = request.match_info[name]
@@ -259,7 +259,7 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
 
 
 def _identifies(value: str, kind: Identifiers) -> bool:
-    """Whether a part of a path can be the identifier of anything."""
+    """True if a path segment has the form of this kind of identifier."""
     if kind is Identifiers.UUID:
         return _UUID.fullmatch(value) is not None
     if kind is Identifiers.NAME:
@@ -268,7 +268,7 @@ def _identifies(value: str, kind: Identifiers) -> bool:
 
 
 def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
-    """The body of a success as the messaging interface has it."""
+    """Body of a success in the style of the messaging interface."""
     if endpoint.bare:
         return dict(reply.data)
     if not endpoint.paged:
@@ -278,7 +278,7 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
 
 
 def _single(request: web.Request) -> Mapping[str, str]:
-    """The query parameters, each at most once."""
+    """Query parameters, each at most once."""
     query = request.query
     repeated = [name for name in dict.fromkeys(query) if len(query.getall(name)) > 1]
     if repeated:
@@ -299,7 +299,7 @@ async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
     except TimeoutError:
         raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
     except ConnectionError:
-        # Its client has gone in the middle: no fault of ours to be logged, and nobody reads the answer.
+        # The client disconnected: not a server fault to log, and nobody reads the response.
         message = "The body did not arrive whole; send it again."
         raise ApiError(408, "REQUEST_TIMEOUT", message) from None
     except web.RequestPayloadError:
@@ -316,7 +316,7 @@ def _media_types(endpoint: Endpoint[Any, Any]) -> tuple[str, ...]:
 
 
 def too_large() -> ApiError:
-    """The answer to a body above the limit."""
+    """Make the response to a body above the limit."""
     return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
 
 
@@ -351,7 +351,7 @@ def _timestamp() -> str:
 
 
 def _dump(value: Any) -> bytes:
-    # The validator's own encoder takes a quarter of the time that the standard library's takes.
+    # The validator's own encoder takes a quarter of the time of the standard library's.
     return to_json(value)
 
 

@@ -1,4 +1,4 @@
-"""Limits of requests per minute, and the headers that tell clients about them."""
+"""Limits of requests per minute, and their response headers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Allowance", "RateLimit", "RateLimiter", "allowances_of"]
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """
-    How many requests one name may make in a window.
+    Maximum number of requests that one name may make in a window.
 
-    `policy` is what clients are told it counts by: ``key``, ``account``, ``endpoint`` or ``source``.
+    `policy` names the subject of the limit for clients: ``key``, ``account``, ``endpoint`` or ``source``.
     """
 
     policy: str
@@ -26,7 +26,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What one request found: whether it may go on, and what is left of the windows it is counted in."""
+    """Result of counting one request: allowed or not, and the remainder of each window it counts in."""
 
     allowed: bool
     policy: str
@@ -39,9 +39,9 @@ class RateLimit:
 
     def headers(self) -> dict[str, str]:
         """
-        The headers of every answer: the widespread names, and those of the IETF draft.
+        Headers of every response: the widespread names, and those of the IETF draft.
 
-        The widespread ones can tell of one limit only: the one that is nearest. The draft's tell of all.
+        The widespread ones can show one limit only, the nearest. The draft's show all.
         """
         shown = (self, *self.others)
         headers = {
@@ -64,11 +64,11 @@ def allowances_of(
     principal: Principal, endpoint: str, default: int, endpoint_limit: int | None
 ) -> list[Allowance]:
     """
-    What a request of a key is counted by.
+    List the limits that a request of a key counts against.
 
-    An account without a limit of its own has `default` requests for each key. Its own limit is one for all
-    its keys together, so that more keys are not more requests. What an endpoint allows is counted for each
-    key. The voice assistant counts by account alone, and apart from all else.
+    Without a limit of the account, each key has `default` requests. A limit of the account is shared by all
+    its keys, so that more keys do not give more requests. An endpoint's limit is counted per key. The voice
+    assistant counts by account only, separately from the other services.
     """
     own = principal.requests_per_minute
     if principal.service == "assistant":
@@ -93,7 +93,7 @@ class RateLimiter:
     """
     Counts requests per name in windows that begin with the first request of each.
 
-    A refused request is not counted: a client that keeps knocking is let in when its window ends.
+    A refused request is not counted: a client that keeps retrying is admitted when its window ends.
     """
 
     def __init__(self, window_s: int, *, monotonic: Callable[[], float], wall: Callable[[], float]) -> None:
@@ -103,7 +103,7 @@ class RateLimiter:
         self._windows: dict[str, _Window] = {}
 
     def take(self, allowances: Sequence[Allowance]) -> RateLimit:
-        """Count one request by every one of `allowances`, or by none when one of them is used up."""
+        """Count one request against all `allowances`, or against none when one of them is exhausted."""
         now = self._monotonic()
         windows = [self._window(allowance.name, now) for allowance in allowances]
         pairs = list(zip(allowances, windows, strict=True))
@@ -112,7 +112,7 @@ class RateLimiter:
             for window in windows:
                 window.count += 1
         found = [self._limit(allowance, window, now, allowed) for allowance, window in pairs]
-        # The nearest limit first; of those that are used up, the one to be waited for.
+        # The nearest limit first; of exhausted ones, the one with the longest wait.
         nearest, *others = sorted(found, key=lambda item: (item.remaining, -item.reset_in_s))
         if not others:
             return nearest
@@ -143,7 +143,7 @@ class RateLimiter:
             allowed=allowed,
             policy=allowance.policy,
             limit=allowance.limit,
-            # A limit that was lowered may have less room than what was counted already.
+            # A limit that was lowered may be below the count.
             remaining=max(0, allowance.limit - window.count),
             reset_in_s=reset_in_s,
             reset_at_epoch_s=math.ceil(self._wall()) + reset_in_s,
@@ -151,7 +151,7 @@ class RateLimiter:
         )
 
     def _forget_old(self, now: float) -> None:
-        """Drop windows that are over; one pass per new window keeps the table to the names of a minute."""
+        """Drop expired windows; one pass per new window limits the table to the names of a minute."""
         if len(self._windows) < 1024:
             return
         self._windows = {

@@ -1,4 +1,4 @@
-"""What the parts of the edge know of the request that their task is answering."""
+"""Context of the request that the current task is handling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Exchange", "begin_exchange", "current_exchange"]
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer: for the log, and headers that the answer must carry."""
+    """One request and its response: fields for the log, and headers for the response."""
 
     request_id: str
     account_sid: str | None = None
@@ -20,10 +20,10 @@ class Exchange:
     headers: dict[str, str] = field(default_factory=dict)
 
     def mark(self, response: web.StreamResponse) -> None:
-        """Give an answer the headers that all of them have; before any of it is sent."""
+        """Add the common headers to a response; call before it is sent."""
         response.headers["X-Request-Id"] = self.request_id
         response.headers["X-Content-Type-Options"] = "nosniff"
-        # In place of the versions of the interpreter and of the libraries.
+        # Hides the versions of the interpreter and the libraries.
         response.headers["Server"] = "Trunkline"
         response.headers.setdefault("Cache-Control", "no-store")
         for name, value in self.headers.items():
@@ -34,12 +34,12 @@ _current: ContextVar[Exchange] = ContextVar("exchange")
 
 
 def begin_exchange(request_id: str) -> Exchange:
-    """Begin the exchange of this task; a later request of the same connection replaces it."""
+    """Start the exchange of this task; a later request on the same connection replaces it."""
     exchange = Exchange(request_id)
     _current.set(exchange)
     return exchange
 
 
 def current_exchange() -> Exchange:
-    """The exchange that this task is answering."""
+    """Return the exchange of this task."""
     return _current.get()

@@ -1,4 +1,4 @@
-"""The address of the HTTP API: bound or inherited, served, and let go of."""
+"""Listening socket of the HTTP API: bound or inherited, served, and released."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SHUTDOWN_S = 5.0
 
 class HttpFront:
     """
-    One address of the API.
+    One listening address of the API.
 
     Raises:
-        OSError: On construction, when the address cannot be had.
+        OSError: On construction, when the address cannot be bound.
     """
 
     def __init__(self, listen: HostPort, inherited: socket.socket | None = None) -> None:
@@ -31,32 +31,32 @@ class HttpFront:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that were bound."""
+        """Bound host and port."""
         host, port = self._sock.getsockname()[:2]
         return host, port
 
     async def serve(self, app: web.Application) -> None:
-        """Answer requests from now on."""
+        """Start to serve requests."""
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         await self.resume()
 
     async def pause(self) -> socket.socket:
-        """Take no more connections, so that another process may, on the socket that is given."""
+        """Stop accepting connections, and return the socket for another process to accept on."""
         site, self._site = self._site, None
         if site is not None:
             await site.stop()
         return self._sock
 
     async def resume(self) -> None:
-        """Take connections."""
+        """Accept connections; does nothing before `serve`."""
         if self._runner is not None and self._site is None:
-            # On a copy: to stop closes it, and another process may be given the socket itself.
+            # On a copy: stopping the site closes it, and the socket itself may go to another process.
             self._site = GuardedSite(self._runner, self._sock.dup())
             await self._site.start()
 
     async def close(self) -> None:
-        """End the requests that are under way, with patience, and free the address. Idempotent."""
+        """Wait up to 5 s for requests in progress, then close the socket. Idempotent."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()

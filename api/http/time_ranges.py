@@ -1,4 +1,4 @@
-"""Times in queries: dates and moments, inclusive at the start and as far as they say at the end."""
+"""Time ranges in queries: dates and times, inclusive at the start; each function defines its end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def time_span(
     start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
 ) -> tuple[datetime | None, datetime | None]:
     """
-    The span of two dates or moments; its end is exclusive, a bare end date includes its whole day.
+    Parse a range of two dates or times; its end is exclusive, a bare end date includes its whole day.
 
-    ``names`` are those of the fields.
+    ``names`` are the names of the fields.
 
     Raises:
-        ValidationFailed: It names what is no date, or an end that is not after the start.
+        ValidationFailed: A value is not a date or time, or the end is not after the start.
     """
     errors: list[FieldError] = []
     start = _moment(names[0], start_date, errors, after_day=False)
@@ -37,10 +37,10 @@ def inclusive_span(
     start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
 ) -> tuple[datetime | None, datetime | None]:
     """
-    The span of two dates or moments, both included; an end date is its day's last microsecond.
+    Parse a range of two dates or times, both included; an end date is its day's last microsecond.
 
     Raises:
-        ValidationFailed: As ``time_span``, but for an end that is the start.
+        ValidationFailed: As for ``time_span``, except that the end may equal the start.
     """
     errors: list[FieldError] = []
     start = _moment(names[0], start_date, errors, after_day=False)
@@ -57,7 +57,7 @@ def inclusive_span(
 def _moment(field: str, text: str | None, errors: list[FieldError], *, after_day: bool) -> datetime | None:
     if text is None:
         return None
-    # A plus sign that was not escaped arrives as a space: 2026-01-01T00:00:00 05:30.
+    # An unescaped plus sign arrives as a space: 2026-01-01T00:00:00 05:30.
     text = text.replace(" ", "+")
     try:
         if len(text) == _DATE_CHARS:

@@ -1,4 +1,4 @@
-"""An ASGI application behind one request of ours: it reads that request, and what it sends is our answer."""
+"""Adapter that serves one aiohttp request by an ASGI application."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ AsgiApp = Callable[
     Awaitable[None],
 ]
 
-# How often an answer looks whether its client is still there, which nothing tells it before it sends. Streams
-# that stay open for hours do so less often, for there may be many.
+# Interval of checks for a disconnected client, which is not reported before a write. Streams that stay open
+# for hours are checked less often, as there may be many.
 _LOOK_EVERY_S, _LOOK_AT_STREAM_EVERY_S = 1.0, 5.0
 _ADMIT_EVERY_S = 30.0
 _WRITE_TIMEOUT_S = 15.0
 _EVENTS = "text/event-stream"
-# No standard has a status for it; this one is what proxies write in their logs.
+# Not a standard status; proxies write it in their logs.
 _CLIENT_CLOSED_REQUEST = 499
-# The server's own, or of one connection.
+# Headers that the server sets itself, or that belong to one connection.
 _LEFT_OUT = frozenset({"connection", "content-length", "transfer-encoding", "server", "date"})
 
 
 class Bridge:
     """
-    One request on its way through an application.
+    One request that an ASGI application serves.
 
-    A stream of events is sent as it comes, anything else when it is whole. A client that has gone, does not
-    read for 15 s, or is no longer admitted is told to the application as gone.
+    An event stream is sent as it is produced, any other response when it is complete. The application gets
+    `http.disconnect` when the client has disconnected, has not read for 15 s or is no longer authorized.
 
     Attributes:
-        on_answer: Is called with status and headers, before anything of them is sent.
+        on_answer: Called with the response's status and headers, before they are sent.
     """
 
     def __init__(self, request: web.Request, body: bytes, is_admitted: Callable[[], Awaitable[bool]]) -> None:
@@ -59,11 +59,11 @@ class Bridge:
 
     @property
     def streams(self) -> bool:
-        """Whether a stream of events has begun."""
+        """True once an event stream has begun."""
         return self._response is not None and self._response.prepared
 
     async def forsaken(self) -> None:
-        """If the client has gone, have the application end now, and wait for that."""
+        """If the client has disconnected, end the application now and wait until it has ended."""
         if self._is_gone():
             self._gone.set()
             await self._over.wait()
@@ -74,19 +74,19 @@ class Bridge:
         return self._request.method
 
     async def run(self, app: AsgiApp, state: Mapping[str, Any]) -> web.StreamResponse:
-        """Have the application answer; `state` stands in its scope."""
+        """Run the application and return its response; `state` is merged into its scope."""
         try:
             await app({**_scope(self._request), **state}, self._receive, self._send)
         except Exception:
             if not self.streams:
                 raise
-            # The status is out already, so the end of the connection has to say it.
+            # The status has been sent already, so only closing the connection can signal the failure.
             _log.exception("the stream of request %s failed", current_exchange().request_id)
             self._leave()
         finally:
             self._over.set()
         if self._response is None and self._is_gone():
-            # Nobody reads it; the log and the figures name it so.
+            # Nobody reads it; it is for the log and the metrics.
             return web.Response(status=_CLIENT_CLOSED_REQUEST, reason="Client Closed Request")
         if self._response is None:
             raise RuntimeError("the application has sent nothing")
@@ -158,10 +158,10 @@ class Bridge:
 
 
 def _scope(request: web.Request) -> dict[str, Any]:
-    """What an application is told of the request."""
+    """ASGI scope of the request."""
     headers = [(name.lower(), value) for name, value in request.raw_headers]
     if not any(name == b"accept" for name, _ in headers):
-        # Who does not say what it takes, takes anything (RFC 9110, 12.5.1).
+        # Without Accept, a client accepts any media type (RFC 9110, 12.5.1).
         headers.append((b"accept", b"*/*"))
     return {
         "type": "http",

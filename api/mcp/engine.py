@@ -1,8 +1,8 @@
 """
-The protocol itself: the SDK's server, which asks our tools.
+The Model Context Protocol: the SDK's server, which calls the account's tools.
 
 Both generations of the protocol are served: sessions that begin with ``initialize`` (2024-11-05 to
-2025-11-25), and requests that stand for themselves (2026-07-28), where a client hears of changes by
+2025-11-25), and stateless requests (2026-07-28), where a client is notified of changes by
 ``subscriptions/listen``.
 """
 
@@ -36,10 +36,10 @@ __all__ = ["Engine"]
 
 _log = logging.getLogger("api.mcp")
 
-# Where the scope of a request says who makes it, and in which session.
+# Scope keys of the request's principal and session.
 _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
 PAGE_SIZE = 50
-# Descriptions and schemas of a page: what is written at once, and held for a client that is slow to read.
+# Descriptions and schemas of a page are written at once, and held in memory for a client that reads slowly.
 MAX_PAGE_CHARS = 128 * 1024
 MAX_LISTENERS_OF_ACCOUNT = 50
 _PROGRESS_EVERY_S = 1.0
@@ -55,7 +55,7 @@ _ResultT = TypeVar("_ResultT")
 
 
 class _ToolServer(Server[Any]):
-    """Says in every handshake that it tells of changes, which the SDK has no setting for."""
+    """Announces change notifications in every handshake; the SDK has no setting for it."""
 
     def create_initialization_options(
         self,
@@ -68,7 +68,7 @@ class _ToolServer(Server[Any]):
 
 
 class _Listeners:
-    """Who of one account listens for changes, by how many streams."""
+    """Subscribers of one account to changes, and the number of their streams."""
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
@@ -77,10 +77,10 @@ class _Listeners:
 
 
 class Engine:
-    """Serves the protocol from `start` to `close`; `app` wants requests with the `state` of each."""
+    """Serves the protocol from `start` to `close`; the scope of a request to `app` must have its `state`."""
 
     def __init__(self, tools: Tools, version: str) -> None:
-        # What the SDK writes of its sessions names them, and belongs to nobody's log.
+        # The SDK logs session ids, which must not appear in a log.
         for name in ("mcp", "sse_starlette"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self._tools = tools
@@ -93,7 +93,7 @@ class Engine:
             version=version,
             title="Trunkline",
             instructions=_INSTRUCTIONS,
-            # Arguments come in the body alone: there are none in headers that it would have to agree with.
+            # Arguments come in the body only; no headers repeat them, so there is nothing to compare.
             get_tool_input_schema=lambda _: None,
             on_list_tools=self._list,
             on_call_tool=self._call,
@@ -101,22 +101,22 @@ class Engine:
         )
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._ready)
         server.middleware.clear()
-        # Sessions end by `Sessions`, which knows whose they are.
+        # `Sessions` ends sessions, as it knows their accounts.
         self._manager = StreamableHTTPSessionManager(
             server, session_idle_timeout=None, max_sessions=None, max_request_body_size=MAX_BODY_BYTES
         )
 
     @property
     def app(self) -> AsgiApp:
-        """The application that answers requests."""
+        """ASGI application that serves the requests."""
         return self._manager.asgi_app
 
     async def start(self) -> None:
-        """Make ready to answer."""
+        """Start the SDK's session manager."""
         ready = asyncio.Event()
 
         async def run() -> None:
-            # Entered and left by one task, as its group of tasks has to be.
+            # One task must enter and leave it, because it holds a task group.
             async with self._manager.run():
                 ready.set()
                 await self._stop.wait()
@@ -125,12 +125,12 @@ class Engine:
         await ready.wait()
 
     def hush(self) -> None:
-        """End the streams that clients listen on, as the protocol wants it."""
+        """End the streams of subscribers in the protocol's way."""
         for listeners in self._listeners.values():
             listeners.handler.close()
 
     async def close(self) -> None:
-        """End every session and stream, and what is still being answered."""
+        """End every session and stream, and cancel requests in progress."""
         self.hush()
         for task in self._work:
             task.cancel()
@@ -140,16 +140,16 @@ class Engine:
 
     @staticmethod
     def has_sessions(version: str | None) -> bool:
-        """Whether requests of a protocol version, None where it is not said, belong to sessions."""
+        """True for a protocol version with sessions; None is a request that names no version."""
         return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
 
     @staticmethod
     def state(principal: Principal, session: Session | None) -> dict[str, Any]:
-        """What has to stand in the scope of a request."""
+        """Entries that `app` requires in the scope of a request."""
         return {_PRINCIPAL: principal, _SESSION: session}
 
     async def end(self, session_id: str) -> None:
-        """End a session, as its client would."""
+        """End a session by the DELETE request that a client would send."""
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -162,7 +162,7 @@ class Engine:
         await self.app(scope, receive, send)
 
     def tools_changed(self, account_sid: str, sessions: list[Session]) -> None:
-        """Tell the clients of an account that its tools have changed."""
+        """Notify the clients of an account that its tools have changed."""
         for session in sessions:
             if session.tell is not None:
                 self._keep(_told(session))
@@ -174,7 +174,7 @@ class Engine:
     ) -> types.ListToolsResult:
         tools = list(await self._refusable(self._tools.list(_principal(context))))
         cursor = params.cursor if params is not None else None
-        # The cursor is the name of the last one shown, so a change in between neither repeats nor skips any.
+        # The cursor is the name of the last tool sent, so a change in between neither repeats nor skips any.
         first = 0 if cursor is None else bisect_right([tool.name for tool in tools], cursor)
         page = _page(tools[first : first + PAGE_SIZE])
         more = len(tools) > first + len(page)
@@ -192,7 +192,7 @@ class Engine:
             return _refused(error)
 
     async def _with_progress(self, context: _Context, work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-        """Wait for a tool, and tell a client that asked for it every second that it is still at work."""
+        """Wait for a tool; report progress every second to a client that asked for it."""
         if not context.meta or "progress_token" not in context.meta:
             return await work
         task = self._keep(work)
@@ -207,13 +207,13 @@ class Engine:
         raise AssertionError("it counts without end")
 
     async def _refusable(self, work: Coroutine[Any, Any, _ResultT]) -> _ResultT:
-        """Have what nobody foresaw logged here, and nothing of it told to the client."""
+        """Log an unexpected exception, and hide its details from the client."""
         try:
             return await work
         except (DomainError, MCPError):
             raise
         except Exception as error:
-            # Whatever a tool does wrong, its caller gets an answer, as at any other endpoint.
+            # The caller gets a response for every failure of a tool, as at any other endpoint.
             _log.exception("a tool failed in a way nobody foresaw")
             message = "Unexpected server error; tell us the X-Request-Id if it stays."
             raise MCPError(types.INTERNAL_ERROR, message) from error
@@ -245,12 +245,12 @@ class Engine:
     def _let_go(self, task: asyncio.Task[Any]) -> None:
         self._work.discard(task)
         if not task.cancelled():
-            # Whoever waited for it has its exception; a client that has gone needs none.
+            # A waiting caller has got the exception; a disconnected client needs none.
             task.exception()
 
 
 def _state(context: _Context, name: str) -> Any:
-    """What the scope of the request has under a name that `Engine.state` gave it."""
+    """Value in the scope of the request under a key of `Engine.state`."""
     return None if context.request is None else context.request.scope[name]
 
 
@@ -261,7 +261,7 @@ def _principal(context: _Context) -> Principal:
 
 
 async def _told(session: Session) -> None:
-    """Tell one client; one whose stream is full or over learns of it when it lists the next time."""
+    """Notify one client; one whose stream is full or closed sees the change when it lists tools again."""
     assert session.tell is not None
     try:
         async with asyncio.timeout(_TELL_TIMEOUT_S):
@@ -271,7 +271,7 @@ async def _told(session: Session) -> None:
 
 
 def _page(tools: list[Tool]) -> list[Tool]:
-    """The first of these tools, as many as an answer has room for, and one at least."""
+    """Return the first tools that fit into a response, at least one."""
     chars = 0
     for count, tool in enumerate(tools):
         schemas = (tool.input_schema, tool.output_schema)
@@ -282,7 +282,7 @@ def _page(tools: list[Tool]) -> list[Tool]:
 
 
 def _shown(tool: Tool) -> types.Tool:
-    """A tool as the protocol describes it."""
+    """Convert a tool to the protocol's type."""
     hints = tool.annotations
     return types.Tool(
         name=tool.name,
@@ -306,7 +306,7 @@ def _answered(result: ToolResult) -> types.CallToolResult:
 
 
 def _refused(error: DomainError) -> types.CallToolResult:
-    """A refusal as a result, so that the model reads what was wrong and may do better."""
+    """Convert a domain error to a result, so that the model can read it and correct its arguments."""
     text = error.message
     if isinstance(error, ValidationFailed):
         text = describe(error.errors)

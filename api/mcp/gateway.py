@@ -1,4 +1,4 @@
-"""Where requests of the Model Context Protocol come in: whose they are, and in which session."""
+"""Entry of Model Context Protocol requests: authentication checks and session look-up."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _CLOSE_TIMEOUT_S = 5.0
 
 class McpGateway:
     """
-    The protocol's one endpoint.
+    The protocol's only endpoint.
 
-    Nothing of it is loaded before the first request. `close` lets requests that are being answered end
-    for up to five seconds, and ends every session.
+    The engine is loaded on the first request. `close` waits up to five seconds for requests in progress,
+    and ends every session.
 
     Attributes:
-        sessions: Those that are open.
+        sessions: Open sessions.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class McpGateway:
 
     async def answer(self, principal: Principal, body: bytes, request: web.Request) -> web.StreamResponse:
         """
-        Answer a request of an authenticated key.
+        Serve a request of an authenticated key.
 
         Raises:
             Forbidden: A page of another site sent it.
-            ValidationFailed: It has to name a session and names none.
-            NotFound: The session it names is not one of the key.
-            RateLimited: The account may open no more sessions, or has as many requests under way as it may.
-            ServiceUnavailable: Nor may anybody, or the server ends.
+            ValidationFailed: It must name a session and does not.
+            NotFound: The key has no session of this name.
+            RateLimited: The account has its maximum of sessions in use, or of requests in progress.
+            ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
         """
         _check_origin(request.headers.get("Origin"), self._public_url)
         engine = await self._started()
@@ -108,7 +108,7 @@ class McpGateway:
             return await self._run(engine, bridge, principal, session)
 
     async def close(self) -> None:
-        """Answer what is being answered, end every session, and refuse what comes later. Idempotent."""
+        """Finish requests in progress, end every session, and refuse later requests. Idempotent."""
         self._closed = True
         if self._forget is not None:
             self._forget()
@@ -128,7 +128,7 @@ class McpGateway:
         session, displaced = self.sessions.begin(principal)
 
         def answered(response: web.StreamResponse) -> None:
-            # Before the client has its name: it may use that at once, on another connection.
+            # Register it before the client gets its id, which it may use at once on another connection.
             if response.status < 400:
                 self.sessions.opened(session, response.headers[SESSION_HEADER])
 
@@ -143,7 +143,7 @@ class McpGateway:
     async def _stream(
         self, engine: Engine, bridge: Bridge, principal: Principal, session: Session
     ) -> web.StreamResponse:
-        """Open the one stream of a session; one left behind by its client makes room."""
+        """Open the only stream of a session; a stream whose client has disconnected is ended first."""
         if session.stream is not None:
             await session.stream.forsaken()
         if session.stream is not None:
@@ -175,7 +175,7 @@ class McpGateway:
                 self._quiet.set()
 
     async def _started(self) -> Engine:
-        """The engine, loaded by a thread when it is asked for first: that takes a second."""
+        """Return the engine; the first call imports it in a thread, which takes a second."""
         async with self._loading:
             if self._closed:
                 raise ServiceUnavailable("The server is shutting down.", retry_after_s=5)
@@ -192,7 +192,7 @@ class McpGateway:
             self._engine.tools_changed(account_sid, self.sessions.of_account(account_sid))
 
     async def _sweep(self, engine: Engine) -> None:
-        """End sessions that nobody uses."""
+        """End idle sessions periodically."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY_S)
             for name in self.sessions.idle():
@@ -208,7 +208,7 @@ def _load() -> type[Engine]:
 
 def _check_origin(origin: str | None, public_url: str) -> None:
     """
-    Refuse a page of another site, which a browser had connect here under a name of its own (DNS rebinding).
+    Refuse requests from pages of another site, which may reach the server by DNS rebinding.
 
     Raises:
         Forbidden: The request has an Origin that is not the server's.

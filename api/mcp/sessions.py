@@ -1,4 +1,4 @@
-"""Which sessions are open, whose they are, and which of them have to make room."""
+"""Table of open sessions, with limits per account and server."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Session:
     One session; it belongs to the key that opened it.
 
     Attributes:
-        session_id: Its name on the wire; None until it is open.
-        in_flight: How many requests of it are being answered, streams among them.
-        idle_since_s: When the last of them was.
-        stream: Its open stream, on which its client is told things.
-        tell: Has its client told that the tools have changed; None before it said that it is ready.
+        session_id: Value of ``Mcp-Session-Id``; None until it is open.
+        in_flight: Number of its requests in progress, including streams.
+        idle_since_s: Monotonic time at which its latest request ended.
+        stream: Its open stream, for notifications to its client.
+        tell: Notifies its client that the tools have changed; None before the client's `initialized`.
     """
 
     account_sid: str
@@ -40,7 +40,7 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a process. What has to end is only named here; its end is told by `end`."""
+    """Bookkeeping of a process's sessions; the caller ends those that `begin` and `idle` return."""
 
     def __init__(
         self,
@@ -62,12 +62,14 @@ class Sessions:
 
     def begin(self, principal: Principal) -> tuple[Session, str | None]:
         """
-        A place for a new session, and the one that has to end for it: the account's own, if it has too many,
-        else whichever has not been used for longest.
+        Reserve a new session, and return the id of the session that must end for it, if any.
+
+        At the limit of the account, its longest idle session must end; at the limit of the server, the
+        longest idle of all.
 
         Raises:
-            RateLimited: The account has as many as it may, and all of them are in use.
-            ServiceUnavailable: So has the server.
+            RateLimited: The account has its maximum, and all of them are in use.
+            ServiceUnavailable: The server has its maximum, and all of them are in use.
         """
         own = [one for one in self._all() if one.account_sid == principal.account_sid]
         displaced: Session | None = None
@@ -88,21 +90,21 @@ class Sessions:
         return session, displaced.session_id
 
     def opened(self, session: Session, session_id: str) -> None:
-        """A session that was begun has a name, by which its client may use it from now on."""
+        """Register a reserved session under its id; the client may use it from now on."""
         session.session_id = session_id
         self._open[session_id] = session
 
     def begun(self, session: Session) -> None:
-        """Its opening request is answered; if it has no name by now, it has come to nothing."""
+        """Record that the opening request has ended; a session without an id is dropped."""
         self._opening.discard(session)
         self._rest(session)
 
     def find(self, session_id: str, principal: Principal) -> Session:
         """
-        A session by its name.
+        Return a session by its id.
 
         Raises:
-            NotFound: There is none of this key.
+            NotFound: The key has no session of this id.
         """
         session = self._open.get(session_id)
         if session is None or session.key_id != principal.key_id:
@@ -111,7 +113,7 @@ class Sessions:
 
     @contextmanager
     def using(self, session: Session) -> Iterator[None]:
-        """Hold a session while a request of it is answered."""
+        """Mark a session as in use for the time of a request."""
         session.in_flight += 1
         try:
             yield
@@ -119,11 +121,11 @@ class Sessions:
             self._rest(session)
 
     def end(self, session_id: str) -> None:
-        """A session is over. Idempotent."""
+        """Remove a session. Idempotent."""
         self._open.pop(session_id, None)
 
     def idle(self) -> list[str]:
-        """The sessions that nobody has used for too long."""
+        """Ids of the sessions that have been idle for too long."""
         before = self._monotonic() - self._idle_s
         return [name for name, one in self._open.items() if not one.in_flight and one.idle_since_s <= before]
 
@@ -141,6 +143,6 @@ class Sessions:
 
 
 def _longest_idle(sessions: Iterable[Session]) -> Session | None:
-    """The one that could end without anybody's request being cut, and was used least recently."""
+    """Least recently used session without a request in progress."""
     free = [one for one in sessions if not one.in_flight]
     return min(free, key=lambda one: one.idle_since_s, default=None)

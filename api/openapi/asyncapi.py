@@ -1,4 +1,4 @@
-"""The AsyncAPI 3 document of the streams to voice agents, made from the schemas of their frames."""
+"""AsyncAPI 3 document of the streams to voice agents, built from the schemas of their frames."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def asyncapi_document() -> dict[str, Any]:
 
 @cache
 def stream_documents() -> Mapping[str, Any]:
-    """All documents of streams by the path under which they are served, without the leading slash."""
+    """All documents of streams, by their URL path without the leading slash."""
     schemas = {f"schemas/streams/{dialect}.json": schema_document(dialect) for dialect in FRAMES}
     return {"asyncapi.json": asyncapi_document(), **schemas}
 
 
 def _messages(dialect: str, frames: Frames, way: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The messages of one direction, by names that no other dialect has but for commands that all have."""
+    """Messages of one direction by names unique to the dialect, except for the commands common to all."""
     named = frames.to_agent if way == "to" else frames.from_agent
     for name, schema in named.items():
-        # Names of components are words; some frames have a colon in theirs.
+        # Component names cannot contain a colon; some frame names do.
         word = name.replace(":", "_")
         key = f"command_{word}" if COMMANDS.get(name) is schema else f"{dialect}_{way}_agent_{word}"
         yield key, {"name": name, "contentType": "application/json", "payload": schema}

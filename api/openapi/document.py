@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the endpoint declarations."""
+"""OpenAPI 3.1 document, built from the endpoint declarations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["openapi_document", "product_version"]
 _Paths = Mapping[str, Mapping[str, Any]]
 _REF = "#/components/schemas/{model}"
 
-# What is answered where a file is asked for, beside the file.
+# Further responses of endpoints that return a file.
 _FILE_ANSWERS: Mapping[str, str] = {
     "304": "`If-None-Match` or `If-Modified-Since` names what the client has.",
     "416": "`Range` begins behind the end of the file.",
 }
 
-# Refusals of the edge itself, before an endpoint's own.
+# Errors of the HTTP layer, before those of an endpoint.
 _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
     408: ("REQUEST_TIMEOUT", "The body did not arrive in time."),
     413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
@@ -102,7 +102,7 @@ def openapi_document(
 
 
 def product_version() -> str:
-    """The version that is installed."""
+    """Installed version."""
     try:
         return metadata.version("trunkline")
     except metadata.PackageNotFoundError:
@@ -116,9 +116,9 @@ def _tags(endpoints: Iterable[Endpoint[Any, Any]], public: Iterable[PublicEndpoi
 @lru_cache(maxsize=1)
 def _described(endpoints: tuple[Endpoint[Any, Any], ...]) -> tuple[_Paths, Mapping[str, Any]]:
     """
-    Their paths and the definitions these refer to.
+    Build the paths of the endpoints, and the definitions that they refer to.
 
-    Made once for as many applications as a process has: it takes a good part of a second.
+    Built once for all applications of a process: it takes a good part of a second.
     """
     schemas = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
@@ -132,7 +132,7 @@ def _described(endpoints: tuple[Endpoint[Any, Any], ...]) -> tuple[_Paths, Mappi
 
 
 def _schemas(endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
-    """The schema of every model, and by model and mode the reference to it."""
+    """Schema definitions of all models, and the reference to each by model and mode."""
     wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
     for endpoint in endpoints:
         if endpoint.takes_body:
@@ -172,7 +172,7 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
 
 
 def _needs(endpoint: Endpoint[Any, Any]) -> str:
-    """Which key a request needs; most are of the platform, which goes without saying."""
+    """Text that names the required scope, and the key's service unless it is the platform."""
     of = "" if endpoint.service == "platform" else f" of a key of the service {endpoint.service}"
     return f"Needs the scope `{endpoint.scope}`{of}."
 
@@ -211,7 +211,7 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
 
 
 def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
-    """The schema of a parameter of a path."""
+    """Schema of a path parameter."""
     kind = endpoint.identified_by(name)
     if kind is Identifiers.UUID:
         return {"type": "string", "format": "uuid"}
@@ -247,7 +247,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
 def _also_spoken(
     responses: dict[str, Any], status: str, text: str, content: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Add what a protocol of its own answers; a refusal under the same status stays beside it."""
+    """Add a response of another protocol; an error under the same status is kept beside it."""
     kinds = {kind: {"schema": schema} for kind, schema in content.items()}
     refusal = responses.get(status, {}).get("content", {}).get("application/json")
     if refusal is None:
@@ -262,7 +262,7 @@ def _also_spoken(
 
 
 def _shown_as(error: type[domain.DomainError], style: ErrorStyle) -> tuple[int, str]:
-    """Refusals before the endpoint's own work keep the general code; see `api.http.errors`."""
+    """Status and code of an error; refusals before a wiring endpoint's own work keep the general code."""
     if style is ErrorStyle.WIRING and error in (domain.Unauthorized, domain.Forbidden, domain.RateLimited):
         return status_of(error)
     return status_of(error, style)

@@ -1,4 +1,4 @@
-"""A body to try for every endpoint that takes one, by operationId; the OpenAPI document shows them."""
+"""Example bodies of endpoints by operationId, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["EXAMPLES"]
 
-# The numbers are those of the demo account and of the sandbox carrier, so that a first try does something.
+# Numbers of the demo account and the sandbox carrier, so that the examples work on a fresh installation.
 _OWN, _ECHO, _OTHER = "+918047000001", "+919800000001", "+919800000009"
 _SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
 _AGENT = "wss://agent.example.com/calls"

@@ -1,4 +1,4 @@
-"""OpenAPI links: what can be asked of the object that a request has just made."""
+"""OpenAPI links from an endpoint that creates an object to the endpoints of that object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from api.http.endpoint import Endpoint, path_parameters
 
 __all__ = ["links_from"]
 
-# Where the name in a path is not that of the field which holds the value.
+# Path parameters whose value is in a field of another name.
 _FIELDS: Mapping[str, Sequence[str]] = {
     "sid": ("account_sid",),
     "callSid": ("call_sid",),
@@ -22,10 +22,11 @@ _FIELDS: Mapping[str, Sequence[str]] = {
 
 def links_from(made_by: Endpoint[Any, Any], endpoints: Sequence[Endpoint[Any, Any]]) -> dict[str, Any]:
     """
-    The links of an endpoint that creates something, by operationId.
+    Links of an endpoint that creates an object, by operationId.
 
     An endpoint is linked when every identifier in its path is one of the request's path or a field of the
-    object that was made, and one is of the object; both are of one chapter, so that an `id` is of its kind.
+    created object, and at least one is of the object. Both endpoints must have the same tag, so that an `id`
+    is of the same kind.
     """
     if made_by.success != 201 or made_by.response is None:
         return {}
@@ -43,7 +44,7 @@ def links_from(made_by: Endpoint[Any, Any], endpoints: Sequence[Endpoint[Any, An
 
 
 def _expression(name: str, made_by: Endpoint[Any, Any], fields: Any) -> str | None:
-    """The runtime expression that gives an identifier; None when nothing does."""
+    """Runtime expression of an identifier; None if neither path nor object has it."""
     if name in path_parameters(made_by.path):
         return f"$request.path.{name}"
     field = next((field for field in _FIELDS.get(name, (name,)) if field in fields), None)

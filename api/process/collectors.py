@@ -1,4 +1,4 @@
-"""Which figures of the parts are read when /metrics is asked for."""
+"""Metrics of calls, media, SIP, wallets and messages, read at every scrape of /metrics."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _RECEIVE_GAUGES: Mapping[str, tuple[int, str]] = {
 
 
 def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
-    """Have the figures of call control, media, SIP and the wallets read at every scrape."""
+    """Register the metrics of call control, media, SIP and wallets."""
     _watch_calls(metrics, control)
     _watch_streams(metrics, control)
     _watch_media(metrics, control)
@@ -159,7 +159,7 @@ def _watch_media(metrics: Metrics, control: CallControl) -> None:
         nonlocal stats
         stats = control.media_stats()
 
-    # Once for all that is read of it: the engine asks each of its streams.
+    # Once per scrape for all its metrics, as the engine queries each of its streams.
     metrics.refresh_with(look)
     for name, (attribute, text) in _MEDIA_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: stats, attribute))
@@ -249,7 +249,7 @@ def _watch_wallets(metrics: Metrics, control: CallControl, storage: Storage) -> 
 
 
 def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
-    """Have the figures of messages over the messaging network read at every scrape."""
+    """Register the metrics of messages over the messaging network."""
     queued = 0
 
     async def count_queued() -> None:
@@ -284,7 +284,7 @@ def _labelled(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, ...], fl
 
 
 def _of_buffers(control: CallControl, index: int) -> dict[tuple[str, ...], float]:
-    """One of the figures of each UDP socket's receive buffer."""
+    """One value of each UDP socket's receive buffer, by address."""
     return {(address,): float(held[index]) for address, held in control.user_agent.receive_buffers.items()}
 
 

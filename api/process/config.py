@@ -1,9 +1,9 @@
 """
-The settings of the server: environment over TOML file over default.
+Settings of the server: environment over TOML file over default.
 
 Every setting is declared once in `VARIABLES`; the environment spells it ``TRUNKLINE_NAME``, the file
 ``name`` (or ``trunkline_name``) in lower case. Problems are collected, so that one run of the command names
-every variable that has to be corrected.
+every variable to correct.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PREFIX = "TRUNKLINE_"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One setting that cannot be used: its full name, what is wrong, and where it was set if that helps."""
+    """One invalid setting: its full name, the problem, and where it was set if that helps."""
 
     variable: str
     message: str
@@ -68,7 +68,7 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """The settings cannot be used; `problems` names every variable that is wrong."""
+    """The settings are invalid; `problems` names every wrong variable."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))
@@ -86,7 +86,7 @@ class Variable:
 
     @property
     def field(self) -> str:
-        """The attribute of `Settings`, and the key in a TOML file."""
+        """Name of the attribute of `Settings` and of the key in a TOML file."""
         return self.name.lower()
 
 
@@ -261,7 +261,7 @@ VARIABLES: tuple[Variable, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting, checked; the fields are the names of `VARIABLES` in lower case."""
+    """All settings, validated; the fields are the names of `VARIABLES` in lower case."""
 
     http_listen: HostPort
     public_url: str | None
@@ -322,7 +322,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
     Read every setting from `environ`, then from the TOML file, then from its default.
 
     Raises:
-        ConfigError: A value, a key of the file, or the combination of settings cannot be used.
+        ConfigError: A value, a key of the file, or the combination of settings is invalid.
     """
     problems: list[Problem] = []
     from_file = _read_file(config_file, problems) if config_file is not None else {}
@@ -332,7 +332,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         text, source = variable.default, "the default"
         if variable.field in from_file:
             text, source = from_file[variable.field], file_name
-        # An empty variable counts as not set: compose files and shells pass those on.
+        # An empty variable counts as not set: compose files and shells pass such variables.
         if environ.get(PREFIX + variable.name, "").strip():
             text, source = environ[PREFIX + variable.name].strip(), "the environment"
         try:
@@ -401,7 +401,7 @@ def _toml_text(value: object) -> str | None:
 
 
 def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
-    """Refuse settings that are right alone and wrong together."""
+    """Refuse combinations of individually valid settings."""
     listens: tuple[ListenAddress, ...] = values["sip_listen"]
     _check_tls(values, problems)
     told = {":" in address for address in values["sip_advertise"]}
@@ -422,7 +422,7 @@ def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
 
 
 def _check_tls(values: Mapping[str, Any], problems: list[Problem]) -> None:
-    """Refuse a tls: address without what it needs, and half of a pair of files."""
+    """Refuse a tls: address without certificate and key, and one of the two files without the other."""
     listens: tuple[ListenAddress, ...] = values["sip_listen"]
     serves = any(listen.transport == "tls" for listen in listens)
     for name in ("SIP_TLS_CERT", "SIP_TLS_KEY"):

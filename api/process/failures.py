@@ -1,4 +1,4 @@
-"""Failures of the process itself, known to the command without importing the server."""
+"""Errors of the process, importable by the command without the server."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["StartFailed"]
 
 
 class StartFailed(Exception):
-    """A part of the server cannot start; the message says which setting to look at."""
+    """A part of the server cannot start; the message names the setting to check."""

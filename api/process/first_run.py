@@ -1,8 +1,8 @@
 """
-What a fresh installation has: a demo account with money and a number, and the sandbox carrier to call.
+Setup of a fresh installation: a demo account with balance and number, and the sandbox carrier to call.
 
-It is made when the sandbox carrier runs and no account exists. The key is shown once; later runs say how to
-make another.
+The account is created when the sandbox carrier runs and no account exists. Its key is shown once; later
+runs show the command that creates another.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ DEMO_BALANCE_PAISE = 1000 * 100
 DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
 SANDBOX_NAME = "Sandbox"
 SANDBOX_PREFIX = TEST_PREFIX
-"""What the sandbox carrier's numbers begin with; it serves no others."""
+"""Prefix of the sandbox carrier's numbers; it serves no others."""
 
 ECHO_NUMBER = "+919800000001"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoAccount:
-    """The demo account; `api_key` is known to the process that made it alone."""
+    """The demo account; only the process that created it knows `api_key`."""
 
     account_sid: str
     number: str
@@ -38,9 +38,9 @@ class DemoAccount:
 
 async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> str | None:
     """
-    Make the sandbox a carrier of the platform, at `address`, and return its sid; None takes it away.
+    Add the sandbox as a platform carrier at `address` and return its sid; None removes it.
 
-    A carrier that stayed behind without its far end would have calls run into a timeout.
+    Calls over a carrier without its sandbox would run into a timeout.
     """
     carriers = [
         carrier for carrier in await storage.trunks.platform_carriers() if carrier.name == SANDBOX_NAME
@@ -60,7 +60,7 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
 
 
 async def prepare_demo(storage: Storage) -> DemoAccount | None:
-    """Make the demo account when there is no account at all; else find it, if it is still there."""
+    """Create the demo account if no account exists; else find it, if it still exists."""
     accounts = await storage.accounts.list()
     if accounts:
         return next((_known(account) for account in accounts if account.name == DEMO_NAME), None)
@@ -72,7 +72,7 @@ async def prepare_demo(storage: Storage) -> DemoAccount | None:
         max_calls=DEMO_MAX_CALLS,
     )
     number = await storage.numbers.add(account.account_sid, DEMO_NUMBER, friendly_name="Demo number")
-    # Binding it also registers it, so that it may be the caller-ID of outbound calls.
+    # Binding the number also registers it as caller-ID of outbound calls.
     binding = Binding(target="forward", forward_to=ECHO_NUMBER, caller_id="passthrough")
     await storage.numbers.bind(account.account_sid, number.phone_number_id, binding, force=False)
     return DemoAccount(account.account_sid, DEMO_NUMBER, key)
@@ -83,7 +83,7 @@ def _known(account: Account) -> DemoAccount:
 
 
 def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> str:
-    """What the operator of the process reads once it is up; `command` is how a shell reaches `trunkline`."""
+    """Text for the operator at startup; `command` is the shell command for `trunkline`."""
     lines = [f"Trunkline is up at {url}", f"  documentation   {url}/docs"]
     if demo is None:
         lines.append(f"  an account      {command} accounts create --name NAME --kyc")
@@ -104,7 +104,7 @@ def _new_key(demo: DemoAccount, service: Service, command: str) -> str:
 
 
 def curl(demo: DemoAccount, url: str) -> str:
-    """One line for a shell that places a call."""
+    """Shell command line that places a call with curl."""
     body = (
         f'{{"from":"{demo.number}","to":"{ECHO_NUMBER}",'
         '"verbs":[{"verb":"play","url":"prompt:en/welcome"},{"verb":"pause","length":2},{"verb":"hangup"}]}'

@@ -1,9 +1,9 @@
 """
-One server takes over the addresses of another on the same machine, and no call fails by it.
+Hot restart: a new server takes over the sockets of the running one on the same machine; no call is lost.
 
-The elder lets go of its sockets over a Unix socket in the data directory; a connection that waits and a
-datagram that has arrived stay in them for the younger. What belongs to a call of the elder is passed on to it
-until its last call is over. Both work on one database, each under a node of its own.
+The previous server passes its sockets over a Unix socket in the data directory; waiting connections and
+received datagrams stay in them for the new server. The new server forwards messages for calls of the
+previous one until its last call has ended. Both use one database, each with its own node.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _HELLO, _NODE, _TAKE, _SOCKETS, _STATE, _READY, _PASSED, _ANSWER, _GOODBYE = ran
 _MOST_SOCKETS: Final = 64
 _MOST_FRAME_BYTES: Final = 16 * 1024 * 1024
 _DROPPED: Final = frozenset((_PASSED, _ANSWER))
-"""What may be lost when the other process does not read."""
+"""Frames that are dropped when the other process does not read."""
 _PATIENCE_S: Final = 10.0
 _MOST_UNSENT_BYTES: Final = 8 * 1024 * 1024
-"""Beyond it messages are lost on their way between the processes, as datagrams may be."""
+"""Above this, forwarded messages are dropped, as datagrams may be."""
 
 
 class Heritage(Protocol):
-    """What a server gives away, and may get back."""
+    """State that a server hands over, and may get back."""
 
     async def hand_over(self) -> HandedOver:
-        """Hear no more on any address, and give what another process needs to hear in our place."""
+        """Stop receiving on all addresses, and return the state that another process needs to take over."""
 
     async def take_back(self) -> None:
-        """Hear again: the other process is gone."""
+        """Resume receiving: the other process has ended."""
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
-        """Take a SIP message that the other process passes on."""
+        """Handle a SIP message that the other process forwards."""
 
 
 class _Channel:
-    """Frames between both processes."""
+    """Frame connection between both processes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -66,7 +66,7 @@ class _Channel:
             self._writer.write(_HEAD.pack(len(payload), kind) + payload)
 
     async def next(self) -> tuple[int, bytes] | None:
-        """The next frame, None when the other process is gone, or sends what is none."""
+        """Read the next frame; None when the other process has ended or sends an invalid frame."""
         try:
             length, kind = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
             if length > _MOST_FRAME_BYTES:
@@ -81,15 +81,15 @@ class _Channel:
         try:
             await self._writer.wait_closed()
         except OSError:
-            return  # The other process was faster.
+            return  # The other process closed it first.
 
 
 class Succession:
     """
-    The place of a server between the one before it and the one after it.
+    Handover from the previous server to this one, and from this one to the next.
 
     Attributes:
-        taken: Set when a younger server is ready: this one is to end its calls and go.
+        taken: Set when the next server is ready; this one then drains and ends.
     """
 
     def __init__(self, folder: Path, node: str) -> None:
@@ -104,14 +104,14 @@ class Succession:
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
 
-    # --- the younger ----------------------------------------------------------------------------------------
+    # --- new server -----------------------------------------------------------------------------------------
 
     async def meet(self) -> None:
         """
-        Look for a server whose addresses are to be had; none is no failure.
+        Look for a running server to take over from; finding none is not a failure.
 
         Raises:
-            StartFailed: It has the same node, by which both would take each other's calls for lost.
+            StartFailed: It has the same node, so each would treat the other's calls as lost.
         """
         link = await self._knock()
         if link is None:
@@ -124,7 +124,14 @@ class Succession:
             )
 
     async def take(self) -> HandedOver | None:
-        """Have the elder let go of its addresses, unless we do not come up; None without one."""
+        """
+        Obtain the sockets of the previous server, which resumes on them if this one does not start.
+
+        Returns None without a previous server.
+
+        Raises:
+            StartFailed: The previous server did not hand over its sockets.
+        """
         link = await self._knock() if self._elder_node else None
         if link is None:
             return None
@@ -139,7 +146,7 @@ class Succession:
         return self._handed
 
     async def _knock(self) -> socket.socket | None:
-        """Ask for the node of the server that runs; None when none does."""
+        """Connect to the running server and ask for its node; None when none runs."""
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(_PATIENCE_S)
         try:
@@ -151,11 +158,11 @@ class Succession:
         return link
 
     def inherited(self, name: str) -> socket.socket | None:
-        """A socket of the elder's by its name."""
+        """Socket of the previous server by its name."""
         return None if self._handed is None else self._handed.sockets.get(name)
 
     def pass_on(self, frame: bytes) -> None:
-        """Bring the elder a message that is its own."""
+        """Forward a message that belongs to the previous server."""
         if self._elder is not None:
             self._elder.send(_PASSED, frame)
 
@@ -163,11 +170,11 @@ class Succession:
         self, on_answer: Callable[[bytes], None], on_gone: Callable[[str | None], Awaitable[None]]
     ) -> None:
         """
-        Tell the elder that it may go.
+        Tell the previous server that it may drain and end.
 
         Args:
-            on_answer: Takes what it answers on our connections.
-            on_gone: Hears that it is gone: with its node if it died with calls up.
+            on_answer: Receives its messages for our connections.
+            on_gone: Called when it has ended; with its node if it died with active calls, else None.
         """
         if self._elder is not None:
             self._elder.send(_READY)
@@ -191,10 +198,15 @@ class Succession:
         _log.info("%s is gone%s", self._elder_node, "" if well else " and left its calls")
         await on_gone(None if well else self._elder_node)
 
-    # --- the elder ------------------------------------------------------------------------------------------
+    # --- previous server ------------------------------------------------------------------------------------
 
     async def open_door(self, heritage: Heritage) -> None:
-        """Let a younger server come, from now on."""
+        """
+        Listen for the next server.
+
+        Raises:
+            StartFailed: The Unix socket cannot be bound.
+        """
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         door.setblocking(False)
         try:
@@ -236,7 +248,7 @@ class Succession:
         finally:
             self._younger = None
             if not self._closing:
-                # It did not come up, or is gone before us: our calls must be heard, and perhaps new ones.
+                # It did not start or ended first: we must receive for our calls, and perhaps new ones.
                 _log.warning("%s is gone; this server hears again", node)
                 await heritage.take_back()
 
@@ -252,13 +264,13 @@ class Succession:
                 elif kind == _READY:
                     self.taken.set()
         finally:
-            # Else it would hear beside us, and take us for alive.
+            # Else it would go on receiving beside this server.
             await younger.close()
 
     # --- both -----------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Say goodbye to the younger server, and stop."""
+        """Tell the next server that this one ends properly, and stop."""
         self._closing = True
         younger, self._younger = self._younger, None
         if younger is not None:
@@ -291,7 +303,7 @@ def _sender(channel: _Channel) -> SendFrame:
 
 @contextlib.contextmanager
 def _unread_is_lost() -> Iterator[None]:
-    """Lose a frame that cannot be read, as a datagram is lost, and not the calls of both processes."""
+    """Drop a frame that cannot be parsed, like a lost datagram, instead of failing both processes."""
     try:
         yield
     except ValueError as error:
@@ -299,7 +311,7 @@ def _unread_is_lost() -> Iterator[None]:
 
 
 def _at_door(folder: Path, use: Callable[[str], object]) -> None:
-    """Bind or connect a socket at the door of a folder, however long the folder's path is."""
+    """Bind or connect a Unix socket in a folder, whatever the length of the folder's path."""
     descriptor = os.open(folder, os.O_DIRECTORY)
     try:
         use(f"/proc/self/fd/{descriptor}/{_DOOR}")
@@ -307,7 +319,7 @@ def _at_door(folder: Path, use: Callable[[str], object]) -> None:
         os.close(descriptor)
 
 
-# The handshake, on a socket that blocks: sockets travel beside its bytes.
+# Handshake on a blocking socket: descriptors travel as ancillary data.
 
 
 def _put(link: socket.socket, kind: int, payload: bytes = b"") -> None:
@@ -359,7 +371,7 @@ def _take(link: socket.socket) -> HandedOver:
         names: list[str] = json.loads(_payload(link, length, kind, _SOCKETS))
         call_ids, hosts = json.loads(_expect(link, _STATE))
         for sock in sockets:
-            sock.set_inheritable(False)  # Sockets that come this way are, and would outlive us in a child.
+            sock.set_inheritable(False)  # Received sockets are inheritable, and would outlive us in a child.
             sock.setblocking(False)
         return HandedOver(dict(zip(names, sockets, strict=True)), call_ids, hosts)
     except BaseException:

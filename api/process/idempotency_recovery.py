@@ -1,4 +1,4 @@
-"""What repetitions of a request are answered when the server was killed while it ran."""
+"""Replies to repeated requests whose first run was cut off by a kill of the server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLACED: Mapping[str | None, Callable[[CallRecord], dict[str, Any]]] = {
     None: call_object,
     MASKING: started_object,
 }
-"""By product: how the request that placed a call is answered."""
+"""By product: the serializer of the response to a request that placed a call."""
 
 _TOOL = re.compile(r"POST /integrations/v1/tools/([^/]+)/execute")
 
@@ -42,10 +42,11 @@ _log = logging.getLogger("api.process.idempotency_recovery")
 
 async def answer_interrupted(storage: Storage) -> None:
     """
-    Give every request with an idempotency key that a former process left behind the answer it did not give.
+    Store the missing response of every request with an idempotency key that a previous process left open.
 
-    One that had done nothing had its key freed already, so that its repetition runs. One that had placed its
-    call or bought its number must not do so again: its repetition is answered with that call or number.
+    The key of a request without effect is already released, so that its repetition runs. A request that had
+    placed its call, bought its number or accepted its message must not do so again: its repetition is
+    answered with that call, number or message.
     """
     keys = storage.idempotency
     for request in await keys.interrupted():
@@ -56,7 +57,7 @@ async def answer_interrupted(storage: Storage) -> None:
             try:
                 record = await storage.calls.get(request.account_sid, identifier)
             except NotFound:
-                # It was taken back before the process was killed, so nothing is left of the request.
+                # The call was rolled back before the process was killed, so the request had no effect.
                 await keys.release(request.account_sid, request.key)
                 continue
         if kind == "number":
@@ -76,9 +77,9 @@ async def answer_interrupted(storage: Storage) -> None:
 
 async def _sent(storage: Storage, endpoint: str, message_id: str) -> tuple[int, bytes] | None:
     """
-    How the request that sent a message is answered; None when the message is gone.
+    Response to the request that sent a message; None when the message no longer exists.
 
-    It was accepted, and is handed to the network now if it was not before.
+    The message was accepted, and is submitted to the network now if it was not before.
     """
     message = await storage.database.look_up(partial(chat_messages.get, message_id=message_id))
     if message is None:
@@ -95,9 +96,9 @@ def _answer(
         result = otp_result(record) if record.product == OTP else call_result(record)
         return _used(tool[1], result)
     data = None if purchase is None else purchase_json(purchase)
-    # What spoke a password is told with the password's own row, which is not looked for here.
+    # A voice OTP call is described by its OTP row, which is not read here.
     if record is not None and record.product == ASSISTANT:
-        # The call interface places calls of agents too, and shows them as any other.
+        # The call interface also places calls of agents, and shows them as any other call.
         assistant = request.endpoint.endswith(OUTBOUND)
         data = assistant_object(record) if assistant else call_object(record)
     elif record is not None and record.product in _PLACED:
@@ -112,7 +113,7 @@ def _answer(
 
 
 def _used(tool: str, result: Any) -> tuple[int, bytes]:
-    """How the request that used a tool is answered; nobody knows any more how long that took."""
+    """Response to the request that used a tool; the duration is unknown, so it is 0."""
     return 200, _enveloped({"tool": tool, "result": result, "duration_ms": 0})
 
 

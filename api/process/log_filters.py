@@ -1,4 +1,4 @@
-"""What is added to log lines before they are written, and how many of one kind there may be."""
+"""Logging filters: a rate limit per kind of line, and the call of a SIP dialog."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SHOWN = 200
 
 class LineLimit(logging.Filter):
     """
-    Lets so many lines of one kind through in a second, then says how many were left out.
+    Passes a limited number of lines of one kind per second, then logs how many were left out.
 
-    Lines are of one kind when they come from one place of the program, whatever call or peer they name: a
-    flood fills neither the disk nor the time of the process, and hides no line of another kind.
+    Lines are of one kind when they have the same logger and message template, whatever call or peer they
+    name. A flood of one kind neither fills the disk nor slows the process, and hides no line of another kind.
     """
 
     def __init__(self, per_second: int = LINES_PER_SECOND) -> None:
@@ -29,7 +29,7 @@ class LineLimit(logging.Filter):
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is among those that may be written."""
+        """Return true if the line is within the limit."""
         if (second := int(record.created)) != self._second:
             self._begin(second)
         text = str(record.msg)
@@ -48,14 +48,14 @@ class LineLimit(logging.Filter):
 
 
 class CallNamer(logging.Filter):
-    """Gives lines that know a SIP dialog alone the ``call_sid`` of its call, by ``find``."""
+    """Adds the ``call_sid`` to lines that have only a SIP ``call_id``, by ``find``."""
 
     def __init__(self, find: Callable[[str], str | None]) -> None:
         super().__init__()
         self._find = find
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Name the call; every line passes."""
+        """Add the call; every line passes."""
         call_id = getattr(record, "call_id", None)
         if call_id is not None and getattr(record, "call_sid", None) is None:
             record.call_sid = self._find(call_id)
@@ -63,7 +63,7 @@ class CallNamer(logging.Filter):
 
 
 def naming_calls(find: Callable[[str], str | None]) -> Callable[[], None]:
-    """Have all lines from now on name their calls; returns what ends that."""
+    """Add the call to all lines from now on; return a function that stops it."""
     namer, handlers = CallNamer(find), list(logging.getLogger().handlers)
     for handler in handlers:
         handler.addFilter(namer)

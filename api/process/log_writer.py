@@ -1,9 +1,9 @@
 """
-What the process says, on descriptors that somebody else reads, or does not.
+Non-blocking writer of log lines to pipes and terminals.
 
-A log collector that hangs leaves a full pipe behind, and who writes to that waits: the whole server would,
-with every call. So it is asked first whether there is room; what finds none is kept for a while, then dropped
-and counted. A reader that is gone altogether is nothing to end for.
+A log collector that hangs leaves a full pipe, and a write to it would block the whole server with every call.
+So the writer checks for room first; lines without room are kept in a bounded queue, then dropped and counted.
+A reader that has closed the pipe does not end the server.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Final, TextIO
 __all__ = ["Outlet", "OutletHandler", "say", "standard_descriptors"]
 
 _CHUNK_BYTES: Final = select.PIPE_BUF
-"""A pipe with any room has room for so much."""
+"""A pipe that is writable has room for this many bytes."""
 _MAX_KEPT: Final = 1000
 
 
 class Outlet:
     """
-    A stream that is never waited for.
+    Writer to a stream that never blocks.
 
     Attributes:
-        dropped: Lines that were lost because nobody read them.
+        dropped: Number of lines lost because nobody read them.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -43,7 +43,7 @@ class Outlet:
             self._room.register(self._descriptor, select.POLLOUT)
 
     def put(self, line: str) -> None:
-        """Write a line now or, when there is no room, with a later one."""
+        """Write a line now or, without room, with a later one."""
         if self._descriptor is None:
             self._stream.write(line + "\n")
             self._stream.flush()
@@ -56,7 +56,7 @@ class Outlet:
         self.flush()
 
     def flush(self) -> None:
-        """Write what was kept, as far as there is room."""
+        """Write queued lines as far as there is room."""
         if self._lost and self._has_room():
             lost, self._lost = self._lost, 0
             self._write(b"(%d lines of the log were dropped: nobody read them)\n" % lost)
@@ -78,50 +78,50 @@ class Outlet:
                     break
                 os.write(self._descriptor, line[start : start + _CHUNK_BYTES])
         except OSError:
-            # The reader is gone, or the terminal.
+            # The reader or the terminal has closed.
             self.dropped += 1
 
 
 class OutletHandler(logging.Handler):
-    """Sends log records to an outlet."""
+    """Logging handler that writes to an `Outlet`."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
         self.outlet = Outlet(stream) if stream is not None else None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or keep it for later."""
+        """Write a record, or queue it."""
         if self.outlet is None:
             return
         try:
             self.outlet.put(self.format(record))
         except Exception:
-            # As in every handler of the standard library: a line that cannot be made ends nothing.
+            # As in every handler of the standard library: a line that cannot be formatted raises nothing.
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write what was kept."""
+        """Write queued lines."""
         if self.outlet is not None:
             self.outlet.flush()
 
 
 def say(text: str) -> None:
-    """Print to the standard output, if somebody has one and reads it."""
+    """Print a line to standard output, if it is open and read."""
     if sys.stdout is not None:
         Outlet(sys.stdout).put(text)
 
 
 def standard_descriptors() -> None:
-    """Have something behind the first three descriptors: else a socket gets one, and log lines go there."""
+    """Open the null device for closed standard descriptors; else a socket could get one, and log lines."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # It gets the lowest number that is free.
+            os.open(os.devnull, os.O_RDWR)  # It gets the lowest free number.
 
 
 def _waited_for(stream: TextIO) -> int | None:
-    """The descriptor of a stream on which a write may wait for a reader; None when it does not."""
+    """Descriptor of a stream on which a write may block (pipe, socket, terminal); else None."""
     try:
         descriptor = stream.fileno()
         mode = os.fstat(descriptor).st_mode

@@ -1,9 +1,9 @@
 """
-The log: one line per event, as text or as JSON, with the call it belongs to and never a secret.
+Log output: one line per event, as text or JSON, with the call it belongs to and never a secret.
 
-A record may carry ``call_sid``, ``call_id`` (of SIP), ``account_sid`` and ``request_id`` (``extra=``). What
-looks like a key of any service, a bearer token, the secret of a webhook, the password of a URL or a value
-that is called a secret is blotted out, whoever logged it.
+A record may carry ``call_sid``, ``call_id`` (of SIP), ``account_sid`` and ``request_id`` (``extra=``). Text
+that looks like a key of any service, a bearer token, a webhook secret, the password of a URL or a field with
+a secret's name is redacted in every record.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _SECRETS = (
     (re.compile(rf"\b({'|'.join(PREFIXES.values())}|whsec_)[A-Za-z0-9_+/=-]{{4,}}"), r"\1***"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
     (re.compile(r"(://[^/\s:@]+):[^/\s@]+@"), r"\1:***@"),
-    # In a query, in a header field, in what is printed of an object, in JSON.
+    # In a query, a header field, the repr of an object, or JSON.
     (
         re.compile(rf"(?i)((?:{_NAMES})(?:=b?['\"]?|['\"]\s*:\s*b?['\"]))[^&\s\"',]+"),
         r"\1***",
     ),
-    # What a model of a body says of a value that does not fit it.
+    # The input value in a pydantic validation error.
     (re.compile(r"(input_value=)(?:'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
 )
-# One of these stands, in some case, in all that the patterns match: most lines need no more than this look.
+# Every match of the patterns contains one of these, in any case: most lines need only this check.
 _SIGNS = (
     *PREFIXES.values(),
     *("whsec_", "bearer", "basic", "://", "input_value="),
@@ -50,7 +50,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def redact(text: str) -> str:
-    """Blot out what looks like a secret."""
+    """Replace text that looks like a secret."""
     lower = text.lower()
     if any(sign in lower for sign in _SIGNS):
         for pattern, replacement in _SECRETS:
@@ -88,7 +88,7 @@ class _Json(logging.Formatter):
 
 
 class _PeersFaults(logging.Filter):
-    """Requests that are no HTTP are the peer's fault: one line for each instead of a traceback of ours."""
+    """Logs malformed HTTP requests, the peer's fault, as one INFO line instead of a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -100,37 +100,37 @@ class _PeersFaults(logging.Filter):
 
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
-    """Send every log of the process to `stream` (stderr by default)."""
+    """Send all logs of the process to `stream` (stderr by default)."""
     handler = OutletHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
     handler.addFilter(LineLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # No line says from which process, thread or file it comes, so nobody needs to find that out.
+    # No line shows process, thread or file, so logging need not look them up.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None
     server = logging.getLogger("aiohttp.server")
     server.filters[:] = [_PeersFaults()]
-    # These speak of every statement and every connection at levels that are ours elsewhere.
+    # These log every statement or connection at the levels that we use.
     for chatty in ("sqlalchemy", "aiosqlite", "alembic", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def dropped_lines() -> int:
-    """How many lines nobody read, so that they were lost."""
+    """Number of log lines lost because nobody read them."""
     handlers = [handler for handler in logging.getLogger().handlers if isinstance(handler, OutletHandler)]
     return sum(handler.outlet.dropped for handler in handlers if handler.outlet is not None)
 
 
 def _one_line(text: str) -> str:
-    """Escape control characters, so that what a peer sent can neither forge lines nor colour a terminal."""
+    """Escape control characters, so that a peer's text can neither forge lines nor control a terminal."""
     return text if text.isprintable() else _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def _context(record: logging.LogRecord) -> dict[str, str]:
     given = record.__dict__
-    # A Call-ID is a peer's own text.
+    # A Call-ID is text from a peer.
     return {name: _one_line(str(given[name])) for name in CONTEXT if given.get(name) is not None}
 
 

@@ -1,4 +1,4 @@
-"""How late the event loop is: how long after its time a timer comes."""
+"""Event loop lag: delay of a timer after its due time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 class LoopLag:
     """
-    Looks ten times a second.
+    Measures the lag of the event loop ten times a second.
 
     Attributes:
-        lag_s: How late each look came, since the start.
+        lag_s: Histogram of the lags since the start, in seconds.
     """
 
     def __init__(self) -> None:
@@ -25,11 +25,11 @@ class LoopLag:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the timer."""
         self._set()
 
     def close(self) -> None:
-        """Stop."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""The messaging service: its parts made, wired, started and stopped in order."""
+"""Messaging service: builds its parts, and starts and stops them in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DEFAULT_RATE: Final = channels.DEFAULT_MESSAGES_PER_SECOND
 
 class Messaging:
     """
-    Everything of messaging that runs in a server.
+    Parts of messaging that run in a server.
 
     Attributes:
-        receiver: Takes in what the network tells.
-        dispatcher: Hands messages to the network.
-        messages: Messages one by one.
+        receiver: Stores receipts and inbound messages of the network.
+        dispatcher: Submits messages to the network.
+        messages: Service for single messages.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class Messaging:
         )
 
     async def waiting(self) -> int:
-        """How many messages wait for the network; no more than ``MOST_COUNTED`` are counted."""
+        """Count the messages that wait for the network, up to ``MOST_COUNTED``."""
         return await self._database.read(partial(chat_queue.depth, at_most=MOST_COUNTED))
 
     async def start(self) -> None:
-        """Hand over what waits, and take in what is told."""
+        """Start to submit waiting messages and to receive events."""
         await self.dispatcher.start()
         self._campaigns.start(self.dispatcher.wake, self._default_rate)
 
     async def close(self) -> None:
-        """Stop; what waits stays in the database."""
+        """Stop; waiting messages stay in the database."""
         await self._campaigns.close()
         await self.dispatcher.close()

@@ -1,8 +1,8 @@
 """
-Measurements of the server, as Prometheus reads them.
+Metrics of the server in the Prometheus format.
 
-Numbers that a part of the server keeps anyway are read from it when /metrics is asked for, through the
-functions given to `Metrics`; only requests are counted here.
+Values that a part of the server keeps anyway are read at every scrape of /metrics, by the functions given to
+`Metrics`; only HTTP requests are counted here.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _REFRESH_S = 1.0
-"""What takes longer, as with a database that is away, is shown as it was at the last scrape."""
+"""Values that take longer to refresh, for example with an unreachable database, keep their last state."""
 
-# When each counter was made is of no use to anybody, and doubles what is sent.
-disable_created_metrics()  # type: ignore[no-untyped-call]  # The library says nothing of it.
+# Creation times of counters are useless, and double the size of a response.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # Untyped in the library.
 
 Reading = float | Mapping[tuple[str, ...], float]
 
 
 class Distribution(Protocol):
-    """How often which values came."""
+    """Histogram of observed values."""
 
     sum: float
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """Each upper bound with how many values are within it; the last is infinity."""
+        """Each upper bound with the number of values up to it; the last is infinity."""
 
 
 class Metrics:
-    """The registry of one server; several servers in a process keep apart."""
+    """Metrics registry of one server; several servers in a process have separate ones."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -87,7 +87,7 @@ class Metrics:
             known = method if method in _METHODS else "other"
             found = self._requests.labels(known, route), self._answers.labels(known, route, str(status))
             if known == method:
-                # Finding them takes longer than counting; what clients make up is not remembered.
+                # Looking them up takes longer than counting; methods made up by clients are not cached.
                 self._children[method, route, status] = found
         found[0].observe(took_s)
         found[1].inc()
@@ -95,17 +95,17 @@ class Metrics:
     def watch_gauge(
         self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
     ) -> None:
-        """Read a value that goes up and down whenever /metrics is asked for."""
+        """Register a gauge that is read at every scrape."""
         self._watched.add(GaugeMetricFamily, name, help_text, read, labels)
 
     def watch_counter(
         self, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...] = ()
     ) -> None:
-        """Read a value that only grows whenever /metrics is asked for."""
+        """Register a counter that is read at every scrape."""
         self._watched.add(CounterMetricFamily, name, help_text, read, labels)
 
     def watch_histogram(self, name: str, help_text: str, read: Callable[[], Distribution]) -> None:
-        """Read a distribution whenever /metrics is asked for."""
+        """Register a histogram that is read at every scrape."""
         self._watched.add_distributions(name, help_text, lambda: {(): read()}, ())
 
     def watch_histograms(
@@ -115,18 +115,18 @@ class Metrics:
         read: Callable[[], Mapping[str, Distribution]],
         label: str,
     ) -> None:
-        """Read distributions, one for each value of a label, whenever /metrics is asked for."""
+        """Register histograms, one per value of a label, that are read at every scrape."""
         self._watched.add_distributions(
             name, help_text, lambda: {(value,): found for value, found in read().items()}, (label,)
         )
 
     def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
-        """Await `refresh` before each scrape: for values that cannot be read at once."""
+        """Await `refresh` before each scrape, for values that cannot be read synchronously."""
         self._refreshers.append(refresh)
 
     async def scrape(self) -> bytes:
-        """The text that Prometheus reads."""
-        # What is still under way from the last scrape is waited for, and not begun once more.
+        """Return the text for Prometheus."""
+        # A refresh that still runs from the last scrape is awaited, not started again.
         if not self._refreshing:
             for refresh in self._refreshers:
                 task = asyncio.get_running_loop().create_task(_refreshed(refresh))
@@ -137,7 +137,7 @@ class Metrics:
         return generate_latest(self._registry)
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel running refreshes."""
         for task in list(self._refreshing):
             task.cancel()
         if self._refreshing:
@@ -154,15 +154,15 @@ async def _refreshed(refresh: Callable[[], Awaitable[None]]) -> None:
     try:
         await refresh()
     except DomainError as error:
-        # The database is away: what failed has told the log, and other figures are wanted now.
+        # The database is unreachable: that is logged elsewhere, and the other metrics are still valid.
         _log.debug("a metric cannot be refreshed: %s", error.message)
     except Exception:
-        # The value of the last scrape is shown again; the others are none the worse for it.
+        # The last value is shown again; the other metrics are still valid.
         _log.warning("a metric cannot be refreshed", exc_info=True)
 
 
 class _Watched(Collector):
-    """Values read at the moment of the scrape."""
+    """Collector of values that are read during the scrape."""
 
     def __init__(self) -> None:
         self._sources: list[tuple[str, Callable[[], Metric]]] = []
@@ -195,7 +195,7 @@ class _Watched(Collector):
             try:
                 yield make()
             except Exception:
-                # One part that is closed or broken must not hide what the others say.
+                # A part that is closed or broken must not hide the metrics of the others.
                 _log.warning("the metric %s cannot be read", name, exc_info=True)
 
 

@@ -1,4 +1,4 @@
-"""One server for each node of a data directory: a second one would take the calls of the first for lost."""
+"""Lock of one server per node of a data directory: a second would treat the calls of the first as lost."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from api.process.failures import StartFailed
 __all__ = ["NodeLock"]
 
 _PATIENCE_S: Final = 3.0
-"""So long may a process that was killed take until the system has cleared up after it."""
+"""Time for the system to release the lock of a process that was killed."""
 _LOOK_EVERY_S: Final = 0.05
 
 
 class NodeLock:
-    """Held from before the database is looked at until the process ends, however it ends."""
+    """File lock of a node, held from before the database is opened until the process ends."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -26,7 +26,7 @@ class NodeLock:
     @classmethod
     async def take(cls, folder: Path, node: str) -> NodeLock:
         """
-        Take it, with patience for a process that is just ending.
+        Acquire the lock; wait up to 3 s for a process that is just ending.
 
         Raises:
             StartFailed: A server with this node runs already, or the file cannot be made.
@@ -52,5 +52,5 @@ class NodeLock:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     def release(self) -> None:
-        """Let another server have the node; the file stays, for whoever waits for it."""
+        """Release the node to another server; the file stays, as another process may wait on it."""
         os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Which figures of the process are read for /metrics: its writing, its webhooks, its tools, its machine."""
+"""Metrics of the process: database, webhooks, tools, event loop and machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OUTBOX: Mapping[str, tuple[str, str]] = {
 
 
 def watch_storage(metrics: Metrics, storage: Storage) -> None:
-    """Have the figures of the database and of the webhooks read at every scrape."""
+    """Register the metrics of the database and of webhooks."""
     writer, outbox = storage.writer, storage.outbox
     metrics.watch_gauge(
         "trunkline_database_failing",
@@ -90,7 +90,7 @@ def watch_storage(metrics: Metrics, storage: Storage) -> None:
 
 
 def watch_tools(metrics: Metrics, service: ToolService, sessions: Callable[[], int]) -> None:
-    """Have the figures of tools read at every scrape; `sessions` says how many of MCP are open."""
+    """Register the metrics of tools; `sessions` returns the number of open MCP sessions."""
     metrics.watch_counter(
         "trunkline_tool_uses",
         "Uses of tools, by kind and what became of them.",
@@ -104,7 +104,7 @@ def watch_tools(metrics: Metrics, service: ToolService, sessions: Callable[[], i
 
 
 def watch_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir: Path, node: str) -> None:
-    """Have the figures of the event loop, the disk and the program read at every scrape."""
+    """Register the metrics of the event loop, the disk and the program."""
     metrics.watch_gauge(
         "trunkline_ready", "1 while the server takes new calls.", lambda: float(lifecycle.takes_calls)
     )
@@ -122,7 +122,7 @@ def watch_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir
     sizes = {"free": 0.0, "total": 0.0}
 
     async def look() -> None:
-        # A network file system that is away must not stop the loop.
+        # An unreachable network file system must not block the loop.
         found = await asyncio.to_thread(os.statvfs, data_dir)
         sizes["free"] = float(found.f_bavail * found.f_frsize)
         sizes["total"] = float(found.f_blocks * found.f_frsize)

@@ -1,4 +1,4 @@
-"""The keys of a process that seal secrets in the database, from its settings."""
+"""Encryption keys for secrets in the database, from the settings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["secret_box"]
 
 def secret_box(settings: Settings) -> SecretBox:
     """
-    The keys of TRUNKLINE_SECRET_KEY, or else that of the file in the data directory.
+    Load the keys of TRUNKLINE_SECRET_KEY, or else that of the file in the data directory.
 
-    The file's key is a further one where both are there, so that an installation that began with the file is
-    moved to a key of the operator's by setting the variable. Reads files.
+    Where both exist, the file's key is an additional one, so that setting the variable moves an installation
+    from the file to the operator's key. Reads files.
 
     Raises:
         SecretsUnreadable: The file holds no key, or everybody can read it.
-        OSError: The file cannot be read or made.
+        OSError: The file cannot be read or created.
     """
     path = settings.data_dir / KEY_FILE
     keys = list(settings.secret_key)

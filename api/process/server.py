@@ -1,9 +1,9 @@
 """
-The process: every part made, wired, started and stopped in order.
+Server process: builds every part, and starts and stops them in order.
 
-Started: storage, sandbox carrier, what a first run needs, call control with its SIP and RTP sockets, HTTP.
-Stopped: no new calls, calls that are up end or are ended, HTTP, call control, sandbox carrier, storage. What
-was started last is stopped first, also when a later part cannot start.
+Started: storage, sandbox carrier, demo account, call control with its SIP and RTP sockets, numbers for sale,
+messaging, tools, templates, replies of interrupted requests, HTTP. Stopped: no new calls, active calls end
+or are ended, then the parts in reverse order, also when a later part cannot start.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ ResultT = TypeVar("ResultT")
 
 class Server:
     """
-    One server.
+    One server process.
 
     Attributes:
-        url: Where its API is reached, with the port that was really bound.
+        url: Root of its API: the public URL of the settings, or else the bound address.
         demo: The demo account, when there is one.
         sandbox: The sandbox carrier, when it runs.
     """
@@ -109,7 +109,7 @@ class Server:
 
     async def start(self) -> None:
         """
-        Start every part, and take calls from then on.
+        Start every part, and accept calls from then on.
 
         Raises:
             StartFailed: A part cannot start; those before it are stopped again.
@@ -137,7 +137,7 @@ class Server:
         self.succession.ready(self.control.sharing.answer, self._alone)
 
     async def drain(self) -> None:
-        """Refuse new calls, and wait for those that are up as long as the settings say."""
+        """Refuse new calls, and wait for active ones up to the drain time of the settings."""
         if self.lifecycle.phase is not Phase.READY:
             return
         self.lifecycle.phase = Phase.DRAINING
@@ -146,33 +146,33 @@ class Server:
         )
         succeeded = self.succession.taken.is_set()
         if succeeded:
-            # Requests on connections that are open still come here: their clients are to connect again.
+            # Open connections still bring requests here: closing them makes their clients reconnect.
             await self.mcp.close()
             await self.front.close()
         await self.control.drain(self.settings.drain_s, succeeded=succeeded)
 
     async def stop(self) -> None:
-        """End what is still up and stop every part. Idempotent."""
+        """End active calls and stop every part. Idempotent."""
         if self.lifecycle.phase is Phase.READY:
             self.lifecycle.phase = Phase.DRAINING
         await self._parts.aclose()
         self.lifecycle.phase = Phase.STOPPED
 
-    # What another process is given, and gives; see `api.process.handover`.
+    # Hot restart; see `api.process.handover`.
 
     async def hand_over(self) -> HandedOver:
-        """Hear no more on any address, and give what another process needs to hear in our place."""
+        """Stop receiving on all addresses, and return the state that another process needs to take over."""
         handed = self.control.sharing.hand_over()
         handed.sockets[self.front.name] = await self.front.pause()
         return handed
 
     async def take_back(self) -> None:
-        """Hear again: the other process is gone."""
+        """Resume receiving: the other process has ended."""
         await self.control.sharing.take_back()
         await self.front.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
-        """Take a SIP message that the other process passes on."""
+        """Handle a SIP message that the other process forwards."""
         self.control.sharing.receive(frame, answer)
 
     async def _alone(self, died: str | None) -> None:
@@ -373,7 +373,7 @@ class Server:
             public_url=self.url,
             trusted_sources=settings.trusted_sources,
         )
-        # Its streams stay open as long as it lets them, so it ends before their connections are waited for.
+        # Its streams stay open until it closes, so it closes before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)
         await self.front.serve(app)
 
@@ -433,11 +433,11 @@ class Server:
 
 async def serve(settings: Settings, command: str = "trunkline") -> None:
     """
-    Run a server in the foreground until it is told to end: once to drain, twice to end at once.
+    Run a server in the foreground; a first signal or a successor drains it, the next signal ends it at once.
 
     Args:
-        settings: The settings of the server.
-        command: How the operator's shell reaches `trunkline`; the commands that are printed begin with it.
+        settings: Settings of the server.
+        command: Shell command for `trunkline`, with which the printed commands begin.
     """
     for name in settings.unknown_variables:
         _log.warning("%s is no setting of this server; see trunkline serve --help", name)
@@ -475,8 +475,8 @@ def _calm_collector() -> None:
     """
     Keep the garbage collector from pausing calls.
 
-    What lives after the start lives as long as the process and is looked at no more. Calls leave few cycles,
-    and a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
+    Objects that exist after the start live as long as the process, so they are frozen. Calls leave few
+    cycles, and a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
     """
     gc.collect()
     gc.freeze()
@@ -484,7 +484,7 @@ def _calm_collector() -> None:
 
 
 class _Signals:
-    """SIGTERM and SIGINT, counted."""
+    """Events of the first and the second SIGTERM or SIGINT."""
 
     def __init__(self) -> None:
         self.first, self.second = asyncio.Event(), asyncio.Event()
@@ -497,7 +497,7 @@ class _Signals:
 
 
 def run_loop(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run a coroutine on a loop of its own, on uvloop where it is installed."""
+    """Run a coroutine on a new event loop, of uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""The settings of the server as its SIP user agent takes them."""
+"""Conversion of the server's settings to those of the SIP user agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["name_servers", "sip_listens", "user_agent_settings"]
 
 
 def sip_listens(settings: Settings) -> list[Listen]:
-    """The addresses to serve; each tells peers the advertised address of its own kind."""
+    """Listening addresses, each with the advertised address of its IP version."""
     return [
         Listen(listen.transport, listen.host, listen.port, _advertised(listen.host, settings.sip_advertise))
         for listen in settings.sip_listen
@@ -25,7 +25,7 @@ def _advertised(host: str, addresses: Sequence[str]) -> str | None:
 
 
 def user_agent_settings(settings: Settings) -> UserAgentSettings:
-    """How the user agent behaves."""
+    """Settings of the user agent."""
     return UserAgentSettings(
         streams=replace(StreamLimits(), keepalive_s=settings.sip_keepalive_s),
         tls=_tls(settings),
@@ -37,7 +37,7 @@ def user_agent_settings(settings: Settings) -> UserAgentSettings:
 
 
 def name_servers(settings: Settings) -> list[NameServer]:
-    """Who is asked for the names of peers; nobody named means the servers of the system."""
+    """DNS servers for peers' names; an empty list means those of the system."""
     return [(server.host, server.port) for server in settings.dns_servers]
 
 

@@ -1,4 +1,4 @@
-"""What speaks the texts of calls, as the server is set up."""
+"""Speech synthesizer of the server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from media.aio import EspeakSynthesizer
 __all__ = ["make_speech"]
 
 SPEECH_FOLDER: Final = "speech"
-"""Where spoken sentences are kept, in the data directory."""
+"""Folder of synthesized sentences, in the data directory."""
 
 _PROGRAM: Final = "espeak-ng"
-# A burst of calls that all greet at once waits for a moment; more than this would wait for too long.
+# A burst of greetings waits for a moment; more than this would wait too long.
 _MAX_WAITING: Final = 256
 
 _log = logging.getLogger("api.process.speech")
@@ -23,9 +23,9 @@ _log = logging.getLogger("api.process.speech")
 
 def make_speech(data_dir: Path) -> EspeakSynthesizer:
     """
-    Make what speaks on calls; sentences that were spoken before are read from the disk.
+    Make the speech synthesizer of calls; sentences that were synthesized before are read from disk.
 
-    A server without the program starts all the same: calls pass over what they were to say.
+    A server without espeak-ng starts all the same; its calls skip texts.
     """
     if shutil.which(_PROGRAM) is None:
         _log.warning(

@@ -1,4 +1,4 @@
-"""Types and parsers of single setting values; a parser raises `ValueError` saying what it would accept."""
+"""Types and parsers of setting values; a parser raises `ValueError` that names the accepted form."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class HostPort:
 
     @property
     def is_any(self) -> bool:
-        """Whether this listens on every address of the machine."""
+        """True for the any-address, 0.0.0.0 or ::."""
         return self.host in ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress(HostPort):
-    """Where a SIP transport listens."""
+    """Listening address of a SIP transport."""
 
     transport: str = "udp"
 
@@ -88,7 +88,7 @@ class PortRange:
         return f"{self.first}-{self.last}"
 
     def overlaps(self, other: PortRange) -> bool:
-        """Whether a port is in both ranges."""
+        """Return true if a port is in both ranges."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -117,7 +117,7 @@ def parse_gateway(text: str) -> ListenAddress:
     """
     Read ``transport:host[:port]`` of a peer, whose transport may be ``tls/srtp`` or ``auto`` as well.
 
-    Port 0 says that it is to be looked up; an address without port has that of its transport.
+    Without a port, an IP address gets the default of its transport and a name gets 0, a DNS lookup.
     """
     transport, colon, rest = text.strip().partition(":")
     transport = transport.lower()
@@ -142,7 +142,7 @@ def _is_address(host: str) -> bool:
 
 
 def parse_listens(text: str) -> tuple[ListenAddress, ...]:
-    """Read a comma-separated list of listening addresses, each at most once."""
+    """Read a comma-separated list of listening addresses without duplicates."""
     listens = tuple(parse_listen(part) for part in text.split(",") if part.strip())
     if not listens:
         raise ValueError("names no address, for example udp:127.0.0.1:5060")
@@ -153,7 +153,7 @@ def parse_listens(text: str) -> tuple[ListenAddress, ...]:
 
 
 def parse_hep_target(text: str) -> HostPort:
-    """Read ``udp:host:port``, the one way copies of SIP messages are sent."""
+    """Read ``udp:host:port``, the only transport for copies of SIP messages."""
     transport, _, rest = text.strip().partition(":")
     if transport.lower() != "udp":
         raise ValueError(f"{text.strip()!r} is not udp:HOST:PORT, for example udp:192.0.2.10:9060")
@@ -169,7 +169,7 @@ def parse_ip(text: str) -> str:
 
 
 def parse_advertise(text: str) -> str:
-    """Read the address peers are told: an IP address that is not the any-address."""
+    """Read the advertised address: an IP address that is not the any-address."""
     address = parse_ip(text)
     if ipaddress.ip_address(address).is_unspecified:
         raise ValueError(f"{text!r} reaches nobody; name the public address")
@@ -177,7 +177,7 @@ def parse_advertise(text: str) -> str:
 
 
 def parse_advertises(text: str) -> tuple[str, ...]:
-    """Read the addresses peers are told: an IPv4 address, an IPv6 address, or one of each."""
+    """Read the advertised addresses: an IPv4 address, an IPv6 address, or one of each."""
     addresses = tuple(parse_advertise(part.strip()) for part in text.split(",") if part.strip())
     if not addresses:
         raise ValueError("names no address, for example 203.0.113.5")
@@ -187,7 +187,7 @@ def parse_advertises(text: str) -> tuple[str, ...]:
 
 
 def parse_ports(text: str) -> PortRange:
-    """Read ``first-last``; RTP takes an even port and the odd one above it."""
+    """Read ``first-last``; RTP uses an even port and the odd one above it."""
     match = re.fullmatch(r"(\d{1,5})\s*-\s*(\d{1,5})", text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not FIRST-LAST, for example 20000-29999")
@@ -200,7 +200,7 @@ def parse_ports(text: str) -> PortRange:
 
 
 def parse_name_servers(text: str) -> tuple[HostPort, ...]:
-    """Read a comma-separated list of IP addresses, each with a port unless it is 53; none for empty text."""
+    """Read a comma-separated list of IP addresses, each with optional port (53); empty for empty text."""
     servers = []
     for part in text.split(","):
         item = part.strip()
@@ -212,7 +212,7 @@ def parse_name_servers(text: str) -> tuple[HostPort, ...]:
 
 
 def parse_bool(text: str) -> bool:
-    """Read ``1`` or ``0``, or the words for them."""
+    """Read a boolean: ``1``, ``0`` or a word for it."""
     known = {
         "1": True,
         "true": True,
@@ -272,7 +272,7 @@ def parse_digest_algorithms(text: str) -> tuple[str, ...]:
 
 
 def parse_realm(text: str) -> str:
-    """Read the name that passwords of callers belong to."""
+    """Read the realm of digest authentication."""
     realm = text.strip()
     if (
         not realm
@@ -286,7 +286,7 @@ def parse_realm(text: str) -> str:
 
 
 def parse_node(text: str) -> str:
-    """Read the name of a server among those that share a database."""
+    """Read the node: the name of a server among those that share a database."""
     node = text.strip()
     if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", node) is None:
         raise ValueError(f"{text!r} is not 1 to 64 letters, digits, dots, dashes and underscores")
@@ -323,7 +323,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_hold_music(text: str) -> str:
-    """Read ``tones``, ``none`` or the path of a file that is there."""
+    """Read ``tones``, ``none`` or the path of an existing file."""
     word = text.strip().lower()
     if word in ("tones", "none"):
         return word
@@ -334,7 +334,7 @@ def parse_hold_music(text: str) -> str:
 
 
 def parse_tone_plan(text: str) -> str:
-    """Read the name of a tone plan, or a ringing tone that is written out."""
+    """Read the name of a tone plan, or the definition of a ringing tone."""
     try:
         ringing_tone(text)
     except ToneError as error:
@@ -363,7 +363,7 @@ def parse_database_url(text: str) -> str:
 
 
 def parse_secret_keys(text: str) -> tuple[bytes, ...]:
-    """Read the keys that seal secrets, separated by commas, the one in use first; errors never repeat one."""
+    """Read comma-separated encryption keys, the one in use first; errors never repeat a key."""
     keys = []
     for place, word in enumerate(text.split(","), 1):
         try:

@@ -1,4 +1,4 @@
-"""Every endpoint of the server, chapter by chapter of the specification."""
+"""All endpoints of the server, in the order of the specification's chapters."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ async def delete_agent(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _json(agent: VoiceAgent) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    """Public fields of an agent: an explicit list, so that no secret can leak."""
     return {
         "id": agent.agent_id,
         **{name: getattr(agent, name) for name in _SHOWN},
@@ -65,7 +65,7 @@ def _json(agent: VoiceAgent) -> dict[str, Any]:
 
 _AGENTS = "/api/v1/agents"
 _ONE = _AGENTS + "/{agent_id}"
-# Every endpoint of the assistant takes a key of that service.
+# Every endpoint of the assistant requires a key of that service.
 _COMMON: dict[str, Any] = {
     "tag": "voice agents",
     "scope": "assistant",

@@ -66,12 +66,12 @@ async def delete_application(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields as the domain names them: the interface says timeout, and means seconds."""
+    """Rename fields to the domain's names: the interface's `timeout` is in seconds."""
     return {"timeout_s" if name == "timeout" else name: value for name, value in given.items()}
 
 
 def _json(application: Application) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    """Public fields of an application: an explicit list, so that no secret can leak."""
     binding = application.binding
     return {
         "app_sid": application.app_sid,

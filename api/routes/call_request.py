@@ -1,4 +1,4 @@
-"""What a request body asks of the call machinery."""
+"""Conversion of request bodies to domain requests for calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STREAM_FIELDS = frozenset(StreamFields.model_fields)
 
 
 def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
-    """Translate a body; its values are checked by the domain, which names the fields as they are here."""
+    """Convert a body; the domain checks its values, and uses the same field names."""
     verbs = body.verbs if isinstance(body, CreateCall) else None
     asked = body if isinstance(body, CreateCall) else None
     return domain.CreateCall(
@@ -53,7 +53,7 @@ def _stream_fields(body: CallFields) -> dict[str, Any]:
 
 
 def live_update(body: UpdateLiveCall) -> LiveUpdate:
-    """Translate the body of a change to a call that is up."""
+    """Convert the body of a change to an active call."""
     transfer = body.transfer
     return LiveUpdate(
         call_status=body.call_status,

@@ -76,7 +76,7 @@ async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
 
 
 async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /calls/{callSid}/trace; the call is looked up first, so that it must be the account's."""
+    """Answer GET /calls/{callSid}/trace; the look-up checks that the call belongs to the account."""
     calls = context.services.calls
     record = await calls.get_call(context.account_sid, context.path["callSid"])
     entries = calls.trace(record.call_sid)

@@ -1,4 +1,4 @@
-"""What the tool-integration service says of itself to anybody."""
+"""Public information endpoints of the tool-integration service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Model Context Protocol over streamable HTTP: one path for agents that use the tools of an account."""
+"""Model Context Protocol over streamable HTTP: one path for agents that use an account's tools."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ async def _speak(context: Context[NoBody, NoQuery]) -> Handover:
 
 
 async def send_mcp_message(context: Context[NoBody, NoQuery]) -> Handover:
-    """Take a message of a client, and answer it."""
+    """Receive a message of a client, and answer it."""
     return await _speak(context)
 
 
 async def open_mcp_stream(context: Context[NoBody, NoQuery]) -> Handover:
-    """Open the stream on which the server speaks first."""
+    """Open the stream of messages that the server initiates."""
     return await _speak(context)
 
 

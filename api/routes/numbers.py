@@ -91,7 +91,7 @@ async def unbind_number(context: Context[NoBody, NoQuery]) -> Reply:
 
 def _binding(body: InboundBinding) -> Binding:
     given = body.model_dump(exclude={"force", "timeout", "target"}, exclude_none=True)
-    # The target's word is checked by the binding, which answers bind_failed to one that it does not know.
+    # The binding checks the target, and answers bind_failed to an unknown one.
     return Binding(target=body.target, timeout_s=body.timeout, **given)  # type: ignore[arg-type]
 
 

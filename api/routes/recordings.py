@@ -1,4 +1,4 @@
-"""Recordings of calls: links that open them, the files, and their deletion."""
+"""Recordings and voicemail of calls: signed links, files and deletion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply:
 
 
 async def _by_link(services: Services, path: Mapping[str, str], query: Mapping[str, str]) -> Principal | None:
-    """Who a request speaks for by the link it came over; None when it came over none."""
+    """Principal of a request by a signed link; None without one."""
     if "expires" not in query and "signature" not in query:
         return None
     return await services.recordings.admit(path["callSid"], query)

@@ -1,4 +1,4 @@
-"""Endpoints of the server itself, which need no key: health, metrics and documents."""
+"""Public endpoints of the server itself: health, metrics and documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["ServiceRoutes"]
 
 
 class ServiceRoutes:
-    """The public endpoints; `document` is the OpenAPI document they hand out."""
+    """Public endpoints; `document` is the OpenAPI document that they serve."""
 
     def __init__(self, lifecycle: Lifecycle, metrics: Metrics) -> None:
         self._lifecycle = lifecycle
@@ -121,9 +121,9 @@ class ServiceRoutes:
 
     def _json(self, name: str, document: Mapping[str, Any]) -> web.Response:
         """
-        Answer with a document, which is written once.
+        Answer with a document, which is serialized once.
 
-        The largest takes tens of milliseconds, for which whoever asks for it often would stop all calls.
+        The largest takes tens of milliseconds, in which the event loop would stall all calls.
         """
         if name not in self._written:
             self._written[name] = json.dumps(document).encode()
@@ -136,7 +136,7 @@ class ServiceRoutes:
 
 
 def _content_policy(page: str) -> str:
-    """Allow the page's own script and style by their hashes, and nothing else but reading the document."""
+    """Allow the page's own script and style by hash, data: images and requests to this origin only."""
     script = _hashes(page, "script")
     style = _hashes(page, "style")
     return (

@@ -1,4 +1,4 @@
-"""What all streams to voice agents of an account share: their default dialect, their secret (additive)."""
+"""Settings of all streams to an account's voice agents: default dialect and secret (additive)."""
 
 from __future__ import annotations
 

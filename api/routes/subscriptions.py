@@ -1,4 +1,4 @@
-"""Webhook subscriptions and what was sent to them (masking specification, subscriptions)."""
+"""Webhook subscriptions and their deliveries (masking specification, subscriptions)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def delete_subscription(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 async def test_subscription(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /webhooks/subscriptions/{id}/test: 200 however the receiver takes it."""
+    """Answer POST /webhooks/subscriptions/{id}/test: 200 whatever the receiver answers."""
     return await tested(context, context.services.subscriptions, context.path["id"])
 
 
@@ -69,7 +69,7 @@ async def replay_failed(context: Context[ReplayFailed, NoQuery]) -> Reply:
 
 
 def _json(subscription: Subscription) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    """Public fields of a subscription: an explicit list, so that no secret can leak."""
     return {
         "id": subscription.subscription_id,
         "url": subscription.url,

@@ -35,7 +35,7 @@ async def execute_tool(context: Context[ExecuteTool, NoQuery]) -> Reply:
 
 
 def tool_json(tool: Tool) -> dict[str, Any]:
-    """A tool as those see it who use it."""
+    """Public fields of a tool for its users."""
     return {
         "name": tool.name,
         "title": tool.title,

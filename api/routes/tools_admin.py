@@ -1,7 +1,7 @@
 """
 Tools, app keys and usage, managed with an admin key (tool-integration service).
 
-The specification has GET and POST there and nothing else, so that changes and deletions are POSTs too.
+The specification defines only GET and POST for these paths, so changes and deletions are POSTs too.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _day(day: date) -> str:
 
 
 def _json(registered: RegisteredTool) -> dict[str, Any]:
-    """Only what is listed here leaves the server, so a secret cannot slip out."""
+    """Public fields of a tool for its account: an explicit list, so that no secret can leak."""
     http = registered.http
     return {
         **tool_json(registered.tool),

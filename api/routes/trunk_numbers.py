@@ -1,4 +1,4 @@
-"""Numbers on carriers of an account's own (telephony specification, carrier trunks)."""
+"""Numbers on an account's own carriers (telephony specification, carrier trunks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carriers and gateways of an account's own (telephony specification, carrier trunks)."""
+"""An account's own carriers and gateways (telephony specification, carrier trunks)."""
 
 from __future__ import annotations
 

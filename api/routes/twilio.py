@@ -1,8 +1,7 @@
 """
-The two requests of Twilio's REST interface that clients of media streams make.
+The two requests of Twilio's REST interface that clients of media streams send.
 
-A stock client ends its call by `Status=completed`; it must find the path, the form and the answers that it
-knows.
+A stock client ends its call by `Status=completed`; path, form body and responses must be those of Twilio.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Rep
     if status == "canceled" and (await calls.get_call(context.account_sid, call_sid)).answered_at is not None:
         raise ValidationFailed.of("Status", "canceled is for calls that are not answered; send completed")
     record = await calls.hangup_call(context.account_sid, call_sid)
-    # The hang-up is under way: such clients expect the status that they asked for, and do not ask again.
+    # The hang-up is in progress: clients expect the status that they requested, and do not ask again.
     return Reply({**_shown(record), "status": status})
 
 

@@ -1,4 +1,4 @@
-"""The wallet and its ledger (additive: the specification shows prices, and not where the money is seen)."""
+"""Wallet and ledger (additive: the specification has prices, but no endpoint for the balance)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def list_ledger(context: Context[NoBody, LedgerList]) -> Reply:
     return Reply([ledger_json(entry) for entry in page.items], keyset_meta(page, by_cursor=bool(place)))
 
 
-# Whoever may see what calls cost may see what pays for them: the scopes of keys are a closed list.
+# A key that may read the cost of calls may read the wallet: the list of scopes is closed.
 _WALLET: dict[str, Any] = {"method": "GET", "scope": "calls.read", "tag": "wallet"}
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

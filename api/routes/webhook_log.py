@@ -1,4 +1,4 @@
-"""What is done with the deliveries of any webhook: it is tested, its log is read, events are sent again."""
+"""Delivery endpoints common to all webhooks: test, log and replay."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ TESTS_PER_MINUTE = 60
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookLog:
     """
-    The four endpoints of a webhook's deliveries, below ``path``.
+    Declares the four delivery endpoints of a webhook, below ``path``.
 
-    ``webhook`` and ``events`` are the words for it and for what it is sent; ``read`` and ``write`` are what
-    its endpoints have in common. ``errors`` are those of a webhook that may not be there. ``outcome`` and
-    ``listed`` are what a test and the log answer, where they are not spelled as usual.
+    ``webhook`` and ``events`` are the words for the webhook and its events in descriptions; ``read`` and
+    ``write`` are the common fields of its endpoints. ``errors`` are those of a webhook that may not exist.
+    ``outcome`` and ``listed`` are the response models of the test and the log, where they differ.
     """
 
     path: str
@@ -53,7 +53,7 @@ class WebhookLog:
     listed: type[BaseModel] = DeliveryObjects
 
     def endpoints(self) -> tuple[Endpoint[Any, Any], ...]:
-        """Their declarations."""
+        """Return the declarations."""
         log = self.path + "/deliveries"
         return (
             Endpoint(
@@ -103,12 +103,12 @@ class WebhookLog:
 
 
 def stored_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a webhook's body gives, by the names that subscriptions have for it."""
+    """Rename the fields of a webhook's body to those of subscriptions."""
     return {"event_types" if name == "events" else name: value for name, value in given.items()}
 
 
 async def tested(context: Context[NoBody, NoQuery], webhooks: Subscriptions, subscription_id: str) -> Reply:
-    """Send a test event; how the receiver took it is the answer, not the status of it."""
+    """Send a test event; the receiver's result is in the body, not in the status."""
     trial = await webhooks.test(context.account_sid, subscription_id)
     return Reply({"success": trial.success, "status_code": trial.status_code, "error": trial.error or ""})
 
@@ -116,7 +116,7 @@ async def tested(context: Context[NoBody, NoQuery], webhooks: Subscriptions, sub
 async def logged(
     context: Context[NoBody, DeliveryLog], webhooks: Subscriptions, subscription_id: str
 ) -> Reply:
-    """The delivery log."""
+    """Return the newest deliveries."""
     found = await webhooks.deliveries(context.account_sid, subscription_id, context.query.limit)
     return Reply([_json(delivery) for delivery in found])
 
@@ -124,7 +124,7 @@ async def logged(
 async def replayed_one(
     context: Context[NoBody, NoQuery], webhooks: Subscriptions, subscription_id: str
 ) -> Reply:
-    """Send the delivery that the path names again."""
+    """Resend the delivery in the path."""
     replayed = await webhooks.replay(context.account_sid, subscription_id, context.path["delivery_id"])
     return Reply({"replayed": replayed.count})
 
@@ -132,7 +132,7 @@ async def replayed_one(
 async def replayed_all(
     context: Context[ReplayFailed, NoQuery], webhooks: Subscriptions, subscription_id: str
 ) -> Reply:
-    """Send what has failed again."""
+    """Resend failed deliveries."""
     since, until = time_span(context.body.since, context.body.until, ("since", "until"))
     replayed = await webhooks.replay_failed(context.account_sid, subscription_id, since, until)
     return Reply({"replayed": replayed.count, "truncated": replayed.truncated})

@@ -1,4 +1,4 @@
-"""The script of a voice agent that the server speaks for itself."""
+"""Script of the built-in voice agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Outcome = Annotated[str, Field(min_length=1, max_length=32)]
 
 
 class ScriptGather(RequestModel):
-    """What is listened for, after the words of the node and while they are spoken."""
+    """Input to collect, after the node's prompt and while it is spoken."""
 
     num_digits: Annotated[int, Field(ge=1, le=32, description="Default: as many as `on` names.")] | None = (
         None
@@ -38,7 +38,7 @@ class ScriptGather(RequestModel):
 
 
 class ScriptTransfer(RequestModel):
-    """Whom the call is put through to."""
+    """Transfer of the call to another party."""
 
     to: Annotated[str, Field(min_length=1, max_length=256, description="A number, or a sip: address.")]
     caller_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
@@ -46,7 +46,7 @@ class ScriptTransfer(RequestModel):
 
 
 class ScriptNode(RequestModel):
-    """One node: what is said, then exactly one of gather, transfer, next and hangup."""
+    """One node: an optional prompt, then exactly one of gather, transfer, next and hangup."""
 
     say: Annotated[_Text, Field(description="{{name}} and {{name|other words}} are variables.")] | None = None
     gather: ScriptGather | None = None
@@ -66,7 +66,7 @@ class ScriptNode(RequestModel):
 
 
 class AgentScript(RequestModel):
-    """What the built-in agent says and asks, as nodes that lead to one another."""
+    """Script of the built-in agent: a graph of nodes."""
 
     start: Annotated[_NodeName, Field(description="The first node; default start.")] | None = None
     max_turns: (

@@ -1,4 +1,4 @@
-"""Requests and answers of voice agents."""
+"""Request and response models of voice agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Language = Annotated[str, Field(max_length=16, json_schema_extra={"pattern": f"
 
 
 class AgentFields(RequestModel):
-    """What an agent is, and how its server is reached."""
+    """Attributes of an agent and of the connection to its server."""
 
     language: Annotated[_Language, Field(description="Such as hi-IN; default en-IN.")] | None = None
     voice: Annotated[_Text, Field(description="For the agent's server to know.")] | None = None
@@ -51,7 +51,7 @@ class CreateAgent(AgentFields):
 
 
 class UpdateAgent(AgentFields):
-    """The fields of an agent that are to change; null takes one out, all others stay as they are."""
+    """Fields of an agent to change; null removes a value, omitted fields keep theirs."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -59,7 +59,7 @@ class UpdateAgent(AgentFields):
 
 
 class AgentList(RequestModel):
-    """Which page of the agents."""
+    """Page of the list of agents."""
 
     page: Page = 1
     per_page: PerPage = 20

@@ -1,4 +1,4 @@
-"""Requests and answers of applications."""
+"""Request and response models of applications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Target = Literal["voice_agent", "webhook", "media_stream", "forward"]
 
 
 class CreateApplication(StreamFields):
-    """What to do with calls; which fields a target takes is the same as for an inbound binding."""
+    """Routing of calls to a target; the fields of each target are those of an inbound binding."""
 
     name: Name
     target: Annotated[Target, Field(description="Where calls go.")]
@@ -43,7 +43,7 @@ class CreateApplication(StreamFields):
 
 
 class UpdateApplication(CreateApplication):
-    """The fields of an application that are to change; null takes one out, all others stay as they are."""
+    """Fields of an application to change; null removes a value, omitted fields keep theirs."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 

@@ -1,4 +1,4 @@
-"""What all request and response models share, and how validation errors are told to people."""
+"""Base of all request and response models, and conversion of validation errors to readable text."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _MAX_NAME_CHARS = 100
 
 
 class RequestModel(BaseModel):
-    """A request body or query: exact types, no field beyond those declared, immutable once read."""
+    """A request body or query: strict types, no undeclared fields, immutable."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
-    #: Fields that are not taken yet, and what to say of them instead of calling them unknown.
+    #: Fields that are not accepted here, with the message to send instead of "unknown".
     not_yet: ClassVar[Mapping[str, str]] = {}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, str]]:
         """
-        Name the fields that were given, and show the value of none.
+        Show the names of the given fields without their values.
 
-        Requests end in error reports sooner or later, and their values are passwords and numbers of people.
+        Requests appear in error reports, and their values include passwords and phone numbers.
         """
         return ((None, name) for name in sorted(self.model_fields_set))
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """
-        Find what is wrong between fields, in the raw input.
+        Check rules between fields, on the raw input.
 
-        Runs even when single fields are wrong, so that one answer names everything; it must therefore
-        expect any type in any field. What it says of a field replaces what the field's type says.
+        Runs even when single fields are invalid, so that one response names every error; it must therefore
+        expect any type in any field. Its error of a field replaces that of the field's type.
         """
         return []
 
@@ -55,12 +55,12 @@ class RequestModel(BaseModel):
     def refusal(
         cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
     ) -> ValidationFailed:
-        """The refusal of a request, all that is wrong with it being listed."""
+        """Make the error of a request, with all its field errors."""
         return ValidationFailed(errors, message)
 
 
 class ResponseModel(BaseModel):
-    """A part of a response body."""
+    """Base of response models: undeclared fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -68,15 +68,15 @@ class ResponseModel(BaseModel):
 
 
 class NoBody(RequestModel):
-    """The body of an endpoint that takes none: absent, or an empty object."""
+    """Body of an endpoint without one: absent, or an empty object."""
 
 
 class NoQuery(RequestModel):
-    """The query of an endpoint that takes none."""
+    """Query of an endpoint without parameters."""
 
 
 def all_optional(schema: dict[str, Any]) -> None:
-    """Of the schema of a change: a field that is left out keeps its value, so no default is shown for it."""
+    """Remove defaults from the schema of a change, as an omitted field keeps its value."""
     for field in schema["properties"].values():
         field.pop("default", None)
 
@@ -114,7 +114,7 @@ def validate_query(model: type[ModelT], given: Mapping[str, str]) -> ModelT:
 
 
 def _storable(text: str) -> bool:
-    """Whether text can go into a database: PostgreSQL stores no NUL, and UTF-8 has no surrogates."""
+    """Return true for text that a database can store: PostgreSQL refuses NUL, and UTF-8 surrogates."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -205,5 +205,5 @@ def _message(item: ErrorDetails) -> str:
         for name, value in context.items()
     }
     message = template.format(**plain)
-    # pydantic writes 'a', 'b' or 'c' for what it expected; quotes do not help readers of JSON.
+    # pydantic quotes the expected values: 'a', 'b' or 'c'; quotes do not help readers of JSON.
     return re.sub(r"'([\w.+-]*)'", r"\1", message) if "expected" in context else message

@@ -1,4 +1,4 @@
-"""The query and the answers of call logs."""
+"""Request and response models of call logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CallLogList", "CallLogObject"]
 
 
 class CallLogList(RequestModel):
-    """Filters of call logs; the last 30 days unless days, or start and end, say another time."""
+    """Filters of call logs; the last 30 days unless days, or start and end, give another period."""
 
     days: (
         Annotated[int, Field(ge=1, le=30, description="The last days. Instead of start and end.")] | None
@@ -37,7 +37,7 @@ class CallLogList(RequestModel):
 
 
 class CallLogObject(ResponseModel):
-    """One call, as those who run trunks look at it."""
+    """One call, from the perspective of a trunk operator."""
 
     call_sid: str
     from_: Annotated[str, Field(alias="from")]

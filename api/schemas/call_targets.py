@@ -1,4 +1,4 @@
-"""What a request to place a call may say, and not say, about what the call is to do."""
+"""Checks between the fields of a call request that define its target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["stray_stream_fields", "ways_to_go"]
 
 
 def ways_to_go(given: Mapping[str, Any], *ways: str) -> list[FieldError]:
-    """Ask for exactly one of the fields that say what to do with the call, or for an application."""
+    """Require exactly one of the fields that define the call's target, or an application."""
     said = [name for name in ways if given.get(name) is not None]
     errors = [FieldError(name, f"cannot be combined with {said[0]}") for name in said[1:]]
     if not said and given.get("app_sid") is None:
@@ -25,10 +25,10 @@ def ways_to_go(given: Mapping[str, Any], *ways: str) -> list[FieldError]:
 
 def stray_stream_fields(given: Mapping[str, Any]) -> list[FieldError]:
     """
-    Fields of a stream where there is none: taken in silence, they would look as if they had an effect.
+    Refuse stream fields of a call without a stream: accepted, they would silently have no effect.
 
-    An agent's stream is the agent's own, but for the parameters that a call adds. What belongs to the stream
-    of an application is not known here.
+    An agent defines its own stream; a call may only add parameters. The stream of an application is unknown
+    here, so its fields are not checked.
     """
     others = [name for name in ("webhook_url", "agent_id", "verbs") if given.get(name) is not None]
     if given.get("stream_url") is not None or not others:

@@ -1,4 +1,4 @@
-"""Requests and answers of the call endpoints."""
+"""Request and response models of the call endpoints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*")
 
 def checked_headers(headers: dict[str, str]) -> dict[str, str]:
     """
-    Headers that a request may add to an INVITE.
+    Check the headers that a request adds to an INVITE, and return them.
 
     Raises:
         ValueError: A name or a value is not allowed.
@@ -65,7 +65,7 @@ def _caller_name(name: str) -> str:
 
 
 class CallFields(StreamFields):
-    """What both ways of creating a call share."""
+    """Common fields of both requests that create a call."""
 
     from_: Annotated[
         Number,
@@ -117,12 +117,12 @@ class CallFields(StreamFields):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse by name what belongs to a stream that is not asked for."""
+        """Refuse fields of a stream in a request without one."""
         return stray_stream_fields(given)
 
 
 class CreateCall(CallFields):
-    """Originate a call and say what happens once it is answered."""
+    """Originate a call and define what happens once it is answered."""
 
     stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
     webhook_url: (
@@ -147,7 +147,7 @@ class CreateCall(CallFields):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for exactly one thing to do with the call."""
+        """Require exactly one target of the call."""
         errors = super().cross_check(given) + check_names(given.get("verbs"))
         return errors + ways_to_go(given, "stream_url", "webhook_url", "agent_id", "verbs")
 
@@ -161,7 +161,7 @@ class CreateStreamCall(CallFields):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for the stream: here, an agent's, or in the application."""
+        """Require a stream: in the request, of an agent, or of an application."""
         return super().cross_check(given) + ways_to_go(given, "stream_url", "agent_id")
 
 
@@ -180,7 +180,7 @@ class CallList(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for one way to page."""
+        """Refuse page and cursor together."""
         return one_way_to_page(given)
 
 
@@ -196,7 +196,7 @@ class StreamObject(ResponseModel):
 
 
 class DirectionQualityObject(ResponseModel):
-    """What the audio was like in one direction of a leg."""
+    """Audio quality in one direction of a leg."""
 
     mos: Annotated[float | None, Field(description="By the E-model (ITU-T G.107), 1 to 4.5.")]
     jitter_ms: float | None
@@ -204,7 +204,7 @@ class DirectionQualityObject(ResponseModel):
 
 
 class LegQualityObject(ResponseModel):
-    """What one leg of a call sounded like."""
+    """Audio quality of one leg of a call."""
 
     leg: Annotated[Literal["a", "b"], Field(description="a: the first party; b: any other.")]
     codec: str | None
@@ -215,7 +215,7 @@ class LegQualityObject(ResponseModel):
 
 
 class QualityObject(ResponseModel):
-    """What the audio received from the first party was like over the whole call, and that of each leg."""
+    """Quality of the audio received from the first party over the whole call, and of each leg."""
 
     mos: float | None
     jitter_ms: float | None
@@ -227,9 +227,9 @@ class QualityObject(ResponseModel):
 
 class CallSip(ResponseModel):
     """
-    What the INVITE of an inbound call said beyond who calls whom; unverified, and only what there was.
+    Further headers of an inbound call's INVITE: unverified, and only those that were present.
 
-    Of a caller that withholds its number nothing is here that has it.
+    For a caller that withholds its number, fields that contain it are left out.
     """
 
     headers: Annotated[dict[str, str], Field(description="X- header fields.")] | None = None
@@ -300,7 +300,7 @@ class TraceMessage(ResponseModel):
 
 
 class TraceObject(ResponseModel):
-    """The signalling of a call, as messages and as a drawing."""
+    """Signalling of a call, as messages and as a ladder diagram."""
 
     call_sid: str
     ladder: Annotated[str, Field(description="Who sent what to whom, and when: a drawing in plain text.")]

@@ -1,4 +1,4 @@
-"""Types of fields that several schemas share."""
+"""Field types shared by several schemas."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _with_plus(text: str) -> str:
     return "+" + text[1:] if text.startswith(" ") else text
 
 
-# A number in a query: the plus sign of E.164 arrives as a space when it was not escaped.
+# A number in a query: an unescaped plus sign of E.164 arrives as a space.
 QueryNumber = Annotated[str, Field(max_length=256), AfterValidator(_with_plus)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
@@ -88,7 +88,7 @@ Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 def one_way_to_page(given: Mapping[str, Any]) -> list[FieldError]:
-    """Refuse a query that asks for a page and for what follows a cursor."""
+    """Refuse a query with both page and cursor."""
     if "cursor" in given and "page" in given:
         return [FieldError("page", "cannot be combined with cursor; leave one of them out")]
     return []

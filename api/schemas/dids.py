@@ -1,4 +1,4 @@
-"""Requests and answers of buying numbers."""
+"""Request and response models for buying numbers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _MAX_RUPEES = 100_000_000
 
 
 def to_paise(rupees: float) -> int:
-    """Paise of an amount that `_whole_paise` let pass."""
+    """Convert an amount that `_whole_paise` has accepted to paise."""
     return round(rupees * 100)
 
 
 def _whole_paise(rupees: float) -> float:
-    # An amount with two decimals is not exact in binary, so what it lacks of a whole paisa is rounding.
+    # An amount with two decimals is not exact in binary, so a small difference is rounding.
     if abs(rupees * 100 - round(rupees * 100)) > 1e-4:
         raise ValueError("must be an amount in INR with at most two decimals")
     return rupees
 
 
 class ListingSearch(RequestModel):
-    """What a search for numbers is narrowed to."""
+    """Filters of a search for numbers."""
 
     region: (
         Annotated[QueryNumber, Field(description="A region's name, or the beginning of numbers: +9111.")]
@@ -80,7 +80,7 @@ class PurchaseBody(RequestModel):
 
 
 class PurchaseObject(ResponseModel):
-    """What was bought, and what it cost."""
+    """A purchased number and its cost."""
 
     phone_number_id: str
     number: Annotated[str, Field(description="E.164.")]

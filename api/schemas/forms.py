@@ -1,8 +1,8 @@
 """
-What numbers and URLs look like.
+Syntax of numbers and URLs.
 
-The domain checks them too, and more; they are checked here as well so that one refusal names every wrong
-field, those that only the domain would find with those that a schema finds.
+The domain checks them too, and more. They are also checked here so that one error response names every
+wrong field, including those that only the domain would find.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Address", "Number", "SipAddress", "StreamRate", "StreamUrl", "WebUrl
 
 
 def _looks(read: Callable[[str], Any]) -> AfterValidator:
-    """A validator that keeps the text as it is, when it can be read."""
+    """Make a validator that returns the text unchanged if `read` accepts it."""
 
     def check(text: str) -> str:
         try:
@@ -28,7 +28,7 @@ def _looks(read: Callable[[str], Any]) -> AfterValidator:
         except ValidationFailed as refusal:
             raise ValueError(refusal.errors[0].message) from None
         except DestinationForbidden:
-            # Well written; whether this server may connect there is not a question of form.
+            # The syntax is valid; the domain decides whether the server may connect there.
             pass
         return text
 
@@ -40,7 +40,7 @@ def _address(text: str) -> object:
 
 
 def _url(*schemes: str) -> AfterValidator:
-    # Whether plain http will do depends on the server's settings, which the domain knows.
+    # The server's settings, known to the domain, decide whether plain http is allowed.
     return _looks(lambda url: check_url(url, schemes=schemes, allow_private=True))
 
 

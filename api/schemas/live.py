@@ -1,4 +1,4 @@
-"""The request that changes a call which is up."""
+"""Request that changes an active call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartyName = Literal["a", "b"]
 
 
 class LiveRecording(RequestModel):
-    """What is to happen to the recording of a call; a call has one, which may be paused and resumed."""
+    """Action on the recording of a call; a call has one recording, which may be paused and resumed."""
 
     action: Literal["start", "stop", "pause", "resume"]
     channels: Annotated[Literal["mono", "dual"], Field(description="With start.")] = "dual"
@@ -34,7 +34,7 @@ class LiveDigits(RequestModel):
 
 
 class LiveTransfer(RequestModel):
-    """Whom a party is put through to; whoever it talks to until then leaves when that one answers."""
+    """Transfer of a party to a new one; the party it was connected to leaves when the new one answers."""
 
     to: Annotated[
         Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
@@ -69,7 +69,7 @@ _WITH: Mapping[str, str] = {
 
 
 class UpdateLiveCall(RequestModel):
-    """What is to change about a call that is up: one thing or several, and all of them or none."""
+    """Changes to an active call: one or several, applied together or not at all."""
 
     call_status: (
         Annotated[
@@ -116,7 +116,7 @@ class UpdateLiveCall(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for something to do, and for nothing beside the end of the call."""
+        """Require at least one change, and no other change beside the end of the call."""
         errors: list[FieldError] = []
         wanted = [name for name in _ORDERS if given.get(name) is not None]
         if not wanted and not given.keys() - {*_WITH, *_ORDERS}:

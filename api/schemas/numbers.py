@@ -1,4 +1,4 @@
-"""Requests and answers of the phone number endpoints."""
+"""Request and response models of the phone number endpoints."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class NumberList(RequestModel):
 
 
 class NumberChange(RequestModel):
-    """What may be changed of a number."""
+    """Fields of a number that may change."""
 
     friendly_name: Annotated[Name | None, Field(description="The new label; null takes it away.")]
 
 
 class Deregister(RequestModel):
-    """Query of the deregistration."""
+    """Query of a deregistration."""
 
     force: Annotated[bool, Field(description="Deregister although inbound calls are still bound.")] = False
 
 
 class InboundBinding(StreamFields):
     """
-    Where inbound calls go.
+    Target of a number's inbound calls.
 
-    Which fields a target takes, and their values, are checked by the binding itself (`bind_failed`).
+    The binding itself checks the fields of each target and their values (`bind_failed`).
     """
 
     target: Annotated[

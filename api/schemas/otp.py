@@ -1,4 +1,4 @@
-"""Requests and answers of the voice OTP endpoints."""
+"""Request and response models of the voice OTP endpoints."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Status = Literal[
 
 
 class SendOtp(RequestModel):
-    """A one-time password to be spoken to somebody."""
+    """A one-time password to speak to a called party."""
 
     to: Annotated[
         Number,
         Field(description="E.164, or a 10-digit Indian number."),
     ]
-    # Passwords are in no repr: requests end in error reports sooner or later.
+    # No repr contains the password, as requests appear in error reports.
     otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; made by us when left out.")] = (
         None
     )
@@ -92,7 +92,7 @@ class SendOtp(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """A length that contradicts the password is a mistake somewhere."""
+        """Refuse a length that contradicts the password."""
         code, length = given.get("otp"), given.get("length")
         if isinstance(code, str) and isinstance(length, int) and rules.is_code(code) and len(code) != length:
             return [FieldError("length", "must be left out with otp, or be the number of its digits")]
@@ -100,7 +100,7 @@ class SendOtp(RequestModel):
 
 
 class VerifyOtp(RequestModel):
-    """A guess."""
+    """A password to verify."""
 
     otp: Annotated[Code, Field(repr=False, description="What the user typed.")]
 
@@ -118,14 +118,14 @@ class OtpList(RequestModel):
 
 
 class OtpStatsQuery(RequestModel):
-    """The days that statistics are of; the thirty days up to today when left out."""
+    """Days of the statistics; default: the thirty days up to today."""
 
     start_date: Day | None = None
     end_date: Day | None = None
 
 
 class OtpCallObject(ResponseModel):
-    """A password that is or was spoken; never the password itself."""
+    """State of a one-time password and its call, without the password itself."""
 
     id: str
     call_sid: str
@@ -148,7 +148,7 @@ class OtpCallObject(ResponseModel):
 
 
 class VerificationObject(ResponseModel):
-    """What became of a guess."""
+    """Result of a verification."""
 
     verified: bool
     attempts_left: int
@@ -159,14 +159,14 @@ class VerificationObject(ResponseModel):
 
 
 class PeriodObject(ResponseModel):
-    """Days, both included."""
+    """First and last day, both included."""
 
     start: str
     end: str
 
 
 class OtpStatsObject(ResponseModel):
-    """How the passwords of some days went; every one is counted under one of the statuses."""
+    """Statistics of the passwords of a period; each is counted under exactly one status."""
 
     period: PeriodObject
     total_calls: int

@@ -1,4 +1,4 @@
-"""Requests and answers of the recording endpoints."""
+"""Request and response models of the recording endpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CallMessages", "MessageObject", "RecordingLinkObject", "RecordingQue
 
 
 class RecordingLinkObject(ResponseModel):
-    """Where a recording can be had for an hour, without a key."""
+    """Link to a recording, valid for an hour without a key."""
 
     url: Annotated[
         str, Field(description="Path and query; put the origin of the API before it, without /v1.")
@@ -22,7 +22,7 @@ class RecordingLinkObject(ResponseModel):
 
 
 class MessageObject(ResponseModel):
-    """A message that a party left on a call."""
+    """A voicemail that a party left on a call."""
 
     message_sid: str
     duration_ms: int
@@ -34,14 +34,14 @@ class MessageObject(ResponseModel):
 
 
 class CallMessages(ResponseModel):
-    """The messages that were left on a call, the oldest first; deleted ones are not among them."""
+    """Voicemails of a call, oldest first, without deleted ones."""
 
     call_sid: str
     messages: list[MessageObject]
 
 
 class RecordingQuery(RequestModel):
-    """What a link to a recording carries."""
+    """Parameters of a signed link to a recording."""
 
     expires: Annotated[str, Field(description="When the link ends, in epoch seconds.")] | None = None
     signature: Annotated[str, Field(description="What proves the link.")] | None = None

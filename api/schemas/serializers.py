@@ -1,4 +1,4 @@
-"""Records as the interface shows them."""
+"""Conversion of records to their JSON form."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ __all__ = [
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """A moment in UTC with milliseconds, as every answer writes it."""
+    """Format a time in UTC with milliseconds, as in every response."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def page_meta(page: Page[Any]) -> dict[str, int]:
-    """The part of ``meta`` that a list has."""
+    """Fields of ``meta`` for a list."""
     return {
         "total": page.total,
         "page": page.page,
@@ -55,7 +55,7 @@ def page_meta(page: Page[Any]) -> dict[str, int]:
 
 
 def keyset_meta(page: Page[Any], *, by_cursor: bool) -> dict[str, Any]:
-    """The part of ``meta`` of a list that may be read by cursor, where a page has no number."""
+    """Fields of ``meta`` for a list that may be read by cursor; a page by cursor has no number."""
     meta: dict[str, Any] = {**page_meta(page), "next_cursor": write_cursor(page.after)}
     if by_cursor:
         del meta["page"]
@@ -63,7 +63,7 @@ def keyset_meta(page: Page[Any], *, by_cursor: bool) -> dict[str, Any]:
 
 
 def number_json(number: PhoneNumber) -> dict[str, Any]:
-    """A phone number of a list."""
+    """Public fields of a phone number."""
     billing = number.billing
     return {
         "id": number.phone_number_id,
@@ -84,7 +84,7 @@ def number_json(number: PhoneNumber) -> dict[str, Any]:
 
 
 def purchase_json(purchase: Purchase) -> dict[str, Any]:
-    """What was bought, and what it cost."""
+    """Public fields of a purchase."""
     return {
         "phone_number_id": purchase.phone_number_id,
         "number": purchase.number,
@@ -96,7 +96,7 @@ def purchase_json(purchase: Purchase) -> dict[str, Any]:
 
 
 def wiring_json(wiring: Wiring) -> dict[str, Any]:
-    """The wiring state; the agent's fields are there only when it is the target."""
+    """Wiring state of a number; the agent's fields are present only when an agent is the target."""
     shown: dict[str, Any] = {
         "phone_number_id": wiring.phone_number_id,
         "number": wiring.number,
@@ -147,9 +147,9 @@ _CARRIER_FIELDS = (
 
 def carrier_json(carrier: Carrier, registrations: Sequence[RegistrationView] = ()) -> dict[str, Any]:
     """
-    A carrier; only the fields listed here leave the server, so a secret cannot slip out.
+    Public fields of a carrier: an explicit list, so that no secret can leak.
 
-    ``registrations`` is how those with its registrars stand, the worst first.
+    ``registrations`` are the states at its registrars, the worst first.
     """
     shown = [{"registrar": view.registrar, **_registration_json(view)} for view in registrations]
     absent = "unregistered" if registers(carrier) else None
@@ -191,7 +191,7 @@ _GATEWAY_FIELDS = (
 
 
 def gateway_json(gateway: Gateway, health: Health) -> dict[str, Any]:
-    """A gateway, and what its calls and OPTIONS pings say of it."""
+    """Public fields of a gateway, with its health from calls and OPTIONS pings."""
     return {
         "gateway_sid": gateway.gateway_sid,
         "sid": gateway.gateway_sid,
@@ -208,7 +208,7 @@ def gateway_json(gateway: Gateway, health: Health) -> dict[str, Any]:
 
 
 def wallet_json(wallet: Wallet, limit_paise: int | None, now: datetime) -> dict[str, Any]:
-    """The money of an account, in rupees, as of now."""
+    """Wallet of an account at `now`, in rupees."""
     hour = hour_of(now)
     spent_paise = wallet.spent_paise if wallet.spent_hour >= hour else 0
     return {
@@ -225,7 +225,7 @@ def wallet_json(wallet: Wallet, limit_paise: int | None, now: datetime) -> dict[
 
 
 def ledger_json(entry: LedgerEntry) -> dict[str, Any]:
-    """An entry of the ledger, in rupees."""
+    """Public fields of a ledger entry, in rupees."""
     return {
         "id": entry.entry_id,
         "kind": entry.kind,
@@ -239,7 +239,7 @@ def ledger_json(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def trace_json(entry: Any) -> dict[str, Any]:
-    """One remembered SIP message of a call."""
+    """Public fields of one traced SIP message of a call."""
     return {
         "at": rfc3339(entry.at),
         "leg": entry.leg,

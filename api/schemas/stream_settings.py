@@ -1,4 +1,4 @@
-"""Requests and answers of the settings that all streams to voice agents of an account share."""
+"""Request and response models of the stream settings of an account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OVERLAP_HELP = "Seconds for which requests are signed with the former secret to
 
 
 class UpdateStreamSettings(RequestModel):
-    """What to change."""
+    """Settings to change."""
 
     default_stream_protocol: Annotated[
         Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})]
@@ -27,7 +27,7 @@ class UpdateStreamSettings(RequestModel):
 
 
 class RotateStreamSecret(RequestModel):
-    """How the change of secrets goes."""
+    """Rotation of the stream secret."""
 
     overlap_sec: Annotated[int, Field(ge=0, le=MAX_OVERLAP_S, description=_OVERLAP_HELP)] = DEFAULT_OVERLAP_S
 

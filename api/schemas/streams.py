@@ -1,4 +1,4 @@
-"""The optional fields that say how a voice agent is spoken to; calls and inbound bindings share them."""
+"""Optional fields of the stream to a voice agent, common to calls and inbound bindings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StreamAuth(RequestModel):
 
 
 class StreamFields(RequestModel):
-    """How the agent's socket is dialled; what dialect and audio it gets."""
+    """Connection, dialect and audio format of the stream to an agent."""
 
     sample_rate: Annotated[int, Field(description="8000 or 16000; default 8000.")] | None = None
     stream_protocol: (

@@ -1,4 +1,4 @@
-"""Requests and answers of webhook subscriptions."""
+"""Request and response models of webhook subscriptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WebhookUrl = Annotated[
         json_schema_extra={"pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$"},
     ),
 ]
-# A secret is sealed before it is stored, so any text could be; what cannot sign is refused by the domain.
+# A secret is encrypted before it is stored, so any text is safe; the domain refuses one that cannot sign.
 _Secret = Annotated[
     str,
     Field(
@@ -58,13 +58,13 @@ _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date
 
 
 class _Named(RequestModel):
-    """A request whose refusal also names what the domain would refuse, were the types right."""
+    """A request whose error also lists the values that the domain would refuse."""
 
     @classmethod
     def refusal(
         cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
     ) -> ValidationFailed:
-        """Fields of the wrong type hide no wrong values of others."""
+        """Add the invalid values of fields whose type is valid."""
         named = {error.field.partition("[")[0] for error in errors}
         more = [error for error in wrong_values("calls", given) if error.field not in named]
         return ValidationFailed([*errors, *more])
@@ -79,7 +79,7 @@ class CreateSubscription(_Named):
 
 
 class UpdateSubscription(_Named):
-    """The fields that are to change; a secret of null takes it away, all others stay as they are."""
+    """Fields to change; a null secret removes it, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -106,7 +106,7 @@ class SubscriptionObjects(RootModel[list[SubscriptionObject]]):
 
 
 class TestOutcome(ResponseModel):
-    """How the receiver took the test."""
+    """Result of a test event."""
 
     success: bool
     status_code: Annotated[int, Field(description="0 when there was no answer.")]
@@ -114,13 +114,13 @@ class TestOutcome(ResponseModel):
 
 
 class DeliveryLog(RequestModel):
-    """How much of the log."""
+    """Number of log entries to return."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
 class DeliveryObject(ResponseModel):
-    """One event's way to the subscription's URL."""
+    """Delivery of one event to the subscription's URL."""
 
     id: str
     subscription_id: str
@@ -141,7 +141,7 @@ class DeliveryObjects(RootModel[list[DeliveryObject]]):
 
 
 class ReplayFailed(RequestModel):
-    """Which deliveries are sent again."""
+    """Filter of the deliveries to resend."""
 
     status: Annotated[Literal["failed"], Field(description="Only failed ones are.")] = "failed"
     since: Annotated[_Moment, Field(description="RFC 3339: those created then or later.")] | None = None
@@ -149,13 +149,13 @@ class ReplayFailed(RequestModel):
 
 
 class ReplayedOne(ResponseModel):
-    """How many deliveries are sent again."""
+    """Number of deliveries that are sent again."""
 
     replayed: Annotated[int, Field(description="1; 0 when it is being sent at this moment anyway.")]
 
 
 class ReplayedAll(ResponseModel):
-    """How many deliveries are sent again."""
+    """Number of deliveries that are sent again."""
 
     replayed: int
     truncated: Annotated[bool, Field(description="Whether more are left; ask again for them.")]

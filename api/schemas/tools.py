@@ -1,4 +1,4 @@
-"""Requests and answers of the tool-integration service."""
+"""Request and response models of the tool-integration service."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MAX_LISTED = 200
 
 
 class Annotations(RequestModel):
-    """Hints for whoever lets a model use the tool."""
+    """Hints for clients that let a model use the tool."""
 
     read_only: Annotated[bool, Field(description="Changes nothing.")] = False
     destructive: Annotated[bool, Field(description="May do what cannot be undone.")] = True
@@ -52,7 +52,7 @@ class Annotations(RequestModel):
 
 
 class ExecuteTool(RequestModel):
-    """A use of a tool."""
+    """Arguments of a tool execution."""
 
     arguments: Annotated[
         dict[str, Any], Field(description="What the tool's input_schema says.", default_factory=dict)
@@ -60,7 +60,7 @@ class ExecuteTool(RequestModel):
 
 
 class ToolObject(ResponseModel):
-    """A tool as those see it who use it."""
+    """A tool as its users see it."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ class ToolObjects(RootModel[list[ToolObject]]):
 
 
 class ExecutedTool(ResponseModel):
-    """What came of using a tool."""
+    """Result of a tool execution."""
 
     tool: str
     result: Annotated[Any, Field(description="JSON, a text, or null when the tool answered nothing.")]
@@ -122,7 +122,7 @@ _Secret = Annotated[
 
 
 class RegisterTool(RequestModel):
-    """A tool that asks a server of yours."""
+    """A tool that sends requests to your server."""
 
     name: _ToolName
     description: _Description
@@ -138,7 +138,7 @@ class RegisterTool(RequestModel):
 
 
 class UpdateTool(RequestModel):
-    """What is to change of a tool; the rest stays."""
+    """Fields of a tool to change; omitted fields keep their values."""
 
     description: _Description | None = None
     url: WebhookUrl | None = None
@@ -153,7 +153,7 @@ class UpdateTool(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Only an output schema can be taken away."""
+        """Refuse null for all fields except the output schema."""
         return [
             FieldError(name, "must not be null")
             for name in cls.model_fields
@@ -162,7 +162,7 @@ class UpdateTool(RequestModel):
 
 
 class ManagedTool(ToolObject):
-    """A tool as its account manages it; of built-in ones nothing is set but whether they are enabled."""
+    """A tool as its account manages it; of a built-in one, only `is_enabled` can change."""
 
     is_enabled: bool
     url: str | None
@@ -174,7 +174,7 @@ class ManagedTool(ToolObject):
 
 
 class NewTool(ManagedTool):
-    """A tool that was just registered, with its secret."""
+    """A newly registered tool, with its secret."""
 
     secret: Annotated[str, Field(description="Shown this once.")]
 
@@ -212,17 +212,17 @@ class AppKeyObject(ResponseModel):
 
 
 class NewAppKey(AppKeyObject):
-    """An app key that was just made, with the key itself."""
+    """A new app key, with the key itself."""
 
     key: Annotated[str, Field(description="Shown this once.")]
 
 
 class AppKeyObjects(RootModel[list[AppKeyObject]]):
-    """The app keys of the account that open anything still, oldest first."""
+    """Valid app keys of the account, oldest first."""
 
 
 class UsageQuery(RequestModel):
-    """Which usage is wanted."""
+    """Filters of the usage."""
 
     start_date: Day | None = None
     end_date: Day | None = None
@@ -231,7 +231,7 @@ class UsageQuery(RequestModel):
 
 
 class UsageRow(ResponseModel):
-    """How a tool was used by a key on a day."""
+    """Usage of a tool by a key on a day."""
 
     day: Annotated[str, Field(json_schema_extra={"format": "date"})]
     tool: str
@@ -243,7 +243,7 @@ class UsageRow(ResponseModel):
 
 
 class UsageObject(ResponseModel):
-    """Usage, summed up and row by row."""
+    """Usage: totals and rows."""
 
     calls: int
     errors: int

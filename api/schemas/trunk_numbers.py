@@ -1,4 +1,4 @@
-"""Requests and answers of numbers on carriers of an account's own."""
+"""Request and response models of numbers on an account's own carriers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Sid = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class RegisterNumber(RequestModel):
-    """A number that the account brings along."""
+    """A number of the account's own carrier."""
 
     number: E164
     carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
@@ -26,7 +26,7 @@ class RegisterNumber(RequestModel):
 
 
 class UpdateNumber(RequestModel):
-    """The fields of a number that are to change; all others stay as they are."""
+    """Fields of a number to change; omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -45,7 +45,7 @@ class TrunkNumberList(RequestModel):
 
 
 class TrunkNumberObject(ResponseModel):
-    """A number on a carrier of the account's own."""
+    """A number on one of the account's own carriers."""
 
     number_sid: Annotated[str, Field(description="The id by which /phone-numbers knows it, too.")]
     sid: Annotated[str, Field(description="Alias of number_sid.")]

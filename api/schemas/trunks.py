@@ -1,4 +1,4 @@
-"""Requests and answers of the trunk portal."""
+"""Request and response models of the trunk portal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 Text = Annotated[str, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
 
-# The last label begins with a letter (RFC 1123 2.1), by which a name is told from an address.
+# The last label begins with a letter (RFC 1123 2.1), which distinguishes a name from an address.
 _HOST_NAME = re.compile(
     r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 )
@@ -56,14 +56,14 @@ Host = Annotated[
 
 
 class Paging(RequestModel):
-    """Which page of a list."""
+    """Page of a list."""
 
     page: Page = 1
     per_page: PerPage = 20
 
 
 class CreateCarrier(RequestModel):
-    """A carrier of the account's own."""
+    """One of the account's own carriers."""
 
     name: Name
     description: Annotated[str, Field(max_length=1024)] | None = None
@@ -124,7 +124,7 @@ class CreateCarrier(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for both halves of credentials."""
+        """Require username and password together."""
         registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
         errors = _half_given(given, "register_username", "register_password", needed=registers)
         errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
@@ -132,7 +132,7 @@ class CreateCarrier(RequestModel):
 
 
 class UpdateCarrier(CreateCarrier):
-    """The fields of a carrier that are to change; all others stay as they are."""
+    """Fields of a carrier to change; omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -140,7 +140,7 @@ class UpdateCarrier(CreateCarrier):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for nothing: what belongs together may be there already."""
+        """Check nothing: the other half of a pair may be stored already."""
         return []
 
 
@@ -177,7 +177,7 @@ class CreateGateway(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse a netmask on what is no address."""
+        """Refuse a netmask on a host name."""
         errors: list[FieldError] = []
         host, netmask = given.get("host"), given.get("netmask", 32)
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+|[0-9A-Fa-f:.]+", host) is None:
@@ -186,7 +186,7 @@ class CreateGateway(RequestModel):
 
 
 class UpdateGateway(CreateGateway):
-    """The fields of a gateway that are to change; all others stay as they are."""
+    """Fields of a gateway to change; omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -195,9 +195,9 @@ class UpdateGateway(CreateGateway):
 
 class RegisterStatus(ResponseModel):
     """
-    Whether the server is registered with the carrier; all null for a trunk that does not register.
+    Registration of the server with the carrier; all null for a trunk that does not register.
 
-    With several registrars it is the one most in need of attention.
+    With several registrars, it is the one in the worst state.
     """
 
     state: Annotated[
@@ -209,7 +209,7 @@ class RegisterStatus(ResponseModel):
 
 
 class RegistrationObject(RegisterStatus):
-    """Whether the server is registered with one registrar of a carrier."""
+    """Registration of the server with one registrar of a carrier."""
 
     registrar: Annotated[str, Field(description="As it is set up, or host and port of the gateway.")]
 
@@ -259,7 +259,7 @@ class CarrierObject(ResponseModel):
 
 
 class GatewayHealth(ResponseModel):
-    """What is known of a gateway's health; `unknown` until it was measured."""
+    """Health of a gateway; `unknown` until it is measured."""
 
     state: str
     last_ok_at: Timestamp | None

@@ -1,4 +1,4 @@
-"""Calls as clients of Twilio's REST interface ask for them and read them."""
+"""Calls in the format of Twilio's REST interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Moment = Annotated[str, Field(description="As in mail: Sun, 22 Nov 2026 03:00:0
 
 
 class UpdateTwilioCall(RequestModel):
-    """What is to become of a call: its end."""
+    """Update of a call: only its end is supported."""
 
     Status: Annotated[
         Literal["completed", "canceled"],

@@ -1,8 +1,8 @@
 """
-The verbs of a call request: what to do with the call once it is answered.
+Verbs of a call request: the actions once the call is answered.
 
-The list is an addition to the specification, written as jambonz writes its own.
-``callcontrol.instructions.verbs`` checks the values; their form is checked here too.
+The list is an addition to the specification, in the syntax of jambonz.
+``callcontrol.instructions.verbs`` checks the values; their syntax is checked here too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Members = Annotated[int, Field(ge=2, le=40)]
 
 
 class CallTarget(RequestModel):
-    """A party to dial, as jambonz writes it."""
+    """A party to dial, in the syntax of jambonz."""
 
     type: Literal["phone", "sip"] = "phone"
     number: Number | None = None
@@ -53,7 +53,7 @@ class CallTarget(RequestModel):
 
     @property
     def address(self) -> str:
-        """The number or the URI, whichever the type asks for; empty when it is missing."""
+        """The number or the URI, by type; empty when it is missing."""
         return (self.number if self.type == "phone" else self.sip_uri) or ""
 
 
@@ -69,7 +69,7 @@ CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
 
 
 class Answer(RequestModel):
-    """Answer the caller; a call that is placed is answered already."""
+    """Answer the caller; an outbound call is answered already."""
 
     verb: Literal["answer"]
 
@@ -92,7 +92,7 @@ class Say(RequestModel):
 
 
 class Redirect(RequestModel):
-    """Ask your server what to do next; its answer takes the place of the rest."""
+    """Request new verbs from your server; they replace the remaining ones."""
 
     verb: Literal["redirect"]
     url: WebUrl
@@ -107,7 +107,7 @@ class Pause(RequestModel):
 
 
 class SpokenPrompt(RequestModel):
-    """Something to say while keys are gathered."""
+    """Text to speak while digits are collected."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
     language: Annotated[str, Field(min_length=2, max_length=35)] = "en-IN"
@@ -115,7 +115,7 @@ class SpokenPrompt(RequestModel):
 
 
 class PlayedPrompt(RequestModel):
-    """Something to play while keys are gathered."""
+    """Sound to play while digits are collected."""
 
     url: Annotated[str, Field(min_length=3, max_length=2048)]
     loop: Loop = 1
@@ -128,7 +128,7 @@ Prompt = Annotated[
 
 
 class Gather(RequestModel):
-    """Collect the keys that the party presses, while it hears something."""
+    """Collect the party's DTMF digits while prompts are played."""
 
     verb: Literal["gather"]
     prompts: Annotated[list[Prompt], Field(max_length=20, description="What is heard meanwhile.")] | None = (
@@ -145,7 +145,7 @@ class Gather(RequestModel):
 
 
 class Record(RequestModel):
-    """Record what the party says, as one leaves a message."""
+    """Record the party's speech as a voicemail."""
 
     verb: Literal["record"]
     max_length: Annotated[float, Field(ge=1, le=3600, description="Seconds.")] = 3600
@@ -157,7 +157,7 @@ class Record(RequestModel):
 
 
 class Conference(RequestModel):
-    """Let the party join a conference of the account."""
+    """Add the party to a conference of the account."""
 
     verb: Literal["conference"]
     name: RoomName
@@ -233,13 +233,13 @@ class Hangup(RequestModel):
 
 
 ONLY_IN_ANSWERS = ("reject",)
-"""Verbs for callers who wait; whom we call has been answered."""
+"""Verbs for inbound calls before the answer; an outbound call has been answered already."""
 
 AVAILABLE = tuple(name for name in VERBS if name not in ONLY_IN_ANSWERS)
 
 
 def tag_of(value: Any, known: Sequence[str]) -> str | None:
-    """The tag of a verb that is known."""
+    """Return the discriminator tag of a known verb; None for others."""
     name = value.get("verb") if isinstance(value, Mapping) else getattr(value, "verb", None)
     return f"<{name}>" if name in known else None
 
@@ -262,7 +262,7 @@ Verb = Annotated[
 
 
 def check_names(verbs: Any) -> list[FieldError]:
-    """Name the verbs of a raw list that do not exist, or that placed calls have no use for."""
+    """List the verbs of a raw list that do not exist or do not apply to outbound calls."""
     errors: list[FieldError] = []
     for index, verb in enumerate(verbs[:100] if isinstance(verbs, list) else []):
         name = verb.get("verb") if isinstance(verb, dict) else None

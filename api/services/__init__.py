@@ -1,7 +1,7 @@
 """
-What the routes need of the domain, as interfaces, a module for each chapter.
+Interfaces of the domain services that the routes use, one module per chapter of the specification.
 
-`api.process.server` puts the real services in.
+`api.process.server` supplies the real services.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything the routes use."""
+    """All services that the routes use."""
 
     keys: Keys
     mcp: Mcp

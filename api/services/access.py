@@ -1,4 +1,4 @@
-"""Whose keys open the API, and what was answered before."""
+"""API keys, and stored responses by idempotency key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Keys(Protocol):
 
     async def authenticate(self, key: str) -> Principal:
         """
-        Whose key this is.
+        Return the principal of a key.
 
         Raises:
             Unauthorized: It is malformed, unknown or revoked.
@@ -22,30 +22,30 @@ class Keys(Protocol):
 
 
 class StoredReply(Protocol):
-    """The answer that a request with this idempotency key had."""
+    """Stored response to a request with an idempotency key."""
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """HTTP status."""
 
     @property
     def body(self) -> bytes:
-        """The body, to the byte."""
+        """Exact bytes of the body."""
 
 
 class Idempotency(Protocol):
-    """Answers remembered by idempotency key; see ``callcontrol.database.aio.idempotency``."""
+    """Responses stored by idempotency key; see ``callcontrol.database.aio.idempotency``."""
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """
-        Claim a key, or return the answer it already has.
+        Claim a key, or return the response that it already has.
 
         Raises:
-            IdempotencyConflict: The key belongs to another request, or its first request is running.
+            IdempotencyConflict: The key belongs to another request, or its first request is in progress.
         """
 
     async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
-        """Remember the answer of a claimed key."""
+        """Store the response of a claimed key."""
 
     async def release(self, account_sid: str, key: str) -> None:
-        """Give a claimed key back: nothing was done."""
+        """Release a claimed key after a request without effect."""

@@ -27,7 +27,7 @@ class Agents(Protocol):
         """One agent."""
 
     async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
-        """Change an agent; `values` are what is to change."""
+        """Change an agent; `values` are the changed attributes."""
 
     async def delete(self, account_sid: str, agent_id: str) -> None:
         """Remove an agent."""
@@ -37,24 +37,24 @@ class Assistant(Protocol):
     """Calls of agents; see ``callcontrol.assistant.aio.service.AssistantService``."""
 
     async def start_call(self, account_sid: str, request: OutboundCall, *, sandbox_only: bool) -> CallRecord:
-        """Have an agent call somebody."""
+        """Place a call by an agent."""
 
     async def get_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
         """One call of the account's agents, in its newest state."""
 
     async def end_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
-        """Have a call ended; the record may still say that it is up."""
+        """End a call; the returned record may still show it as active."""
 
     async def said(self, record: CallRecord) -> Sequence[TranscriptSegment]:
-        """What was said on a call so far."""
+        """Return the transcript of a call so far."""
 
     async def transcript(
         self, account_sid: str, call_sid: str, *, sandbox_only: bool
     ) -> tuple[CallRecord, Sequence[TranscriptSegment]]:
-        """What was said on a call that has ended."""
+        """Return the transcript of an ended call."""
 
     async def delete_transcript(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> None:
-        """Delete what was said on a call that has ended."""
+        """Delete the transcript of an ended call."""
 
     async def list_calls(
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int
@@ -70,14 +70,14 @@ class Assistant(Protocol):
         agent_id: str | None = None,
         sandbox: bool = False,
     ) -> tuple[AnalyticsQuery, Sequence[DayCount]]:
-        """How the calls of a time went, by day."""
+        """Count the calls of a period by day."""
 
 
 class AssistantKeys(Protocol):
     """Keys of the assistant; see ``callcontrol.assistant.aio.keys.AssistantKeys``."""
 
     async def list(self, principal: Principal) -> Sequence[ApiKey]:
-        """The keys of the account that open anything still."""
+        """Valid keys of the account."""
 
     async def create(
         self,
@@ -86,10 +86,10 @@ class AssistantKeys(Protocol):
         environment: Environment | None = None,
         scopes: Sequence[str] | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key that opens no more than the principal's."""
+        """Create a key with no more rights than the principal's."""
 
     async def rotate(self, principal: Principal, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
-        """Make the successor of a key: its record, itself, and what the old key's record now is."""
+        """Create the successor of a key; return its record, the key itself, and the old key's new record."""
 
     async def revoke(self, principal: Principal, key_id: str) -> None:
         """Revoke a key."""

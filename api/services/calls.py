@@ -21,10 +21,10 @@ class Calls(Protocol):
 
     @property
     def active_calls(self) -> int:
-        """How many calls are up."""
+        """Number of active calls."""
 
     async def create_call(self, account_sid: str, request: Any) -> CallRecord:
-        """Check, reserve, record and dial."""
+        """Check the request, reserve money, store the call and dial."""
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """One call of the account."""
@@ -32,27 +32,27 @@ class Calls(Protocol):
     async def list_calls(
         self, account_sid: str, query: CallFilter, page: int, per_page: int, after: Position | None = None
     ) -> Page[CallRecord]:
-        """Calls of the account, newest first; with ``after`` those behind that place."""
+        """Calls of the account, newest first; with ``after``, those behind that position."""
 
     async def update_call(self, account_sid: str, call_sid: str, update: LiveUpdate) -> CallRecord:
-        """Change a call that is up: all that is asked for, or nothing."""
+        """Change an active call: all requested changes, or none."""
 
     async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Have a call ended; the record may still say that it is up."""
+        """End a call; the returned record may still show it as active."""
 
     @property
     def gateways(self) -> GatewayTable:
-        """What is known of the health of gateways."""
+        """Return the health table of gateways."""
 
     def trace(self, call_sid: str) -> Sequence[Any]:
-        """The SIP messages of the call's legs that are still remembered."""
+        """SIP messages of the call's legs that are still in the trace."""
 
     def registrations(self, carrier_sid: str | None = None) -> Sequence[RegistrationView]:
-        """How the registrations with a carrier stand, the worst first."""
+        """States of the registrations with a carrier, or with all, the worst first."""
 
 
 class CallLogs(Protocol):
-    """Calls as those who run trunks see them; see ``callcontrol.calls.aio.call_records.CallLogService``."""
+    """Call logs of trunk operators; see ``callcontrol.calls.aio.call_records.CallLogService``."""
 
     async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
         """Call logs of the account, newest first."""
@@ -62,32 +62,32 @@ class Recordings(Protocol):
     """Recordings of calls; see ``callcontrol.recordings.aio.service.RecordingService``."""
 
     async def link(self, account_sid: str, call_sid: str) -> str:
-        """A link that opens a recording for an hour, without a key."""
+        """Make a link to a recording that is valid for an hour without a key."""
 
     async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
-        """The same for a call that a product placed, and for no other."""
+        """Make a link to a recording of a call that the product placed; other calls are refused."""
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
-        """Who a link speaks for."""
+        """Return the principal of a signed link."""
 
     async def file(self, account_sid: str, call_sid: str) -> Path:
-        """The file with a recording."""
+        """Return the path of a recording's file."""
 
     async def delete(self, account_sid: str, call_sid: str) -> None:
-        """Delete a recording for ever."""
+        """Delete a recording permanently."""
 
     async def messages(self, account_sid: str, call_sid: str) -> Sequence[tuple[Message, str]]:
-        """The messages that were left on a call, each with a link to it."""
+        """Return the voicemails of a call, each with a link to its file."""
 
     async def delete_message(self, account_sid: str, call_sid: str, message_sid: str) -> None:
-        """Delete a message for ever."""
+        """Delete a voicemail permanently."""
 
 
 class Otp(Protocol):
-    """One-time passwords that are spoken; see ``callcontrol.otp.aio.VoiceOtp``."""
+    """Voice OTP; see ``callcontrol.otp.aio.VoiceOtp``."""
 
     async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
-        """Call somebody and speak a password."""
+        """Call a number and speak a password."""
 
     async def get(self, account_sid: str, otp_id: str) -> OtpCall:
         """One password of the account, with its call."""
@@ -96,7 +96,7 @@ class Otp(Protocol):
         """Passwords of the account, newest first."""
 
     async def stats(self, account_sid: str, period: Period) -> OtpStats:
-        """How the passwords of some days went."""
+        """Count the passwords of a period by outcome."""
 
     async def verify(self, account_sid: str, otp_id: str, guess: str) -> Verification:
-        """Say whether a guess is the password."""
+        """Verify a password."""

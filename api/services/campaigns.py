@@ -15,10 +15,10 @@ class Campaigns(Protocol):
     """Campaigns; see ``callcontrol.messaging.aio.campaigns.CampaignService``."""
 
     async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
-        """Take a campaign."""
+        """Accept a campaign."""
 
     async def status(self, account_sid: str, campaign_id: int) -> CampaignView:
-        """How far a campaign is."""
+        """Return the state and progress of a campaign."""
 
     async def list(
         self, account_sid: str, state: CampaignState | None, page: int, per_page: int
@@ -26,4 +26,4 @@ class Campaigns(Protocol):
         """The account's campaigns, newest first."""
 
     async def cancel(self, account_sid: str, campaign_id: int) -> CampaignView:
-        """Have nothing more of a campaign sent."""
+        """Cancel the messages of a campaign that are not sent yet."""

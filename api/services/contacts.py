@@ -19,7 +19,7 @@ class Contacts(Protocol):
         """Add a contact; `values` are attributes of `Contact`."""
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
-        """Contacts of the account, all or those that a search finds."""
+        """Contacts of the account, all or those matching a search."""
 
     async def get(self, account_sid: str, contact_id: int) -> Contact:
         """One contact."""
@@ -28,7 +28,7 @@ class Contacts(Protocol):
         """The contact of a number in E.164."""
 
     async def update(self, account_sid: str, contact_id: int, values: Mapping[str, Any]) -> Contact:
-        """Change a contact; `values` are the attributes that are to change."""
+        """Change a contact; `values` are the changed attributes."""
 
     async def delete(self, account_sid: str, contact_id: int) -> None:
         """Remove a contact, from every list too."""
@@ -50,7 +50,7 @@ class ContactLists(Protocol):
         """The contacts of a list."""
 
     async def update(self, account_sid: str, list_id: int, values: Mapping[str, Any]) -> ContactList:
-        """Change a list; `values` are the attributes that are to change."""
+        """Change a list; `values` are the changed attributes."""
 
     async def delete(self, account_sid: str, list_id: int) -> None:
         """Remove a list; its contacts stay."""
@@ -58,9 +58,9 @@ class ContactLists(Protocol):
     async def add(
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
-        """Put contacts into a list; how many were not in it before."""
+        """Add contacts to a list; return it and the number of those that were not in it before."""
 
     async def remove(
         self, account_sid: str, list_id: int, contact_ids: Sequence[int]
     ) -> tuple[ContactList, int]:
-        """Take contacts out of a list; how many were in it before."""
+        """Remove contacts from a list; return it and the number of those that were in it before."""

@@ -27,13 +27,13 @@ class Subscriptions(Protocol):
         """Subscriptions of the account, newest first."""
 
     async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
-        """Change a subscription; `values` are what is to change."""
+        """Change a subscription; `values` are the changed attributes."""
 
     async def delete(self, account_sid: str, subscription_id: str) -> None:
         """Remove a subscription."""
 
     async def test(self, account_sid: str, subscription_id: str) -> Trial:
-        """Send a test event now, and say how it was taken."""
+        """Send a test event now, and return the receiver's result."""
 
     async def deliveries(
         self, account_sid: str, subscription_id: str, limit: int
@@ -41,9 +41,9 @@ class Subscriptions(Protocol):
         """The newest deliveries of a subscription, newest first."""
 
     async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
-        """Send a delivery again."""
+        """Resend a delivery."""
 
     async def replay_failed(
         self, account_sid: str, subscription_id: str, since: datetime | None, until: datetime | None
     ) -> Replayed:
-        """Send the failed deliveries of a window again."""
+        """Resend the failed deliveries of a window."""

@@ -19,7 +19,7 @@ class MaskingSessions(Protocol):
     """Masking sessions; see ``callcontrol.masking.aio.sessions.MaskingSessionService``."""
 
     async def create(self, account_sid: str, request: SessionRequest) -> MaskingSession:
-        """Begin a session."""
+        """Create a session."""
 
     async def get(self, account_sid: str, session_id: str) -> MaskingSession:
         """One session of the account."""
@@ -35,10 +35,10 @@ class MaskingSessions(Protocol):
         session_id: str,
         change: Callable[[MaskingSession, datetime], MaskingSession],
     ) -> MaskingSession:
-        """Change a session that is active."""
+        """Change an active session."""
 
     async def close(self, account_sid: str, session_id: str) -> MaskingSession:
-        """End a session; calls that are up go on."""
+        """End a session; active calls continue."""
 
 
 class MaskingNumbers(Protocol):
@@ -53,7 +53,7 @@ class MaskingNumbers(Protocol):
         """The enrolled numbers of the account, oldest first."""
 
     async def withdraw(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> None:
-        """Take a number out."""
+        """Withdraw a number from masking."""
 
 
 class Masking(Protocol):
@@ -66,7 +66,7 @@ class Masking(Protocol):
         """One masked call of the account, in its newest state."""
 
     async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Have a masked call ended; the record may still say that it is up."""
+        """End a masked call; the returned record may still show it as active."""
 
 
 class MaskingLogs(Protocol):
@@ -78,7 +78,7 @@ class MaskingLogs(Protocol):
         """Masked calls of the account, newest first."""
 
     async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
-        """The use of masking within a window, both ends included."""
+        """Usage of masking in a window, both ends included."""
 
 
 class MaskingSettingsOfAccounts(Protocol):
@@ -88,4 +88,4 @@ class MaskingSettingsOfAccounts(Protocol):
         """The settings of the account."""
 
     async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
-        """Change what is given."""
+        """Change the given settings."""

@@ -16,12 +16,12 @@ class Mcp(Protocol):
 
     async def answer(self, principal: Principal, body: bytes, request: web.Request) -> web.StreamResponse:
         """
-        Answer a request of an authenticated key, in the words of the protocol.
+        Serve a request of an authenticated key.
 
         Raises:
             Forbidden: A page of another site sent it.
-            ValidationFailed: It has to name a session and names none.
-            NotFound: The session it names is not one of the key.
-            RateLimited: The account may open no more sessions.
-            ServiceUnavailable: Nor may anybody, or the server ends.
+            ValidationFailed: It must name a session and does not.
+            NotFound: The key has no session of this name.
+            RateLimited: The account has its maximum of sessions in use, or of requests in progress.
+            ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
         """

@@ -16,7 +16,7 @@ class Messages(Protocol):
     """Messages of accounts; see ``callcontrol.messaging.aio.messages.MessageService``."""
 
     async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
-        """Send one message; it is durable before the network is asked."""
+        """Send one message; it is stored durably before it is submitted to the network."""
 
     async def get(self, account_sid: str, message_id: str) -> ChatMessage:
         """One message, in either direction."""
@@ -27,4 +27,4 @@ class Messages(Protocol):
         """Messages of the account, newest first."""
 
     async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
-        """Take in a message as if somebody had written it to the account's channel."""
+        """Store a simulated inbound message to the account's channel."""

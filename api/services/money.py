@@ -13,10 +13,10 @@ class Wallets(Protocol):
     """Prepaid money; see ``callcontrol.wallet.aio.WalletService``."""
 
     async def wallet(self, account_sid: str) -> Wallet:
-        """What the account has, what is held of it, and what its calls have cost in this hour."""
+        """Balance of the account, its reserved amount, and the cost of its calls in this hour."""
 
     async def spend_limit(self, account_sid: str) -> int | None:
-        """What the account's calls may cost in an hour, in paise; None without a limit."""
+        """Maximum cost of the account's calls per hour, in paise; None without a limit."""
 
     async def ledger(
         self,
@@ -27,4 +27,4 @@ class Wallets(Protocol):
         *,
         after: Position | None = None,
     ) -> Page[LedgerEntry]:
-        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
+        """Entries of the account's ledger, newest first; with ``after``, those behind that position."""

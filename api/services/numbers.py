@@ -1,4 +1,4 @@
-"""Numbers, trunks and what is done with their calls, as the routes use them."""
+"""Numbers, trunks and applications, as the routes use them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Numbers(Protocol):
         """Disallow the number as caller-ID."""
 
     async def bind(self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool) -> Wiring:
-        """Send the number's inbound calls somewhere."""
+        """Bind the number's inbound calls to a target."""
 
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
-        """Send the number's inbound calls nowhere."""
+        """Remove the binding of the number's inbound calls."""
 
     async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """One number."""
@@ -50,14 +50,14 @@ class Numbers(Protocol):
         """Change the label of a number."""
 
     async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
-        """Take a number from the account."""
+        """Release a number of the account."""
 
 
 class Market(Protocol):
     """Numbers for sale; see ``callcontrol.numbers.aio.marketplace.NumberMarket``."""
 
     async def search(self, wanted: ListingFilter, page: int, per_page: int) -> Page[Listing]:
-        """Numbers that are for sale."""
+        """Search the numbers for sale."""
 
     async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
         """Buy a number with its first months."""
@@ -76,7 +76,7 @@ class Trunks(Protocol):
         """One carrier."""
 
     async def update_carrier(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Carrier:
-        """Change a carrier; `values` are the attributes that are to change."""
+        """Change a carrier; `values` are the changed attributes."""
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """Remove a carrier and its gateways."""
@@ -95,14 +95,14 @@ class Trunks(Protocol):
     async def update_gateway(
         self, account_sid: str, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
     ) -> Gateway:
-        """Change a gateway; `values` are the attributes that are to change."""
+        """Change a gateway; `values` are the changed attributes."""
 
     async def delete_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> None:
         """Remove a gateway."""
 
 
 class TrunkNumbers(Protocol):
-    """Numbers on carriers of accounts' own; see ``callcontrol.trunks.aio.numbers.TrunkNumberService``."""
+    """Numbers on accounts' own carriers; see ``callcontrol.trunks.aio.numbers.TrunkNumberService``."""
 
     async def register(
         self,
@@ -121,14 +121,14 @@ class TrunkNumbers(Protocol):
         """Numbers of the account on its own carriers; `filters` are values of its attributes."""
 
     async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
-        """Change a number; `values` are the attributes that are to change."""
+        """Change a number; `values` are the changed attributes."""
 
     async def remove(self, account_sid: str, number_sid: str) -> None:
         """Remove a number."""
 
 
 class Applications(Protocol):
-    """What to do with calls; see ``callcontrol.applications.aio.ApplicationService``."""
+    """Named bindings of calls; see ``callcontrol.applications.aio.ApplicationService``."""
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
         """Add an application; `values` are its attributes and those of its `Binding`."""
@@ -140,7 +140,7 @@ class Applications(Protocol):
         """One application."""
 
     async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
-        """Change an application; `values` are the attributes that are to change."""
+        """Change an application; `values` are the changed attributes."""
 
     async def delete(self, account_sid: str, app_sid: str) -> None:
         """Remove an application."""

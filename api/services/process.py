@@ -1,4 +1,4 @@
-"""What the server is doing."""
+"""Lifecycle of the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Lifecycle", "Phase"]
 
 
 class Phase(Enum):
-    """What the server is doing."""
+    """Lifecycle phase of the server."""
 
     STARTING = "starting"
     READY = "ready"
@@ -19,7 +19,7 @@ class Phase(Enum):
 
 
 def _nothing() -> str | None:
-    """Lack nothing."""
+    """Default of `lacks`: nothing is missing."""
     return None
 
 
@@ -28,7 +28,7 @@ class Lifecycle:
     """
     The phase of the server, changed by `api.process.server` and read by the routes.
 
-    `lacks` names what new calls are refused for while the server is ready otherwise; None when they are not.
+    `lacks` names the missing resource for which a ready server refuses new calls; None when it accepts them.
     """
 
     phase: Phase = Phase.STARTING
@@ -36,5 +36,5 @@ class Lifecycle:
 
     @property
     def takes_calls(self) -> bool:
-        """Whether new calls are accepted."""
+        """True in the ready phase; `lacks` may still name a reason to refuse calls."""
         return self.phase is Phase.READY

@@ -1,4 +1,4 @@
-"""What all streams to voice agents of an account share."""
+"""Stream settings of accounts, as the routes use them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class StreamSettings(Protocol):
 
     async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
         """
-        Have agents spoken to in a dialect where nothing else is said.
+        Set the default dialect of the account's streams; None is the server's default.
 
         Raises:
-            ValidationFailed: It is not spoken here.
+            ValidationFailed: The server does not support it.
         """
 
     async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
-        """Give the account a new stream secret, which is shown here and never again."""
+        """Create a new stream secret of the account, which is returned only here."""

@@ -17,7 +17,7 @@ class Templates(Protocol):
     async def create(
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
     ) -> Template:
-        """Create a template and hand it in."""
+        """Create a template and submit it for review."""
 
     async def list(
         self, account_sid: str, statuses: Collection[TemplateStatus], page: int, per_page: int
@@ -28,17 +28,17 @@ class Templates(Protocol):
         """One template."""
 
     async def sync(self, account_sid: str, template_id: int) -> Template:
-        """One template, as the network has it now."""
+        """Refresh a template from the network, and return it."""
 
     async def delete(self, account_sid: str, template_id: int) -> None:
         """Delete a template."""
 
 
 class Channels(Protocol):
-    """Where accounts send messages from; see ``callcontrol.messaging.aio.channels.ChannelService``."""
+    """Sending channels of accounts; see ``callcontrol.messaging.aio.channels.ChannelService``."""
 
     async def of(self, account_sid: str) -> Channel:
         """The channel of an account."""
 
     async def update(self, account_sid: str, values: Mapping[str, Any]) -> Channel:
-        """Change a channel; `values` are attributes of it, None for what it is without one."""
+        """Change a channel; `values` are its attributes, None resets one to its default."""

@@ -18,30 +18,30 @@ class Tools(Protocol):
     """Tools of an account; see ``callcontrol.tools.aio.service.ToolService``."""
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
-        """The tools that a key may use now, by name: enabled, and among those that it is limited to."""
+        """Tools that a key may use now, by name: enabled ones, within the key's own list if it has one."""
 
     async def execute(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """
-        Use a tool once.
+        Execute a tool once.
 
-        Cancelling it gives up an HTTP request of the account's own tools; what a built-in tool has begun is
-        brought to its end.
+        Cancelling aborts the HTTP request of an account's own tool; a built-in tool completes what it has
+        begun.
 
         Raises:
             NotFound: The key may use no tool of this name.
             Conflict: The tool is disabled.
             ValidationFailed: With every wrong argument by its path (``arguments.to``).
-            ToolFailed: What the tool asked did not answer, or not with what it promises.
-            ToolTimedOut: It took longer than it may.
-            RateLimited: The account uses as many tools at this moment as it may.
-            DomainError: What a built-in tool is refused with, such as `InsufficientBalance`.
+            ToolFailed: The tool's server did not answer, or not with the declared result.
+            ToolTimedOut: The tool exceeded its time limit.
+            RateLimited: The account has its maximum of tools in use.
+            DomainError: Refusal of a built-in tool, for example `InsufficientBalance`.
         """
 
     def on_change(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """
-        Have a listener told the account whose tools have changed, in whichever process that was.
+        Notify a listener of each account whose tools have changed, in any process.
 
-        Returns what ends this.
+        Returns a function that ends the notification.
         """
 
 
@@ -58,7 +58,7 @@ class ToolRegistry(Protocol):
         """Define a tool; `values` are its attributes."""
 
     async def update(self, account_sid: str, name: str, values: Mapping[str, Any]) -> RegisteredTool:
-        """Change a tool; `values` are what is to change."""
+        """Change a tool; `values` are the changed attributes."""
 
     async def set_enabled(self, account_sid: str, name: str, *, enabled: bool) -> RegisteredTool:
         """Enable or disable a tool."""
@@ -68,22 +68,22 @@ class ToolRegistry(Protocol):
 
 
 class ToolUsage(Protocol):
-    """How often tools are used; see ``callcontrol.tools.aio.usage.UsageStore``."""
+    """Usage counts of tools; see ``callcontrol.tools.aio.usage.UsageStore``."""
 
     async def of_account(
         self, account_sid: str, wanted: UsageFilter
     ) -> tuple[Sequence[tuple[UsageKey, Usage]], bool]:
-        """The usage of an account, the newest day first; and whether there is more than is shown."""
+        """Usage of an account, newest day first; and true if more rows exist than returned."""
 
 
 class AppKeys(Protocol):
     """App keys; see ``callcontrol.tools.aio.app_keys.AppKeys``."""
 
     async def list(self, account_sid: str) -> Sequence[ApiKey]:
-        """The app keys of the account that open anything still."""
+        """Valid app keys of the account."""
 
     async def create(self, account_sid: str, name: str, tools: Sequence[str] | None) -> tuple[ApiKey, str]:
-        """Make a key for all tools, or for some."""
+        """Create a key for all tools, or for some."""
 
     async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
         """Revoke a key."""

@@ -1,4 +1,4 @@
-"""Calls of the voice assistant: made, looked at, ended, transcribed and counted (telephony specification)."""
+"""Calls of the voice assistant, with transcripts and analytics (telephony specification)."""
 
 from __future__ import annotations
 
@@ -138,18 +138,18 @@ async def get_analytics(context: Context[NoBody, Analytics]) -> Reply:
 
 
 def _environment(context: Context[Any, Any], asked: str | None) -> bool | None:
-    """Whether sandbox calls are meant, None for both kinds; a sandbox key sees no others."""
+    """True for sandbox calls, False for live ones, None for both; a sandbox key sees sandbox calls only."""
     if context.principal.sandbox:
         return True
     return None if asked is None else asked == "sandbox"
 
 
 ASSISTANT: dict[str, Any] = {"tag": "voice assistant", "scope": "assistant", "service": "assistant"}
-"""What the endpoints of the assistant have in common: they take a key of that service."""
+"""Common fields of the assistant's endpoints: they require a key of that service."""
 
 _CALLS = "/api/v1/calls"
 OUTBOUND = _CALLS + "/outbound"
-"""Where calls are placed."""
+"""Path of the endpoint that places calls."""
 
 _ONE = _CALLS + "/{call_id}"
 

@@ -1,4 +1,4 @@
-"""Keys of the voice assistant, managed by a key that may do so (additive)."""
+"""Keys of the voice assistant, managed by a key with that scope (additive)."""
 
 from __future__ import annotations
 

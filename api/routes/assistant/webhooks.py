@@ -1,4 +1,4 @@
-"""Webhooks of the voice assistant (telephony specification), their test, and what was sent to them."""
+"""Webhooks of the voice assistant (telephony specification), their test and their deliveries."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def delete_assistant_webhook(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 async def test_assistant_webhook(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /v1/webhooks/{webhook_id}/test: 200 however the receiver takes it."""
+    """Answer POST /v1/webhooks/{webhook_id}/test: 200 whatever the receiver answers."""
     return await tested(context, context.services.assistant_webhooks, context.path["webhook_id"])
 
 
@@ -79,7 +79,7 @@ async def replay_failed_assistant_deliveries(context: Context[ReplayFailed, NoQu
 
 
 def _json(webhook: Subscription) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    """Public fields of a webhook: an explicit list, so that no secret can leak."""
     return {
         "id": webhook.subscription_id,
         "url": webhook.url,

@@ -29,7 +29,7 @@ MASKING: dict[str, Any] = {
     "requests_per_minute": REQUESTS_PER_MINUTE,
     "limited_as": "masking",
 }
-"""What every endpoint of number masking has: one limit for all of them, and its spelling of codes."""
+"""Common fields of the masking endpoints: one shared rate limit, and lower-case error codes."""
 
 
 async def start_masked_call(context: Context[StartMaskedCall, NoQuery]) -> Reply:

@@ -75,7 +75,7 @@ async def update_masking_settings(context: Context[UpdateMaskingSettings, NoQuer
 
 
 def _settings_json(settings: MaskingSettings) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so the secret cannot slip out."""
+    """Public fields of the settings: an explicit list, so that the secret cannot leak."""
     return {
         "webhook_url": settings.webhook_url,
         "has_webhook_secret": settings.webhook_secret is not None,

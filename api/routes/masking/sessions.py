@@ -1,4 +1,4 @@
-"""Masking sessions, and the numbers that are enrolled for them (additive)."""
+"""Masking sessions and the numbers enrolled for them (additive)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The masking webhook: a test of it, what was sent to it, and sending that again (additive)."""
+"""The masking webhook: test, delivery log and replay (additive)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ENDPOINTS"]
 
 
 async def test_masking_webhook(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /masking/settings/webhook/test: 200 however the receiver takes it."""
+    """Answer POST /masking/settings/webhook/test: 200 whatever the receiver answers."""
     return await tested(context, context.services.masking_webhooks, await _webhook(context))
 
 
@@ -35,7 +35,7 @@ async def replay_failed_masking_deliveries(context: Context[ReplayFailed, NoQuer
 
 
 async def _webhook(context: Context[Any, Any]) -> str:
-    """The subscription that the account's masking webhook is."""
+    """Subscription id of the account's masking webhook."""
     settings = await context.services.masking_settings.of(context.account_sid)
     if settings.subscription_id is None:
         raise NotFound("There is no masking webhook; set webhook_url in the masking settings first.")

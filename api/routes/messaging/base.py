@@ -1,4 +1,4 @@
-"""What all endpoints of the messaging service have in common."""
+"""Common fields of the messaging endpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["messaging"]
 
 
 def messaging(tag: str, scope: str, identifiers: Identifiers = Identifiers.INTEGER) -> dict[str, Any]:
-    """The part of a declaration that is the same throughout a chapter."""
+    """Fields of a declaration that are the same for all endpoints of a tag."""
     return {
         "tag": tag,
         "scope": scope,

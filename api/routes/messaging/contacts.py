@@ -56,7 +56,7 @@ def _id(context: Context[Any, Any]) -> int:
 
 
 def contact_json(contact: Contact) -> dict[str, Any]:
-    """A contact as it is shown."""
+    """Public fields of a contact."""
     return {
         "id": contact.contact_id,
         "phoneNumber": contact.phone_number,

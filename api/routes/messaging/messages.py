@@ -60,7 +60,7 @@ async def simulate_inbound(context: Context[SandboxInbound, NoQuery]) -> Reply:
 
 
 def sent_json(message: ChatMessage) -> dict[str, Any]:
-    """What the sender of a message is answered."""
+    """Response to the sender of a message."""
     return {
         "success": True,
         "messageId": message.message_id,
@@ -93,7 +93,7 @@ def _json(message: ChatMessage) -> dict[str, Any]:
 
 
 def _number(text: str | None) -> str | None:
-    """A number to look for, as numbers are kept; what is none is found nowhere."""
+    """Normalize a number to search for; other text is returned unchanged and matches nothing."""
     return None if text is None else recipient_number(text) or text
 
 

@@ -1,4 +1,4 @@
-"""Webhook endpoints of messaging, their test, and what was sent to them."""
+"""Webhook endpoints of messaging, their test and their deliveries."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def delete_webhook_endpoint(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 async def test_webhook_endpoint(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /api/webhook-endpoints/{id}/test: 200 however the receiver takes it."""
+    """Answer POST /api/webhook-endpoints/{id}/test: 200 whatever the receiver answers."""
     found = await _found(context)
     trial = await context.services.webhook_endpoints.test(context.account_sid, found.subscription_id)
     return Reply({"success": trial.success, "statusCode": trial.status_code, "error": trial.error or ""})
@@ -89,12 +89,12 @@ async def replay_failed_endpoint_deliveries(context: Context[ReplayFailed, NoQue
 
 
 async def _found(context: Context[Any, Any]) -> Subscription:
-    """The subscription that the path names by its number."""
+    """Look up the subscription whose number is in the path."""
     return await context.services.webhook_endpoints.numbered(context.account_sid, int(context.path["id"]))
 
 
 def _json(webhook: Subscription) -> dict[str, Any]:
-    """Only the fields listed here leave the server, so a secret cannot slip out."""
+    """Public fields of an endpoint: an explicit list, so that no secret can leak."""
     return {
         "id": webhook.number,
         "url": webhook.url,
@@ -111,7 +111,7 @@ def _delivery_json(webhook: Subscription, delivery: LoggedDelivery) -> dict[str,
         "id": delivery.delivery_id,
         "endpointId": webhook.number,
         "event": delivery.event_type,
-        # The events of a message keep their order by its id.
+        # For messages, the ordering key `call_sid` holds the message id.
         "messageId": delivery.call_sid,
         "status": delivery.status,
         "attempts": delivery.attempts,

@@ -1,1 +1,1 @@
-"""Requests and answers of the voice assistant."""
+"""Request and response models of the voice assistant."""

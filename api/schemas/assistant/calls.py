@@ -1,4 +1,4 @@
-"""Requests and answers of the voice assistant's calls."""
+"""Request and response models of the voice assistant's calls."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Context = Annotated[
 
 
 class StartCall(RequestModel):
-    """A call that an agent is to make."""
+    """A call for an agent to place."""
 
     phone_number: Annotated[Number, Field(description="E.164, or a 10-digit Indian number.")]
     agent_id: _Id
@@ -63,7 +63,7 @@ class StartCall(RequestModel):
 
 
 class AssistantCallList(RequestModel):
-    """Which calls of agents."""
+    """Filters and page of the list of agents' calls."""
 
     status: AssistantStatus | None = None
     direction: Literal["inbound", "outbound"] | None = None
@@ -77,7 +77,7 @@ class AssistantCallList(RequestModel):
 
 
 class Segment(ResponseModel):
-    """Something that was said; times count from the answer."""
+    """One utterance; times count from the answer."""
 
     role: Literal["agent", "user"]
     text: str
@@ -86,7 +86,7 @@ class Segment(ResponseModel):
 
 
 class CallError(ResponseModel):
-    """What went wrong on a call."""
+    """Error of a call."""
 
     code: str
     message: str
@@ -120,7 +120,7 @@ class AssistantCallObject(ResponseModel):
 
 
 class TranscriptObject(ResponseModel):
-    """What was said on a call, in order."""
+    """Transcript of a call, in order."""
 
     call_id: str
     language: str | None
@@ -128,7 +128,7 @@ class TranscriptObject(ResponseModel):
 
 
 class Analytics(RequestModel):
-    """Which calls are counted."""
+    """Filters of the calls to count."""
 
     start_date: StartDate | None = None
     end_date: EndDate | None = None
@@ -137,14 +137,14 @@ class Analytics(RequestModel):
 
 
 class Period(ResponseModel):
-    """A time: its end is exclusive."""
+    """A period of time; its end is exclusive."""
 
     start: Timestamp
     end: Timestamp
 
 
 class Figures(ResponseModel):
-    """How calls went."""
+    """Call statistics."""
 
     total_calls: int
     completed_calls: int
@@ -160,13 +160,13 @@ class Figures(ResponseModel):
 
 
 class DayFigures(Figures):
-    """How the calls of a day went."""
+    """Call statistics of one day."""
 
     date: str
 
 
 class AnalyticsObject(Figures):
-    """How the calls of a time went."""
+    """Call statistics of a period, in total and by day."""
 
     period: Period
     currency: str

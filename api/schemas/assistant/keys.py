@@ -1,4 +1,4 @@
-"""Requests and answers of the voice assistant's keys."""
+"""Request and response models of the voice assistant's keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CreateKey(RequestModel):
 
 
 class RotateKey(RequestModel):
-    """How a key is followed by its successor."""
+    """Rotation of a key."""
 
     overlap_seconds: Annotated[
         int, Field(ge=0, le=MAX_OVERLAP_S, description="How long the old key is valid beside the new one.")
@@ -55,16 +55,16 @@ class KeyObject(ResponseModel):
 
 
 class NewKeyObject(KeyObject):
-    """A key that was just made, with the key itself."""
+    """A new key, with the key itself."""
 
     key: Annotated[str, Field(description="Shown this once.")]
 
 
 class RotatedKeyObject(NewKeyObject):
-    """The successor of a key."""
+    """The new key that replaces an old one."""
 
     replaces: KeyObject
 
 
 class KeyObjects(RootModel[list[KeyObject]]):
-    """The keys of the account that open anything still, oldest first."""
+    """Valid keys of the account, oldest first."""

@@ -1,4 +1,4 @@
-"""Requests and answers of the voice assistant's webhooks."""
+"""Request and response models of the voice assistant's webhooks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WebhookDescription = Annotated[str, Field(max_length=256)]
 
 
 class CreateWebhook(RequestModel):
-    """A new webhook; without a secret one is made."""
+    """A new webhook; without a secret, one is generated."""
 
     url: WebhookUrl
     events: _Events
@@ -46,7 +46,7 @@ class CreateWebhook(RequestModel):
 
 
 class UpdateWebhook(RequestModel):
-    """The fields that are to change; a secret of null has the account's sign, all others stay as they are."""
+    """Fields to change; a null secret means signing with the account's, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -70,7 +70,7 @@ class WebhookObject(ResponseModel):
 
 
 class CreatedWebhook(WebhookObject):
-    """A webhook that was just made, with its secret."""
+    """A new webhook, with its secret."""
 
     secret: Annotated[str, Field(description="Shown this once.")]
 

@@ -1,1 +1,1 @@
-"""Requests and answers of number masking."""
+"""Request and response models of number masking."""

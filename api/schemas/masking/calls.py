@@ -1,4 +1,4 @@
-"""Requests and answers of the endpoints of masked calls."""
+"""Request and response models of masked calls."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class TwoParties(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Whether the two can be joined at all."""
+        """Check that the two numbers can be connected."""
         return number_errors(given.get("party_a"), given.get("party_b"))
 
     @classmethod
     def refusal(
         cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
     ) -> ValidationFailed:
-        """Numbers have a code of their own, where nothing but they is wrong."""
+        """Use the code of invalid numbers if nothing else is wrong."""
         numbers = all(isinstance(given.get(party), str) for party in _PARTIES)
         if numbers and all(error.field in _PARTIES for error in errors):
             return InvalidNumbers(errors, message)
@@ -51,7 +51,7 @@ class TwoParties(RequestModel):
 
 
 class StartMaskedCall(TwoParties):
-    """Two parties to be joined, neither of whom sees the number of the other."""
+    """Two parties to connect; neither sees the other's number."""
 
     party_a: Annotated[Party, Field(description="Who is called first: a 10-digit Indian mobile number.")]
     party_b: Annotated[Party, Field(description="Who is called when party_a has answered; another number.")]
@@ -66,7 +66,7 @@ class StartMaskedCall(TwoParties):
 
 
 class StartedMaskedCallObject(ResponseModel):
-    """A masked call that was taken: its first party is being called."""
+    """An accepted masked call; its first party is being called."""
 
     call_sid: str
     status: MaskedStatus
@@ -76,7 +76,7 @@ class StartedMaskedCallObject(ResponseModel):
 
 
 class LegObject(ResponseModel):
-    """How far one of the two parties is, or got."""
+    """State of one of the two parties."""
 
     party: Literal["a", "b"]
     status: Literal[
@@ -95,7 +95,7 @@ class LegObject(ResponseModel):
 
 
 class MaskedCallObject(ResponseModel):
-    """A call between two parties who see a number of yours in place of each other's."""
+    """A call between two parties that see one of your numbers instead of each other's."""
 
     id: str
     platform_call_sid: str

@@ -1,4 +1,4 @@
-"""Requests and answers of the logs, statistics, billing and settings of number masking."""
+"""Request and response models of the logs, statistics, billing and settings of number masking."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class MaskedCallList(RequestModel):
 
 
 class MaskingStatsQuery(RequestModel):
-    """The window that statistics are of; the last 30 days when left out."""
+    """Window of the statistics; default: the last 30 days."""
 
     start_date: Start | None = None
     end_date: End | None = None
 
 
 class WindowObject(ResponseModel):
-    """A time, both ends included."""
+    """A period of time, both ends included."""
 
     start: Timestamp
     end: Timestamp
 
 
 class MaskingStatsObject(ResponseModel):
-    """The use of masking within a window, by when calls began and sessions were created."""
+    """Usage of masking in a window, by the start of calls and the creation of sessions."""
 
     period: WindowObject
     total_sessions: int
@@ -76,7 +76,7 @@ class MaskingStatsObject(ResponseModel):
 
 
 class MaskingBillingObject(ResponseModel):
-    """The money that masked calls are paid from."""
+    """The balance that pays for masked calls."""
 
     wallet_balance: Annotated[float, Field(description="In rupees; calls that are up are not charged yet.")]
     currency: str
@@ -84,7 +84,7 @@ class MaskingBillingObject(ResponseModel):
 
 
 class UpdateMaskingSettings(RequestModel):
-    """Settings to change: what is left out stays as it is, null takes it away."""
+    """Settings to change; omitted fields keep their values, null removes one."""
 
     webhook_url: Annotated[WebUrl | None, Field(description="Where events of masked calls go.")] = None
     webhook_secret: Annotated[
@@ -107,7 +107,7 @@ class UpdateMaskingSettings(RequestModel):
 
 
 class MaskingSettingsObject(ResponseModel):
-    """What the account has set for its masked calls."""
+    """The account's settings of masked calls."""
 
     webhook_url: str | None
     has_webhook_secret: Annotated[bool, Field(description="Whether the webhook has a secret of its own.")]

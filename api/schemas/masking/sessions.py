@@ -1,4 +1,4 @@
-"""Requests and answers of the endpoints of masking sessions and masked numbers."""
+"""Request and response models of masking sessions and masked numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Record = Annotated[
 
 
 def party_number(text: str) -> str | None:
-    """A party in E.164, of a 10-digit number or of one in E.164; None when it is no Indian mobile number."""
+    """Convert a 10-digit or E.164 number to E.164; None if it is not an Indian mobile number."""
     return mobile_of(text.removeprefix("+91") if text.startswith("+91") else text)
 
 
@@ -62,7 +62,7 @@ def _number(text: str) -> str:
 
 
 class CreateSession(TwoParties):
-    """Two parties who are to reach each other by a masked number."""
+    """Two parties that can reach each other by a masked number."""
 
     party_a: Annotated[Party, Field(description="A 10-digit Indian mobile number.")]
     party_b: Annotated[Party, Field(description="A 10-digit Indian mobile number; another one.")]
@@ -78,7 +78,7 @@ class CreateSession(TwoParties):
 
 
 class ChangeSession(RequestModel):
-    """What is to be changed of a session; what is left out stays."""
+    """Fields of a session to change; omitted fields keep their values."""
 
     expires_in_sec: Expiry | None = None
     call_time_limit_sec: Limit | None = None
@@ -86,7 +86,7 @@ class ChangeSession(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """A change of nothing is a mistake somewhere, and a session always expires."""
+        """Refuse an empty change, and a session without expiry."""
         if not given:
             return [FieldError("body", "must have expires_in_sec, call_time_limit_sec or record")]
         if "expires_in_sec" in given and given["expires_in_sec"] is None:
@@ -105,7 +105,7 @@ class SessionList(RequestModel):
 
 
 class MappingObject(ResponseModel):
-    """Who reaches whom by calling the masked number; numbers are in E.164."""
+    """Caller and target of a call to the masked number; numbers are in E.164."""
 
     caller_number: str
     masked_number: str
@@ -113,7 +113,7 @@ class MappingObject(ResponseModel):
 
 
 class SessionObject(ResponseModel):
-    """Two parties who reach each other by a masked number until the session is over."""
+    """Two parties that reach each other by a masked number until the session ends."""
 
     session_id: str
     status: SessionStatus
@@ -140,7 +140,7 @@ Language = Annotated[
 
 
 class EnrolNumber(RequestModel):
-    """A number of the account that is to be used for masking."""
+    """A number of the account to use for masking."""
 
     number: Annotated[E164, Field(description="A number of the account, in E.164.")]
     language: Language | None = None
@@ -148,20 +148,20 @@ class EnrolNumber(RequestModel):
 
 
 class MaskedNumberList(RequestModel):
-    """Which page of the enrolled numbers."""
+    """Page of the enrolled numbers."""
 
     page: Page = 1
     per_page: PerPage = 20
 
 
 class WithdrawNumber(RequestModel):
-    """Query of the withdrawal."""
+    """Query of a number's withdrawal from masking."""
 
     force: Annotated[bool, Field(description="Close the sessions that are active on the number.")] = False
 
 
 class MaskedNumberObject(ResponseModel):
-    """A number that is enrolled for masking."""
+    """A number enrolled for masking."""
 
     phone_number_id: str
     number: Annotated[str, Field(description="E.164.")]

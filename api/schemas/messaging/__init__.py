@@ -1,1 +1,1 @@
-"""Bodies of the messaging service, in its spelling."""
+"""Request and response models of the messaging service, in camelCase."""

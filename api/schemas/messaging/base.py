@@ -1,4 +1,4 @@
-"""What all models of messaging share: their fields are spelled in camelCase."""
+"""Base of all messaging models: their fields are in camelCase."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted", "PagedQuery
 
 
 class CamelRequest(RequestModel):
-    """A request body; ``phone_number`` is written ``phoneNumber``, and only so."""
+    """A request body; ``phone_number`` is accepted as ``phoneNumber`` only."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
 class CamelResponse(ResponseModel):
-    """A part of a response body, spelled as `CamelRequest` is."""
+    """A part of a response body, in the spelling of `CamelRequest`."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
 class CamelQuery(RequestModel):
-    """A query, spelled as `CamelRequest` is."""
+    """A query, in the spelling of `CamelRequest`."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
 class PagedQuery(CamelQuery):
-    """Which page of a list."""
+    """Page of a list."""
 
     page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
     page_size: Annotated[int, Field(ge=1, le=100, description="How many at most.")] = 50
 
 
 class Deleted(CamelResponse):
-    """What has been deleted."""
+    """Result of a deletion."""
 
     id: int
     deleted: Literal[True]

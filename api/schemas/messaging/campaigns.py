@@ -1,4 +1,4 @@
-"""Requests and answers of campaigns."""
+"""Request and response models of campaigns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CreateCampaign(CamelRequest):
 
 
 class CampaignList(CamelQuery):
-    """Which page of the campaigns, and in which state."""
+    """Filter and page of the list of campaigns."""
 
     status: CampaignStatus | None = None
     page: Page = 1
@@ -65,7 +65,7 @@ class CampaignList(CamelQuery):
 
 
 class CampaignTally(CamelResponse):
-    """How many messages are in each state; together they are the total at every moment."""
+    """Number of messages in each state; the sum is always the total."""
 
     queued: _Count
     sent: _Count
@@ -76,7 +76,7 @@ class CampaignTally(CamelResponse):
 
 
 class CampaignObject(CamelResponse):
-    """A campaign, and how far it is."""
+    """A campaign and its progress."""
 
     campaign_id: int
     campaign_name: str
@@ -97,7 +97,7 @@ class CampaignObject(CamelResponse):
 
 
 class CreatedCampaign(CampaignObject):
-    """A campaign that was taken, and the numbers that it does not go to, as they were given."""
+    """An accepted campaign, and its duplicate and invalid numbers as given."""
 
     duplicates: Annotated[list[str], Field(description="Given more than once; each still gets one message.")]
     invalid: Annotated[list[str], Field(description="No numbers in E.164.")]

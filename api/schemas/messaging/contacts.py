@@ -1,4 +1,4 @@
-"""Requests and answers of contacts and contact lists."""
+"""Request and response models of contacts and contact lists."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class CreateContact(_ContactFields):
 
 
 class UpdateContact(_ContactFields):
-    """The fields of a contact that are to change; null takes one out, all others stay as they are."""
+    """Fields of a contact to change; null removes a value, omitted fields keep theirs."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -117,7 +117,7 @@ class UpdateContact(_ContactFields):
 
 
 class ContactSearch(PagedQuery):
-    """Which contacts, and which page of them."""
+    """Search and page of the list of contacts."""
 
     search: Annotated[
         str,
@@ -133,7 +133,7 @@ class CreateContactList(CamelRequest):
 
 
 class UpdateContactList(CamelRequest):
-    """What is to change of a list; null takes the description out."""
+    """Fields of a list to change; null removes the description."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -142,14 +142,14 @@ class UpdateContactList(CamelRequest):
 
 
 class ContactListPage(CamelQuery):
-    """Which page of the lists; all of them where nothing is said."""
+    """Page of the contact lists; default: all of them."""
 
     page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_LISTS)] = MAX_LISTS
 
 
 class ContactIds(CamelRequest):
-    """Some contacts."""
+    """Ids of contacts."""
 
     contact_ids: Annotated[
         list[Annotated[int, Field(ge=1, le=_LARGEST_ID)]], Field(min_length=1, max_length=1000)
@@ -183,7 +183,7 @@ class ContactListObject(CamelResponse):
 
 
 class ContactsAdded(CamelResponse):
-    """What became of a list."""
+    """Result of adding contacts to a list."""
 
     id: int
     added: Annotated[int, Field(description="Those that were not in it before.")]
@@ -191,7 +191,7 @@ class ContactsAdded(CamelResponse):
 
 
 class ContactsRemoved(CamelResponse):
-    """What became of a list."""
+    """Result of removing contacts from a list."""
 
     id: int
     removed: Annotated[int, Field(description="Those that were in it before.")]

@@ -40,7 +40,7 @@ Edge = Annotated[str, Field(min_length=1, max_length=MAX_EDGE)]
 
 
 class TemplatePart(CamelRequest):
-    """An approved template, and what stands for its variables, in their order."""
+    """An approved template and the values of its variables, in order."""
 
     name: Annotated[str, Field(min_length=1, max_length=512)]
     language: Annotated[str, Field(min_length=2, max_length=10)] = DEFAULT_LANGUAGE
@@ -82,7 +82,7 @@ class InteractivePart(CamelRequest):
 
 
 class SendMessageBody(CamelRequest):
-    """One message to one recipient: the type, and the one part that it requires."""
+    """One message to one recipient: its type, and the part that the type requires."""
 
     to: Recipient
     type: MessageType
@@ -105,14 +105,14 @@ class SentMessage(CamelResponse):
 
 
 class MessageError(CamelResponse):
-    """Why a message failed."""
+    """Reason of a failed message."""
 
     code: str
     message: str | None
 
 
 class MessageObject(CamelResponse):
-    """A message, in either direction, and what is known of it."""
+    """A message in either direction and its delivery state."""
 
     message_id: str
     direction: Literal["outbound", "inbound"]
@@ -146,7 +146,7 @@ class MessageList(CamelQuery):
 
 
 class SandboxInbound(CamelRequest):
-    """A message as if somebody had written it to the account's channel."""
+    """A simulated inbound message to the account's channel."""
 
     from_: Annotated[Recipient, Field(alias="from")]
     text: Annotated[Text, Field(repr=False)]

@@ -1,4 +1,4 @@
-"""Requests and answers of templates and of the channel that messages come from."""
+"""Request and response models of templates and of the sending channel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CreateTemplate(CamelRequest):
 
 
 class TemplateList(CamelQuery):
-    """Which templates: all approved ones, unless another status or a page is asked for."""
+    """Filter and page of the list of templates; default: all approved ones."""
 
     status: Annotated[
         Literal[TemplateStatus, "ALL"], Field(description="Those of one status only, or ALL.")
@@ -60,7 +60,7 @@ class TemplateList(CamelQuery):
 
 
 class TemplateObject(CamelResponse):
-    """A template; one is PENDING until the network has judged it, and only APPROVED ones can be sent."""
+    """A template: PENDING until the network has reviewed it; only an APPROVED one can be sent."""
 
     id: int
     name: str
@@ -76,7 +76,7 @@ class TemplateObject(CamelResponse):
 
 
 class UpdateChannel(CamelRequest):
-    """The fields of the channel that are to change; null sets one back, all others stay as they are."""
+    """Fields of the channel to change; null resets one to its default, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -89,7 +89,7 @@ class UpdateChannel(CamelRequest):
 
 
 class ChannelObject(CamelResponse):
-    """Where the account's messages come from."""
+    """Channel from which the account sends messages."""
 
     number: str
     display_name: str

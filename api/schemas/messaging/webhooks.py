@@ -1,4 +1,4 @@
-"""Requests and answers of messaging's webhook endpoints."""
+"""Request and response models of messaging's webhook endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Events = Annotated[list[MessagingEvent], Field(min_length=1, max_length=50)]
 
 
 class CreateWebhookEndpoint(CamelRequest):
-    """A new webhook endpoint; without a secret one is made."""
+    """A new webhook endpoint; without a secret, one is generated."""
 
     url: WebhookUrl
     events: _Events
@@ -37,7 +37,7 @@ class CreateWebhookEndpoint(CamelRequest):
 
 
 class UpdateWebhookEndpoint(CamelRequest):
-    """The fields that are to change; all others stay as they are."""
+    """Fields to change; omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
@@ -61,7 +61,7 @@ class WebhookEndpointObject(CamelResponse):
 
 
 class CreatedWebhookEndpoint(WebhookEndpointObject):
-    """A webhook endpoint that was just made, with its secret."""
+    """A new webhook endpoint, with its secret."""
 
     secret: Annotated[str, Field(description="Shown this once.")]
 
@@ -71,7 +71,7 @@ class WebhookEndpointObjects(RootModel[list[WebhookEndpointObject]]):
 
 
 class EndpointTestOutcome(CamelResponse):
-    """How the receiver took the test."""
+    """Result of a test event."""
 
     success: bool
     status_code: Annotated[int, Field(description="0 when there was no answer.")]
@@ -79,7 +79,7 @@ class EndpointTestOutcome(CamelResponse):
 
 
 class EndpointDelivery(CamelResponse):
-    """One event's way to the endpoint's URL."""
+    """Delivery of one event to the endpoint's URL."""
 
     id: Annotated[str, Field(description="The webhook-id of the request, and the id in its body.")]
     endpoint_id: int

@@ -23,7 +23,7 @@ from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.webhooks.signing import is_gone
 
 _HOPELESS: Final = timedelta(days=7)
-"""Age beyond retention at which pending rows are deleted: all attempts fit in this unless room lacks."""
+"""Pending rows this much older than the retention are deleted: all their attempts could have been made."""
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
 _PENDING: Final = deliveries.c.status == "pending"

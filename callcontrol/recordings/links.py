@@ -17,7 +17,7 @@ LINK_VALID: Final = timedelta(hours=1)
 
 _PURPOSE: Final = "recording link"
 _EXPIRES: Final = re.compile(r"[1-9][0-9]{9,11}")
-# Digits of one case: each link has one spelling, so a changed one never opens.
+# Lower case only: each link has one spelling, so a changed one is never accepted.
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{64}")
 
 

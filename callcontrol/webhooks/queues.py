@@ -3,7 +3,7 @@ Sans-I/O scheduler of webhook deliveries.
 
 Every account's destination (scheme, host and port) has its own queue. Concurrent requests have four limits:
 per destination, per host for all accounts, per account, and in total. So neither a host that hangs nor an
-account with many such hosts takes the connections of others. Destinations with room are served round robin,
+account with many of them takes the connections of others. Destinations with room are served round robin,
 one delivery each.
 
 A destination that has stopped answering is only probed: its waiting deliveries are returned as skipped.

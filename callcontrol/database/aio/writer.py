@@ -144,7 +144,7 @@ class Writer:
 
     @property
     def failing(self) -> bool:
-        """True while requests are rejected, after ``patience_s`` of failures or ``stuck_s`` without answer."""
+        """True while requests are rejected: after ``patience_s`` of failures, or ``stuck_s`` of silence."""
         return self._refusing
 
     @property

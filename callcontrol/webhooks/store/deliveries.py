@@ -202,7 +202,7 @@ def record_outcomes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -
 
 
 def release(connection: Connection, node: str, lease: Lease | None = None) -> int:
-    """Release all leases of a node, or one whose commit was in doubt; returns the number of rows."""
+    """Release all leases of a node, or one whose result was lost; returns the number of rows."""
     leased_until = deliveries.c.leased_until
     freed = connection.execute(
         sa.update(deliveries)

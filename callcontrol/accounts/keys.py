@@ -1,4 +1,4 @@
-"""Accounts and API keys: what a key looks like, what may be asked for, and what is kept of it."""
+"""Accounts and API keys: key format, scopes, stored hash and validation."""
 
 import base64
 import hashlib
@@ -34,13 +34,13 @@ SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
     "tools": ("tools",),
     "admin": ("admin",),
 }
-"""Every scope a key of a service may carry."""
+"""All scopes of the keys of each service, apart from ``tool:NAME``."""
 
 _TOOL_SCOPE: Final = "tool:"
 _ONE_TOOL: Final = re.compile(_TOOL_SCOPE + "[A-Za-z0-9_-]{1,64}")
 _EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "assistant.keys"})
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
-"""How long a key that was rotated may still be used."""
+"""Longest overlap of a rotated key with its successor, in seconds."""
 
 _KEY_BYTES: Final = 32
 _SHOWN_CHARACTERS: Final = 5
@@ -51,32 +51,32 @@ _MAX_ASSISTANT_REQUESTS: Final = 10_000
 
 
 def make_key(service: Service, random_bytes: bytes) -> str:
-    """An API key of a service from 32 random bytes."""
+    """Build an API key of a service from 32 random bytes."""
     assert len(random_bytes) == _KEY_BYTES
     return PREFIXES[service] + base64.urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
 
 
 def hash_key(key: str) -> str:
     """
-    The hash under which a key is stored.
+    Hash under which a key is stored.
 
-    A plain SHA-256 is enough: a slow or salted hash protects secrets that can be guessed, and nobody
-    guesses 256 random bits. It also lets a key be found by its hash in one indexed query.
+    A plain SHA-256 is enough: a slow or salted hash protects guessable secrets, and 256 random bits cannot
+    be guessed. A key is found by its hash in one indexed query.
     """
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def shown_prefix(key: str, service: Service) -> str:
-    """The beginning of a key, by which people tell their keys apart."""
+    """Beginning of a key, by which users distinguish their keys."""
     return key[: len(PREFIXES[service]) + _SHOWN_CHARACTERS]
 
 
 def check_form(key: str) -> None:
     """
-    Refuse what cannot be a key, without a look at the database.
+    Reject a malformed key without a database query.
 
     Raises:
-        Unauthorized: It has no known prefix, or not the length of a key.
+        Unauthorized: It has no known prefix, the wrong length, or characters outside base64url.
     """
     body = next((key[len(prefix) :] for prefix in PREFIXES.values() if key.startswith(prefix)), "")
     if len(body) != 43 or not body.isascii() or not body.replace("-", "").replace("_", "").isalnum():
@@ -85,7 +85,7 @@ def check_form(key: str) -> None:
 
 def parse_service(text: str) -> Service:
     """
-    The service of a key by its name.
+    Return the service with a name.
 
     Raises:
         ValidationFailed: There is no such service.
@@ -99,10 +99,10 @@ def parse_service(text: str) -> Service:
 
 def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]:
     """
-    The scopes of a new key: those wanted, else all of its service that may be had implicitly.
+    Scopes of a new key: the wanted ones, else the default scopes of its service.
 
-    The webhook scopes let a holder redirect events, and ``assistant.keys`` make keys, so they are given only
-    when they are named. A key of the service ``tools`` is limited to some of them by scopes ``tool:NAME``.
+    The webhook scopes let a holder redirect events, and ``assistant.keys`` lets it create keys, so they are
+    granted only if named. Scopes ``tool:NAME`` limit a key of the service ``tools`` to these tools.
 
     Raises:
         ValidationFailed: A scope does not belong to the service.
@@ -126,22 +126,22 @@ def _is_of_tool(service: Service, scope: str) -> bool:
 
 
 def tool_scopes(names: Iterable[str]) -> tuple[str, ...]:
-    """The scopes of a key that is limited to some tools."""
+    """Scopes of a key that is limited to some tools."""
     return (*SCOPES["tools"], *(_TOOL_SCOPE + name for name in names))
 
 
 def tools_of(scopes: Iterable[str]) -> frozenset[str] | None:
-    """The tools that a key is limited to by its scopes; None when it is limited to none of them."""
+    """Tools that the scopes limit a key to; None if it is not limited."""
     names = frozenset(scope.removeprefix(_TOOL_SCOPE) for scope in scopes if scope.startswith(_TOOL_SCOPE))
     return names or None
 
 
 def check_minted(principal: Principal, environment: Environment, scopes: Iterable[str]) -> None:
     """
-    Refuse a key that opens more than the key of whoever makes it.
+    Reject a new key with more rights than the key of its creator.
 
     Raises:
-        Forbidden: It has a scope that the principal lacks, or leaves the sandbox.
+        Forbidden: It has a scope that the principal lacks, or a sandbox principal creates a live key.
     """
     more = [scope for scope in scopes if not principal.may(scope)]
     if more:
@@ -152,10 +152,10 @@ def check_minted(principal: Principal, environment: Environment, scopes: Iterabl
 
 def check_overlap(overlap_s: int) -> None:
     """
-    Refuse a time for which no rotated key should live on.
+    Reject an invalid overlap of a rotated key.
 
     Raises:
-        ValidationFailed: It is negative, or longer than 30 days.
+        ValidationFailed: The overlap is negative, or longer than 30 days.
     """
     if not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
@@ -173,7 +173,7 @@ def check_account(
     assistant_requests_per_minute: int | None = None,
 ) -> None:
     """
-    Refuse an account that makes no sense.
+    Reject an account with invalid fields.
 
     Raises:
         ValidationFailed: With every wrong field.

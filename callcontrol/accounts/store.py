@@ -48,7 +48,7 @@ def insert(connection: Connection, account: Account, revision: int) -> None:
 
 
 def get(connection: Connection, account_sid: str) -> Account | None:
-    """One account."""
+    """Get an account, or None."""
     row = connection.execute(sa.select(accounts).where(accounts.c.account_sid == account_sid)).first()
     return _account(connection, row) if row is not None else None
 
@@ -75,7 +75,7 @@ def update(connection: Connection, account: Account, revision: int) -> None:
 
 
 def set_streams(connection: Connection, account: Account, revision: int) -> None:
-    """Write what an account has set for its streams to voice agents."""
+    """Write an account's settings for streams to voice agents."""
     sid, made = account.account_sid, account.stream_secret
     connection.execute(
         sa.update(accounts)
@@ -101,7 +101,7 @@ def every(connection: Connection) -> list[Account]:
 
 
 def any_exists(connection: Connection) -> bool:
-    """Whether there is an account at all."""
+    """Return True if any account exists."""
     return connection.scalar(sa.select(accounts.c.account_sid).limit(1)) is not None
 
 
@@ -131,7 +131,7 @@ def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key as it is found by its hash: with the stored hash, and what its account says of requests."""
+    """Key found by its hash, with the stored hash, and the account's state and request limits."""
 
     key: ApiKey
     key_hash: str
@@ -141,7 +141,7 @@ class StoredKey:
 
 
 def key_by_hash(connection: Connection, key_hash: str) -> StoredKey | None:
-    """The key with a hash."""
+    """Get the key with a hash, or None."""
     row = connection.execute(
         sa.select(
             api_keys,
@@ -164,7 +164,7 @@ def key_by_hash(connection: Connection, key_hash: str) -> StoredKey | None:
 
 
 def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | None:
-    """One key of the account."""
+    """Get a key of the account, or None."""
     row = connection.execute(
         sa.select(api_keys).where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
     ).first()
@@ -172,7 +172,7 @@ def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | No
 
 
 def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
-    """The account's keys, oldest first, revoked ones too."""
+    """List the account's keys, oldest first, revoked ones included."""
     rows = connection.execute(
         sa.select(api_keys).where(api_keys.c.account_sid == account_sid).order_by(api_keys.c.created_at)
     )
@@ -180,7 +180,7 @@ def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
 
 
 def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
-    """Revoke a key of the account from `moment` on, or earlier as was set; whether there is such a key."""
+    """Revoke a key from `moment` on, or from an earlier time already set; False without such a key."""
     at = to_micros(moment)
     revoked_at = api_keys.c.revoked_at
     changed = connection.execute(
@@ -192,7 +192,7 @@ def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: da
 
 
 def retire_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:
-    """Have a key of the account end at `moment`; whether there is one that was to live on."""
+    """Set the end of a key to `moment`; False if there is no such key, or it has an end already."""
     changed = connection.execute(
         sa.update(api_keys)
         .where(

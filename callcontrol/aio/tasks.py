@@ -1,4 +1,4 @@
-"""What services need that run a task by themselves, from their start until they are closed."""
+"""Helpers for services that run a background task from their start until they are closed."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ async def ended(task: asyncio.Task[None] | None) -> None:
 
 
 async def woken(wake: asyncio.Event, at_most_s: float) -> None:
-    """Wait until there is something to do, or for so long."""
+    """Wait until ``wake`` is set, or ``at_most_s`` seconds."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(at_most_s):
             await wake.wait()

@@ -1,4 +1,4 @@
-"""Identifiers, secrets and the wall clock: what the rest of the domain is given as arguments."""
+"""Identifiers, secrets and the wall clock, which the pure modules take as arguments."""
 
 import base64
 import os
@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 def new_id() -> str:
     """
-    A new opaque identifier: a UUID of version 7 as text.
+    New opaque identifier: a UUIDv7 as text.
 
-    It begins with the time, so rows that are written together lie together in every index on them, and a
-    transaction touches few pages however large the tables are; 74 of its bits are random.
+    It begins with the time, so rows written together are adjacent in every index on them, and a transaction
+    touches few pages however large the tables are; 74 of its bits are random.
 
     Source: RFC 9562 5.7.
     """
@@ -28,20 +28,20 @@ def new_secret_bytes(size_bytes: int = 32) -> bytes:
 
 
 def new_webhook_secret() -> str:
-    """A secret that signs requests to customers' servers, as libraries for Standard Webhooks read it."""
+    """Signing secret for requests to customers' servers, in the format of Standard Webhooks."""
     return "whsec_" + base64.b64encode(new_secret_bytes()).decode()
 
 
 def new_digits(count: int) -> str:
-    """Random digits for people to hear and type; any may be zero."""
+    """Random digits that people hear and type; any may be zero."""
     return f"{secrets.randbelow(10**count):0{count}d}"
 
 
 def utc_now() -> datetime:
-    """The wall clock, for timestamps; durations are measured on the monotonic clock."""
+    """Wall clock, for timestamps; durations are measured on the monotonic clock."""
     return datetime.now(UTC)
 
 
 def unix_time_s() -> int:
-    """The wall clock in whole seconds since 1970, as signatures carry it."""
+    """Wall clock in whole seconds since 1970, for signatures."""
     return int(time.time())

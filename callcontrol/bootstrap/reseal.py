@@ -1,4 +1,4 @@
-"""All sealed columns together: whether their key is there, and sealing them anew."""
+"""Check of the current key against all sealed columns, and re-encryption with it."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -17,10 +17,10 @@ _ONLY: Final = 1
 
 def sample_is_current(connection: Connection) -> bool:
     """
-    Whether this database is sealed with the key that seals now; False for one that has no secrets yet.
+    Return True if the database's sample is sealed with the current key; False if it has none yet.
 
     Raises:
-        SecretsUnreadable: It is sealed with a key that this process does not have.
+        SecretsUnreadable: The sample is sealed with a key that this process does not have.
     """
     stored = connection.scalar(sa.select(secret_check.c.sealed).where(secret_check.c.id == _ONLY))
     if stored is None:
@@ -32,18 +32,18 @@ def sample_is_current(connection: Connection) -> bool:
 
 
 def any_stale(connection: Connection) -> bool:
-    """Whether some secret is in the clear, or sealed with another key than the one that seals now."""
+    """Return True if some secret is in the clear, or sealed with another key than the current one."""
     return next(_stale(connection), None) is not None
 
 
 def reseal_all(connection: Connection) -> int | SecretsUnreadable:
     """
-    Seal every secret with the key that seals now.
+    Seal every secret with the current key.
 
     Returns:
-        How many that were; or, with nothing changed, that one is sealed with a key that is not there.
+        Number of resealed secrets; or, with nothing changed, the error of one sealed with a missing key.
     """
-    # Whoever changes a row with a secret takes this lock first, so nothing is overwritten with what it was.
+    # Every writer of a row with a secret takes this lock first, so no change is overwritten.
     connection.execute(sa.select(directory_revision.c.revision).with_for_update())
     try:
         sample_is_current(connection)

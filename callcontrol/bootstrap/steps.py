@@ -1,4 +1,4 @@
-"""Which machine runs a step of a plan."""
+"""Registry of the machines that run the steps of a plan."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -63,5 +63,5 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
 
 
 def make_step(call: CallParts, step: Step) -> RunningStep:
-    """A step of a call, ready to begin; ``Hangup`` and ``Reject`` are no steps of this kind."""
+    """Create the machine of a step, ready to begin; ``Hangup`` and ``Reject`` have none."""
     return _MAKERS[type(step)](call, step)

@@ -1,4 +1,4 @@
-"""Tell a database that is failing from a statement that is wrong."""
+"""Distinction between a failing database and a wrong statement."""
 
 import sqlite3
 from typing import Any, Final
@@ -27,11 +27,11 @@ _SQLSTATE_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "X
 
 class CommitInDoubt(Exception):
     """
-    The connection was lost while a transaction was being committed: it may be durable or not.
+    The connection was lost during a commit: the transaction may or may not be durable.
 
     Attributes:
-        transaction: What the database is asked about it by.
-        result: What the operation had returned.
+        transaction: Number of the transaction, for ``was_committed``.
+        result: Result of the operation.
     """
 
     def __init__(self, transaction: int, result: Any) -> None:
@@ -41,21 +41,21 @@ class CommitInDoubt(Exception):
 
 
 class DatabaseMoved(OSError):
-    """The database's file is no longer where it was opened: nobody would find what is written to it."""
+    """The database's file was moved or replaced since it was opened: writes to it would be lost."""
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether SQLite was only kept from writing by another process that does."""
+    """Return True if SQLite failed only because another connection holds the lock."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return (getattr(cause, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_transient(error: BaseException) -> bool:
     """
-    Whether the same transaction may succeed later.
+    Return True if the same transaction may succeed later.
 
     True for a database that is locked, full, unreachable or shutting down; False for a statement that
-    would fail again, such as a broken constraint or a value out of range.
+    would fail again, e.g. a violated constraint or a value out of range.
     """
     if isinstance(error, PoolTimeout | OSError | TimeoutError):
         return True
@@ -71,7 +71,7 @@ def is_transient(error: BaseException) -> bool:
             return str(state).startswith(_SQLSTATE_TRANSIENT)
         if isinstance(cause, OSError):
             return True
-        # asyncpg reports a connection that is gone without a state: an interface error.
+        # asyncpg reports a lost connection without a state, as an interface error.
         if type(cause).__name__ in ("InterfaceError", "ConnectionDoesNotExistError"):
             return True
         cause = cause.__cause__

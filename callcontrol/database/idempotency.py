@@ -1,4 +1,4 @@
-"""Idempotency keys: which request claimed one, and what it was answered."""
+"""Idempotency keys: claims of requests, and their responses."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -49,17 +49,17 @@ def begin(
     node: str,
 ) -> StoredReply | IdempotencyConflict | None:
     """
-    Claim a key, or say what its first request was answered.
+    Claim a key; returns None if claimed, else the first request's response or the conflict.
 
     Args:
         connection: The transaction's connection.
-        key: The account and the key.
-        endpoint: What was requested; a key stands for one request only.
-        body_hash: A keyed digest of the request's body.
-        is_same: Whether a stored digest is that of this body, under whichever key.
-        now: When the key is claimed.
+        key: Account and key.
+        endpoint: Method and path of the request; a key is for one request only.
+        body_hash: Keyed digest of the request's body.
+        is_same: Returns True if a stored digest is that of this body, under any key.
+        now: Time of the claim.
         before: A claim older than this counts as absent.
-        node: The process that runs the request.
+        node: Process that runs the request.
     """
     names = {"_account_sid": key[0], "_key": key[1]}
     _FORGET_OLD.run(connection, {**names, "before": to_micros(before)})
@@ -90,38 +90,38 @@ def begin(
 
 
 def used_otherwise() -> IdempotencyConflict:
-    """The refusal of a key that stands for another request."""
+    """Error for a key that was used for another request."""
     return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
 
 
 def still_running() -> IdempotencyConflict:
-    """The refusal of a repeat that comes before the first request is answered."""
+    """Error for a repetition while the first request is still running."""
     return IdempotencyConflict("The first request with this Idempotency-Key is still running; try later.")
 
 
 def complete(connection: Connection, key: tuple[str, str], reply: StoredReply) -> None:
-    """Keep the answer of the request that claimed the key."""
+    """Store the response of the request that claimed the key."""
     _COMPLETE.run(
         connection, {"_account_sid": key[0], "_key": key[1], "status": reply.status, "body": reply.body}
     )
 
 
 def release(connection: Connection, key: tuple[str, str]) -> None:
-    """Give the key back: its request did nothing."""
+    """Release the key: its request did nothing."""
     _FORGET.run(connection, {"_account_sid": key[0], "_key": key[1]})
 
 
 def note_effect(connection: Connection, key: tuple[str, str], effect: str) -> None:
     """
-    Say what the running request that claimed a key has done, in the transaction that does it.
+    Record the effect of the running request that claimed a key, in the transaction of the effect.
 
-    Should its process be killed before it has answered, a repetition does not do it again.
+    If its process is killed before it responds, a repetition does not have the effect again.
     """
     _NOTE.run(connection, {"_account_sid": key[0], "_key": key[1], "effect": effect})
 
 
 def free(connection: Connection, node: str) -> int:
-    """Give back the keys of requests that a former run of this node left running and that did nothing."""
+    """Release keys of requests that an earlier run of this node left running without effect; their count."""
     gone = connection.execute(
         sa.delete(idempotency_keys).where(*_running(node), idempotency_keys.c.effect.is_(None))
     )
@@ -129,7 +129,7 @@ def free(connection: Connection, node: str) -> int:
 
 
 def interrupted(connection: Connection, node: str) -> list[InterruptedRequest]:
-    """Requests that a former run of this node left running after they had taken effect."""
+    """Requests that an earlier run of this node left running after they took effect."""
     rows = connection.execute(
         sa.select(
             idempotency_keys.c.account_sid,
@@ -144,7 +144,7 @@ def interrupted(connection: Connection, node: str) -> list[InterruptedRequest]:
 
 
 def purge(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete claims older than ``before``, so many at most; how many there were."""
+    """Delete claims older than ``before``, up to ``limit``; returns their number."""
     old = (
         sa.select(idempotency_keys.c.account_sid, idempotency_keys.c.key)
         .where(idempotency_keys.c.created_at < to_micros(before))

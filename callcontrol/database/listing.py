@@ -1,9 +1,9 @@
 """
-Lists that stay quick however long they are: sorted by moment, then identifier, newest first.
+Lists that stay fast at any length: sorted by time, then identifier, newest first.
 
-Every statement here is answered from an index that ends in the two columns of the order: rows are counted and
-passed over without being looked at, and only those of one page are read. Pages in the second half are found
-from the end of the list, so that the most that is ever passed over is half of it.
+Every statement here uses an index that ends in the two columns of the order: rows are counted and skipped in
+the index alone, and only those of one page are read. Pages in the second half are found from the end of the
+list, so that at most half of it is skipped.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from callcontrol.models import Position
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """
-    A condition that says either: a row never meets more than one of the options.
+    Disjunction of exclusive options: a row never meets more than one of them.
 
-    Each option is looked up by an index of its own; what is found is merged in the order of the list.
+    Each option uses its own index; the results are merged in the order of the list.
     """
 
     options: tuple[sa.ColumnElement[bool], ...]
@@ -32,10 +32,10 @@ Condition = sa.ColumnElement[bool] | OneOf
 
 class Narrowing:
     """
-    The conditions of a list, collected from filters that are given in the order of how much they leave out.
+    Conditions of a list, collected from filters in order of selectivity, most selective first.
 
-    The first one decides which index is taken; the columns of the others are wrapped, so that no planner
-    takes theirs.
+    The first filter decides the index; the columns of the others are wrapped, so that no planner uses their
+    indexes.
     """
 
     def __init__(self, *always: Condition) -> None:
@@ -43,12 +43,12 @@ class Narrowing:
         self._narrowed = False
 
     def by(self, column: sa.Column[Any], value: str | None) -> None:
-        """Leave the rows of one value, if one is asked for."""
+        """Keep the rows with a value in a column, if one is given."""
         if value is not None:
             self.by_either((column,), value)
 
     def by_either(self, columns: tuple[sa.Column[Any], ...], value: str) -> None:
-        """Leave the rows that have a value in one of the columns; no row has it in two."""
+        """Keep the rows with a value in one of the columns; no row has it in two."""
         if self._narrowed:
             wrapped = (sa.func.coalesce(column, "") == value for column in columns)
             self.conditions.append(sa.or_(*wrapped))
@@ -59,7 +59,7 @@ class Narrowing:
         self._narrowed = True
 
     def by_own_index(self, *conditions: Condition) -> None:
-        """Leave rows that an index of their own holds, and no others."""
+        """Keep only rows that meet conditions with their own index."""
         self.conditions += conditions
         self._narrowed = True
 
@@ -71,18 +71,18 @@ _AnyKeys = TypeVar("_AnyKeys", sa.Select[Any], sa.CompoundSelect[Any])
 @dataclass(frozen=True, slots=True)
 class Listing:
     """
-    A table with a list in it.
+    List over the rows of a table.
 
     Attributes:
-        moment: The column of the moment, in microseconds.
-        identifier: The column that parts rows of the same moment; what ``keys`` and ``after`` give.
+        moment: Column of the time, in microseconds.
+        identifier: Column that orders rows of the same time; positions contain it.
     """
 
     moment: sa.Column[int]
     identifier: sa.Column[Any]
 
     def count(self, connection: Connection, conditions: Sequence[Condition]) -> int:
-        """How many rows meet the conditions."""
+        """Count the rows that meet the conditions."""
         return sum(
             connection.scalar(sa.select(sa.func.count()).select_from(self.moment.table).where(*plain)) or 0
             for plain in _branches(conditions)
@@ -91,7 +91,7 @@ class Listing:
     def page(
         self, connection: Connection, conditions: Sequence[Condition], *, offset: int, limit: int, total: int
     ) -> list[Position]:
-        """The places of a stretch of the list, whose far half is found by its ``total``."""
+        """Positions of a part of the list; ``total`` lets the second half be read from the end."""
         rest = max(0, total - offset - limit)
         if offset == 0 or offset <= rest:
             query = self._keys(conditions, ascending=False).offset(offset).limit(limit)
@@ -105,7 +105,7 @@ class Listing:
     def after(
         self, connection: Connection, conditions: Sequence[Condition], place: Position, *, limit: int
     ) -> list[Position]:
-        """The places that follow one; however deep that is, none before it is looked at."""
+        """Positions after ``place``; at any depth, no row before it is read."""
         here = sa.tuple_(
             sa.literal(place.at_micros, sa.BigInteger),
             sa.literal(self.identifier.type.python_type(place.identifier), self.identifier.type),
@@ -115,7 +115,7 @@ class Listing:
         return [_position(row) for row in connection.execute(query)]
 
     def between(self, start_micros: int | None, end_micros: int | None) -> list[Condition]:
-        """The conditions of a time: from ``start`` on, before ``end``."""
+        """Conditions of a time range: from ``start`` on, before ``end``."""
         conditions: list[Condition] = []
         if start_micros is not None:
             conditions.append(self.moment >= start_micros)
@@ -128,7 +128,7 @@ class Listing:
         branches = [_sorted(keys.where(*plain), ascending) for plain in _branches(conditions)]
         if len(branches) == 1:
             return branches[0]
-        # Each is sorted by itself as well: else PostgreSQL sorts all of it instead of merging the indexes.
+        # Each branch is sorted as well: otherwise PostgreSQL sorts all rows instead of merging the indexes.
         return _sorted(sa.union_all(*(sa.select(branch.subquery()) for branch in branches)), ascending)
 
 
@@ -138,7 +138,7 @@ def _sorted(keys: _AnyKeys, ascending: bool) -> _AnyKeys:
 
 
 def _branches(conditions: Sequence[Condition]) -> list[list[sa.ColumnElement[bool]]]:
-    """The conditions without ``OneOf``: every row of the list meets those of exactly one branch."""
+    """Conditions expanded without ``OneOf``: every row of the list meets exactly one branch."""
     branches: list[list[sa.ColumnElement[bool]]] = [[]]
     for condition in conditions:
         options = condition.options if isinstance(condition, OneOf) else (condition,)

@@ -1,4 +1,4 @@
-"""Bring a database's schema up to date, or back; over a connection passed in, inside its transaction."""
+"""Upgrade and downgrade of the schema, on the caller's connection, within its transaction."""
 
 from pathlib import Path
 from typing import Final, Literal
@@ -9,15 +9,15 @@ from sqlalchemy.engine import Connection
 from callcontrol.errors import SchemaTooNew
 
 HEAD: Final = "0026"
-"""The newest revision; a test compares it with the migration scripts."""
+"""Newest revision; a test compares it with the migration scripts."""
 
-# Any number will do; it has to be the same in every process that migrates the database.
+# An arbitrary number, equal in every process that migrates the database.
 _LOCK: Final = 0x7472_6B6C
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
     """
-    Run the migrations that are missing; at once when there are none.
+    Run the missing migrations; returns at once if there are none.
 
     Raises:
         SchemaTooNew: A later version of the program has changed the database.
@@ -41,7 +41,7 @@ def downgrade(connection: Connection, revision: str) -> None:
 
 
 def current(connection: Connection) -> str | None:
-    """The revision of the database, None for an empty one."""
+    """Revision of the database; None for an empty one."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
@@ -55,7 +55,7 @@ def _exclude_others(connection: Connection) -> None:
 
 
 def _alembic(connection: Connection, action: Literal["upgrade", "downgrade"], revision: str) -> None:
-    # Imported here because importing alembic takes longer than a start that has nothing to migrate.
+    # Imported here because importing alembic takes longer than a start without migrations.
     from alembic import command
     from alembic.config import Config
 

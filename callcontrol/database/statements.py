@@ -1,4 +1,4 @@
-"""Statements that are compiled once, for the rows that every call writes."""
+"""Precompiled statements, for the rows that every call writes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ _Compiled = tuple[str, tuple[str, ...], dict[str, Any]]
 
 class Statement:
     """
-    A statement compiled once per dialect and then handed to the driver as text.
+    Statement compiled once per dialect and then passed to the driver as text.
 
     SQLAlchemy Core takes several times as long to execute a small statement as SQLite does, and these are
-    executed for every call. So nothing is converted on the way: values must be text, integers, booleans or
-    bytes, which is what the tables are made of, and rows come back as plain mappings. Every execution
-    gives a value to each named bind parameter; constants of the clause are filled in.
+    executed for every call. So no values are converted: they must be text, integers, booleans or bytes, the
+    only column types, and rows are returned as plain mappings. Every execution gives a value to each named
+    bind parameter; constants of the clause are filled in.
     """
 
     def __init__(self, clause: sa.Executable, *, suffix: str = "") -> None:
@@ -28,7 +28,7 @@ class Statement:
         self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, values: Values) -> int:
-        """Execute with one set of values and return how many rows were changed."""
+        """Execute with one set of values and return the number of changed rows."""
         text, order, constants = self._for(connection.dialect)
         if constants:
             values = {**constants, **values}
@@ -85,27 +85,27 @@ class Statement:
 
 
 def _cursor(connection: Connection) -> DBAPICursor:
-    # The driver's own cursor: SQLite's directly, asyncpg's behind SQLAlchemy's synchronous face of it.
+    # The driver's own cursor: SQLite's directly, asyncpg's through SQLAlchemy's synchronous adapter.
     return connection.connection.cursor()
 
 
 def insert_into(table: sa.Table, *, ignore_conflict: bool = False) -> Statement:
     """
-    An INSERT of every column but a key that the database numbers itself.
+    INSERT of every column except an autoincrement key.
 
-    With ``ignore_conflict`` a row that is there already stays as it is, which makes a repeat harmless when
-    the answer to a first commit was lost on the way.
+    With ``ignore_conflict`` an existing row stays unchanged, so that a repetition is harmless if the result
+    of a first commit was lost.
     """
     numbered = table.autoincrement_column
     names = [column.name for column in table.c if column is not numbered]
-    # Inline: nobody asks for the number that the database gave.
+    # Inline: the generated key is not needed.
     clause = sa.insert(table).inline().values({name: sa.bindparam(name) for name in names})
-    # Both databases spell it so; SQLAlchemy knows it only per dialect, which is not known here yet.
+    # Both databases use this syntax; SQLAlchemy has it only per dialect, which is not known here.
     return Statement(clause, suffix=" ON CONFLICT DO NOTHING" if ignore_conflict else "")
 
 
 def update_columns(table: sa.Table, key: sa.Column[Any], names: Iterable[str]) -> Statement:
-    """An UPDATE of the named columns of the row whose key is given under the key's own name."""
+    """UPDATE of the named columns of one row; its key is the bind parameter ``_<key name>``."""
     return Statement(
         sa.update(table)
         .where(key == sa.bindparam(f"_{key.name}"))

@@ -1,4 +1,4 @@
-"""How values of the domain look in a row: timestamps, structured values and text from outside."""
+"""Conversion of domain values to rows: timestamps, structured values and external text."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -14,36 +14,36 @@ def to_micros(moment: datetime) -> int:
 
 
 def to_micros_or_none(moment: datetime | None) -> int | None:
-    """The same, and None for None."""
+    """``to_micros``, with None for None."""
     return None if moment is None else (moment - _EPOCH) // _MICROSECOND
 
 
 def to_moment(micros: int) -> datetime:
-    """The aware UTC datetime of a stored timestamp."""
+    """Aware UTC datetime of a stored timestamp."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def to_moment_or_none(micros: int | None) -> datetime | None:
-    """The same, and None for None."""
+    """``to_moment``, with None for None."""
     return None if micros is None else _EPOCH + timedelta(microseconds=micros)
 
 
 def pack(value: Any) -> str:
-    """A structured value as compact JSON text."""
+    """Serialize a structured value as compact JSON text."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def unpack(text: str) -> Any:
-    """What ``pack`` was given."""
+    """Parse the result of ``pack``."""
     return json.loads(text)
 
 
 def clean(text: str | None) -> str | None:
     """
-    Text from outside, made storable.
+    Make external text storable: remove NUL and replace lone surrogates.
 
-    PostgreSQL refuses NUL in text, and lone surrogates cannot be encoded at all; a hostile reason phrase
-    must not keep a call's record from being written.
+    PostgreSQL rejects NUL in text, and lone surrogates cannot be encoded; a hostile reason phrase must not
+    block the writing of a call's record.
     """
     if text is None or text.isascii():
         return text if text is None or "\0" not in text else text.replace("\0", "")

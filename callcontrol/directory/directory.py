@@ -1,8 +1,8 @@
 """
-What is known of accounts, numbers and trunks, in memory, for the decisions of every call.
+In-memory read model of accounts, numbers, trunks, applications and agents, used by every call.
 
-The directory mirrors rows of the database; ``callcontrol.directory.aio.loader`` feeds it changes. Reading
-it costs no query, does no I/O and never waits.
+The directory mirrors rows of the database; ``callcontrol.directory.aio.loader`` applies changes. Reads need
+no query, no I/O and never block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ from callcontrol.agents.agent import VoiceAgent
 from callcontrol.applications.application import Application
 from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
 
-# The fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their
-# share of the calls without a random number, and evenly even over a few calls.
+# Fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their share
+# of the calls without a random number, even over a few calls.
 _SPREAD: Final = 0.6180339887498949
 _REMEMBERED_SOURCES: Final = 4096
 
@@ -38,7 +38,7 @@ class Changes:
 
 
 class Directory:
-    """A mirror of accounts, numbers, trunks, applications and agents; see ``interfaces.Routes``."""
+    """Mirror of accounts, numbers, trunks, applications and agents; see ``calls.ports.Routes``."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -62,7 +62,7 @@ class Directory:
         self._watchers: list[Callable[[], None]] = []
 
     def apply(self, changes: Changes) -> None:
-        """Take in what changed."""
+        """Apply changes."""
         for account in changes.accounts:
             self._accounts[account.account_sid] = account
         for number, exists in changes.numbers:
@@ -80,16 +80,16 @@ class Directory:
                 tell()
 
     def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called whenever carriers or gateways have changed."""
+        """Call ``tell`` whenever carriers or gateways have changed."""
         self._watchers.append(tell)
 
     def set_addresses(self, addresses: Mapping[str, Iterable[str]]) -> None:
-        """Say what the hosts of gateways that are named, not numbered, resolve to now."""
+        """Set the addresses that the named hosts of gateways resolve to."""
         self._addresses = {host.lower(): tuple(found) for host, found in addresses.items()}
         self._index_sources()
 
     def addresses(self) -> Mapping[str, tuple[str, ...]]:
-        """What named hosts resolved to last."""
+        """Last resolved addresses of named hosts."""
         return self._addresses
 
     def named_hosts(self) -> list[str]:
@@ -97,19 +97,19 @@ class Directory:
         return sorted({item.host.lower() for item in self._inbound() if plain_address(item.host) is None})
 
     def account(self, account_sid: str) -> Account | None:
-        """The account, with its limits."""
+        """Get an account, or None."""
         return self._accounts.get(account_sid)
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
-        """A carrier by its identifier."""
+        """Get a carrier by its identifier."""
         return self._carriers.get(carrier_sid)
 
     def application(self, app_sid: str) -> Application | None:
-        """An application by its identifier, of whichever account."""
+        """Get an application of any account by its identifier."""
         return self._applications.get(app_sid)
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """A voice agent by its identifier, of whichever account."""
+        """Get a voice agent of any account by its identifier."""
         return self._agents.get(agent_id)
 
     def carriers(self) -> list[Carrier]:
@@ -117,23 +117,23 @@ class Directory:
         return list(self._carriers.values())
 
     def gateways(self, carrier_sid: str | None = None) -> list[Gateway]:
-        """The gateways of a carrier, or all."""
+        """Gateways of a carrier, or all."""
         return [item for item in self._gateways.values() if carrier_sid in (None, item.carrier_sid)]
 
     def outbound_gateways(self) -> list[tuple[Carrier, Gateway]]:
-        """All gateways calls may leave by."""
+        """All active outbound gateways, with their carriers."""
         return [item for items in self._outbound.values() for item in items]
 
     def gateway_for_source(
         self, host: str, port: int, account_sid: str | None = None
     ) -> tuple[Carrier, Gateway] | None:
         """
-        Whose inbound gateway a request came from.
+        Find the carrier and inbound gateway of a request's source address.
 
-        The exact host and port win over the host alone, and that over the narrowest network around it. With
-        ``account_sid`` only carriers that may call this account's numbers count: its own and the platform's.
-        Several accounts may well have the same carrier, and none of them shuts the others out. A carrier that
-        has to prove itself is not known by its address.
+        The exact host and port take precedence over the host alone, and that over the narrowest network. With
+        ``account_sid`` only carriers that may call this account's numbers count: its own and the platform's,
+        because several accounts may have the same carrier. A carrier with inbound credentials or a
+        certificate name is never identified by its address.
         """
         for carrier, gateway in self.gateways_at(host, port):
             if account_sid is None or carrier.account_sid in (None, account_sid):
@@ -142,7 +142,7 @@ class Directory:
         return None
 
     def gateways_at(self, host: str, port: int) -> Iterable[tuple[Carrier, Gateway]]:
-        """All inbound gateways an address belongs to, the most exact match first; one may come twice."""
+        """All inbound gateways of an address, most exact match first; a gateway may appear twice."""
         found = self._at.get((host, port))
         if found is None:
             if len(self._at) >= _REMEMBERED_SOURCES:
@@ -160,7 +160,7 @@ class Directory:
                 yield self._carriers[gateway.carrier_sid], gateway
 
     def knows_host(self, host: str) -> bool:
-        """Whether an address is that of a gateway, inbound or outbound."""
+        """Return True if an address is of a gateway, inbound or outbound."""
         address = plain_address(host)
         return address is not None and (str(address) in self._hosts or any(self._around(address)))
 
@@ -169,26 +169,26 @@ class Directory:
 
     @property
     def asks_passwords(self) -> bool:
-        """Whether some carrier proves itself by a password, so that strangers may be asked for one."""
+        """True if some carrier authenticates by password, so unknown sources may be challenged."""
         return bool(self._by_user)
 
     def carriers_with_user(self, username: str) -> Sequence[Carrier]:
-        """The active carriers that call us under this user name."""
+        """Active carriers that authenticate with this user name."""
         return self._by_user.get(username, ())
 
     def carriers_with_certificate(self, names: Iterable[str]) -> Sequence[Carrier]:
-        """The active carriers one of these names of a client certificate stands for."""
+        """Active carriers with one of these client certificate names."""
         return [found for name in names for found in self._by_certificate.get(name.lower(), ())]
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
+        """Number and the binding of its inbound calls."""
         found = self._numbers.get(e164)
         return (found, found.binding) if found else None
 
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, and port when given, of the account's own or the platform's."""
+        """Outbound gateway with a host, and port if given, of the account or the platform."""
         wanted = host.strip("[]").lower()
         for owner in (account_sid, None):
             for carrier, gateway in self._outbound.get(owner, ()):
@@ -204,13 +204,13 @@ class Directory:
         to_number: str | None = None,
     ) -> list[tuple[Carrier, Gateway]]:
         """
-        The gateways to try, best first; empty when the call cannot leave.
+        Gateways to try, best first; empty if there is no route.
 
-        A platform number leaves through the carriers of the platform, the account's own number through its
-        own, that of the number first. ``carrier_sid`` forces one carrier, of the account or the platform.
-        Carriers with the longest prefix that ``to_number`` begins with exclude the others; those with
-        prefixes none of which it begins with are left out. The lower priority goes first; among equals the
-        order is drawn by weight, anew for every call.
+        A platform number uses the carriers of the platform; a number on the account's own carrier uses the
+        account's carriers, its own first. ``carrier_sid`` forces one carrier, of the account or the platform.
+        Carriers with the longest prefix matching ``to_number`` exclude the others; those with only other
+        prefixes are left out. The lower priority goes first; among equals the order is drawn by weight for
+        every call.
         """
         number = self._numbers.get(from_number)
         home = number.carrier_sid if number and number.account_sid == account_sid else None
@@ -250,7 +250,7 @@ class Directory:
             for item in self._gateways.values()
             if item.is_active and (carrier := self._carriers.get(item.carrier_sid)) and carrier.is_active
         ]
-        # The order decides between gateways that fit equally well; it must not depend on the load order.
+        # The order decides between equal matches, so it must not depend on the load order.
         return sorted(found, key=lambda pair: (pair[1].priority, pair[1].created_at, pair[1].gateway_sid))
 
     def _inbound(self) -> list[Gateway]:
@@ -305,7 +305,7 @@ def _mirror(known: dict[str, RowT], changes: Iterable[tuple[str, RowT, bool]]) -
 
 @lru_cache(maxsize=4096)
 def plain_address(host: str) -> IPv4Address | IPv6Address | None:
-    """The address a host is written as; None when it is a name. IPv4-mapped IPv6 becomes IPv4."""
+    """Parse a literal IP address; None for a name. IPv4-mapped IPv6 becomes IPv4."""
     try:
         return IPv4Address(host)
     except AddressValueError:
@@ -320,7 +320,7 @@ def plain_address(host: str) -> IPv4Address | IPv6Address | None:
 def serving(
     usable: Sequence[tuple[Carrier, Gateway]], to_number: str | None
 ) -> list[tuple[Carrier, Gateway]]:
-    """Those whose carrier serves a number: by the longest prefix, else those that serve all numbers."""
+    """Select routes whose carrier serves a number: longest prefix, else carriers without prefixes."""
     lengths = [
         max((len(prefix) for prefix in carrier.prefixes if (to_number or "").startswith(prefix)), default=-1)
         if carrier.prefixes
@@ -337,9 +337,9 @@ def draw_by_weight(
     items: Sequence[tuple[Carrier, Gateway]], fraction: float
 ) -> list[tuple[Carrier, Gateway]]:
     """
-    Order gateways of one priority: the first is drawn by weight, and so is each next of those left.
+    Order gateways of one priority by repeated weighted draws from the remaining ones.
 
-    ``fraction``, in [0, 1), decides the draw. A gateway of weight 0 comes last.
+    ``fraction``, in [0, 1), decides each draw. A gateway of weight 0 comes last.
     """
     left = list(items)
     ordered: list[tuple[Carrier, Gateway]] = []

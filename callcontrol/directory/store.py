@@ -1,9 +1,9 @@
 """
-The revision of the directory, and what changed since an earlier one.
+Revisions of the directory, and the changes since an earlier one.
 
-Whoever changes an account, number, carrier, gateway, application or agent takes the next revision in the same
-transaction and writes it into the row. Taking it locks the counter until the commit, so revisions become
-visible in order and a reader that has seen revision n has seen all before it.
+A transaction that changes an account, number, carrier, gateway, application or agent takes the next revision
+and writes it into the row. Taking it locks the counter until the commit, so revisions become visible in order
+and a reader that has seen revision n has seen all before it.
 """
 
 from typing import Final
@@ -29,18 +29,18 @@ _NEXT: Final = (
 
 
 def next_revision(connection: Connection) -> int:
-    """Take the next revision for the changes of this transaction."""
+    """Increment and return the revision, for the changes of this transaction."""
     return int(connection.execute(_NEXT).scalar_one())
 
 
 def revision(connection: Connection) -> int:
-    """The revision of the last committed change."""
+    """Revision of the last committed change."""
     row = _READ.first(connection, {})
     return 0 if row is None else int(row["revision"])
 
 
 def changes_since(connection: Connection, seen: int) -> Changes:
-    """Everything that changed after the revision ``seen``; 0 gives everything there is."""
+    """All changes after the revision ``seen``; 0 returns all rows."""
     newest = revision(connection)
     if newest == seen:
         return Changes(revision=seen)

@@ -1,12 +1,11 @@
 """
-Which addresses this server may connect to on a customer's behalf.
+SSRF policy: addresses that this server may connect to on a customer's behalf.
 
-Webhooks and agent streams go to URLs that customers chose. Without a guard such a URL reaches whatever this
-host reaches: its own database, its neighbours, the cloud's metadata service. What is judged here is always
-an address, never a name: the shell resolves once, has every address judged, and connects to those.
+Webhooks and agent streams go to URLs chosen by customers. Without a check, a URL could reach everything this
+host can reach: its own database, its neighbours, the cloud's metadata service. The policy checks addresses,
+not names: the I/O layer resolves once, checks every address, and connects to those.
 
-The networks are listed here rather than asked of ``ipaddress``, whose answers change between releases of
-Python.
+The networks are listed here and not taken from ``ipaddress``, whose answers change between Python releases.
 """
 
 import re
@@ -26,7 +25,7 @@ _MAX_HOST_CHARS: Final = 253
 
 _LINK_LOCAL: Final = (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10"))
 
-# No address of a single host. All of 0.0.0.0/8 is here because Linux connects 0.0.0.0 to itself.
+# Not addresses of a single host. All of 0.0.0.0/8 is here because Linux connects 0.0.0.0 to itself.
 _NOBODY: Final = (
     IPv4Network("0.0.0.0/8"),
     IPv4Network("224.0.0.0/4"),
@@ -46,7 +45,7 @@ _METADATA: Final = frozenset(
     }
 )
 
-# RFC 8215: within it the operator chooses where the IPv4 address stands, so it cannot be read.
+# RFC 8215: the operator chooses the position of the IPv4 address, so it cannot be extracted.
 _LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 
 _LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
@@ -69,7 +68,7 @@ _PRIVATE_IPV4: Final = tuple(
     )
 )
 
-# Global unicast (RFC 4291 2.4), and what the IANA IPv6 Special-Purpose Address Registry takes out of it:
+# Global unicast (RFC 4291 2.4), and its exceptions in the IANA IPv6 Special-Purpose Address Registry:
 # protocol assignments with Teredo and ORCHID, documentation, 6to4, documentation again (RFC 9637).
 _GLOBAL_IPV6: Final = IPv6Network("2000::/3")
 _PRIVATE_IPV6: Final = tuple(
@@ -88,19 +87,19 @@ _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _USERINFO: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 
-# Names that mean this host or its neighbours wherever they are asked for (RFC 6761, 6762, 8375, 9476).
+# Names that always mean this host or its neighbours (RFC 6761, 6762, 8375, 9476).
 _LOCALHOST: Final = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "loopback"})
 _LOCAL_ZONES: Final = ("localdomain", "local", "internal", "home.arpa")
 
 
 def judge(address: Address, *, allow_private: bool) -> str | None:
     """
-    Why an address must not be connected to, None when it may be.
+    Reason why connecting to an address is forbidden; None if it is permitted.
 
     Link-local addresses, metadata services of clouds, multicast, broadcast and the unspecified address are
-    refused always; loopback, private and reserved ones unless ``allow_private``. An IPv6 address that
-    carries an IPv4 one is judged as both; a mapped one and one of the well-known NAT64 prefix, which is how
-    an IPv6-only host reaches the IPv4 internet, as the IPv4 address alone.
+    always forbidden; loopback, private and reserved ones unless ``allow_private``. An IPv6 address that
+    embeds an IPv4 address is checked as both; an IPv4-mapped address and one of the well-known NAT64 prefix,
+    by which an IPv6-only host reaches the IPv4 internet, as the IPv4 address alone.
     """
     if isinstance(address, IPv6Address):
         for inner in embedded_ipv4(address):
@@ -141,7 +140,7 @@ def _is_private(address: Address) -> bool:
 
 def embedded_ipv4(address: IPv6Address) -> list[IPv4Address]:
     """
-    The IPv4 addresses that packets to an IPv6 one may end at; none for one that stands for itself.
+    IPv4 addresses embedded in an IPv6 address, where packets to it may end; often none.
 
     Source: RFC 4291 2.5.5, RFC 6052, RFC 7915, RFC 3056, RFC 4380, RFC 5214.
     """
@@ -152,7 +151,7 @@ def _embedded(address: IPv6Address) -> Iterator[int]:
     value = int(address)
     if address in _MAPPED or address in _NAT64 or address in _TRANSLATED:
         yield value
-    # ::1 and :: are themselves.
+    # ::1 and :: embed nothing.
     elif address in _COMPATIBLE and value > 1:
         yield value
     elif address in _SIX_TO_FOUR:
@@ -166,10 +165,10 @@ def _embedded(address: IPv6Address) -> Iterator[int]:
 
 def literal_address(host: str) -> Address | None:
     """
-    The address that a host is written as, None when it is a name.
+    Parse a host written as an address; None for a name.
 
-    Understands what resolvers of the operating system do: decimal, octal and hexadecimal numbers, and fewer
-    than four parts, so that ``0x7f.1`` is 127.0.0.1 here as it is there. A zone (``%eth0``) is left out.
+    Accepts the spellings of system resolvers: decimal, octal and hexadecimal numbers, and fewer than four
+    parts, e.g. ``0x7f.1`` for 127.0.0.1. A zone (``%eth0``) is ignored.
     """
     host = host.partition("%")[0].strip("[]").rstrip(".")
     try:
@@ -210,21 +209,21 @@ def _number(text: str) -> int | None:
 
 def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: str = "url") -> SplitResult:
     """
-    Refuse a URL that can be seen to be wrong without resolving its host.
+    Reject a URL that is invalid or forbidden without resolving its host.
 
-    It is strict where parsers of URLs differ (backslashes, percent signs and non-ASCII characters in the
-    authority), so that whoever connects cannot read another host in it than was judged here. Plain
-    ``http`` is taken only with ``allow_private``.
+    The check is strict where URL parsers differ (backslashes, percent signs and non-ASCII characters in the
+    authority), so that the client cannot parse another host than the one checked here. Plain ``http`` is
+    accepted only with ``allow_private``.
 
     Args:
-        url: What the customer gave.
-        schemes: The schemes that fit.
-        allow_private: Whether this server may connect to its own network.
-        field: The name of the field, for the error.
+        url: URL given by the customer.
+        schemes: Permitted schemes.
+        allow_private: True if this server may connect to its own network.
+        field: Name of the field, for the error.
 
     Raises:
-        ValidationFailed: It is no absolute URL of these schemes, too long, or malformed.
-        DestinationForbidden: It names an address that must not be connected to.
+        ValidationFailed: The URL is not an absolute URL of these schemes, too long, or malformed.
+        DestinationForbidden: The URL names a forbidden address.
     """
     if len(url) > MAX_URL_CHARS:
         raise ValidationFailed.of(field, f"must be at most {MAX_URL_CHARS} characters long")
@@ -253,7 +252,7 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
 
 
 def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str) -> str | None:
-    """Why a host is forbidden; raises when it is neither an address nor a possible name."""
+    """Reason why a host is forbidden, or None; raises if it is neither an address nor a valid name."""
     address = literal_address(host)
     reason = judge(address, allow_private=allow_private) if address is not None else None
     if reason is not None or (address is not None and "%" not in host):
@@ -264,7 +263,7 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
         bracketed
         or len(name) > _MAX_HOST_CHARS
         or not all(_LABEL.fullmatch(label) for label in labels)
-        # Resolvers and URL parsers take such a name for an address or refuse it; nobody resolves it.
+        # Resolvers and URL parsers read this name as an address or reject it; none resolves it.
         or _NUMERIC.fullmatch(labels[-1])
     ):
         raise ValidationFailed.of(field, "must name a host")

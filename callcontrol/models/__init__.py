@@ -1,8 +1,8 @@
 """
-The records that the domain keeps: accounts, keys, numbers, trunks, calls, money.
+Records of the domain: accounts, keys, numbers, trunks, calls, money.
 
 Identifiers are opaque UUID strings made by the caller; timestamps are aware UTC datetimes; money is integer
-paise. Everything is immutable but ``CallRecord``, what it holds, and ``Delivery``. Secrets are left out of
+paise. All records are immutable except ``CallRecord``, its parts, and ``Delivery``. Secrets are left out of
 every ``repr``.
 """
 

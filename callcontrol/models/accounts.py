@@ -1,4 +1,4 @@
-"""Accounts, their keys, and who makes a request."""
+"""Accounts, API keys, and principals of requests."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ Environment = Literal["live", "sandbox"]
 
 @dataclass(frozen=True, slots=True)
 class StreamSecret:
-    """The key that signs requests to agents, since when, and the one before it while both are used."""
+    """Key that signs requests to agents, its creation time, and the previous key while both are used."""
 
     secret: str = field(repr=False)
     made_at: datetime
@@ -21,11 +21,11 @@ class StreamSecret:
 @dataclass(frozen=True, slots=True)
 class Account:
     """
-    A customer: what it may do at once, and the secret that signs its webhooks.
+    Customer, with its limits and the secret that signs its webhooks.
 
-    None for ``requests_per_minute`` and ``assistant_requests_per_minute`` is the limit of the server, for
-    ``max_spend_paise_per_hour`` no limit, and for ``recording_retention_days`` the time of the server; 0
-    there keeps recordings for ever.
+    None means the server's limit for ``requests_per_minute`` and ``assistant_requests_per_minute``, no limit
+    for ``max_spend_paise_per_hour``, and the server's retention for ``recording_retention_days``; a retention
+    of 0 keeps recordings without end.
     """
 
     account_sid: str
@@ -42,14 +42,14 @@ class Account:
     assistant_requests_per_minute: int | None = None
     webhook_secret: str = field(default="", repr=False)
     stream_protocol: str | None = None
-    """What agents are spoken to in that nothing else is said of; None for the server's default."""
+    """Default stream protocol of the account's agents; None for the server's default."""
     stream_secret: StreamSecret | None = None
 
     def stream_secrets(self, now: datetime) -> tuple[str | None, str | None]:
         """
-        What requests to agents are signed with: the secret, and the one before it while that is good, too.
+        Secrets that sign requests to agents: the current one, and the previous one while it is valid.
 
-        An account that never made a stream secret signs with that of its webhooks.
+        An account without a stream secret signs with its webhook secret.
         """
         own = self.stream_secret
         if own is None:
@@ -60,9 +60,9 @@ class Account:
 @dataclass(frozen=True, slots=True)
 class ApiKey:
     """
-    An API key without the key itself, of which only a hash is kept; ``prefix`` is for recognition.
+    API key without the key itself, of which only a hash is stored; ``prefix`` identifies it to users.
 
-    ``revoked_at`` lies ahead while a key that was rotated may still be used beside its successor.
+    ``revoked_at`` is in the future while a rotated key may still be used beside its successor.
     """
 
     key_id: str
@@ -76,17 +76,17 @@ class ApiKey:
     environment: Environment = "live"
 
     def is_revoked(self, now: datetime) -> bool:
-        """Whether the key opens nothing any more."""
+        """Return True if the key is no longer valid."""
         return self.revoked_at is not None and self.revoked_at <= now
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
     """
-    Who makes a request: an authenticated key.
+    Authenticated key of a request.
 
-    ``requests_per_minute`` is the limit of the account's own for the key's service, None when it has none.
-    Who is confined to the ``sandbox`` places sandbox calls of the assistant and sees no others.
+    ``requests_per_minute`` is the account's own limit for the key's service, None if it has none. A principal
+    of the ``sandbox`` places sandbox calls of the assistant and sees no others.
     """
 
     account_sid: str
@@ -97,5 +97,5 @@ class Principal:
     sandbox: bool = False
 
     def may(self, scope: str) -> bool:
-        """Whether the key carries the scope."""
+        """Return True if the key has the scope."""
         return scope in self.scopes

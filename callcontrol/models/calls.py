@@ -1,4 +1,4 @@
-"""Calls as they are stored and shown, with their streams and their quality."""
+"""Call records with their streams and their quality."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ RecordingStatus = Literal["in-progress", "paused", "completed", "failed", "delet
 
 
 class CallStatus(StrEnum):
-    """The status of a call, as every interface spells it."""
+    """Status of a call, spelled as in every interface."""
 
     QUEUED = "queued"
     INITIATED = "initiated"
@@ -28,7 +28,7 @@ class CallStatus(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether the status is final."""
+        """True if the status is final."""
         return self in ENDED
 
 
@@ -39,7 +39,7 @@ ENDED: Final = frozenset(
 
 @dataclass(slots=True)
 class StreamInfo:
-    """The agent stream of a call as the call object shows it."""
+    """Agent stream of a call in the call object."""
 
     stream_sid: str | None = None
     stream_url: str | None = None
@@ -51,7 +51,7 @@ class StreamInfo:
 
 @dataclass(frozen=True, slots=True)
 class DirectionQuality:
-    """What the audio was like in one direction of a leg; None where nothing was measured."""
+    """Audio quality in one direction of a leg; None where nothing was measured."""
 
     mos: float | None = None
     jitter_ms: float | None = None
@@ -61,9 +61,9 @@ class DirectionQuality:
 @dataclass(frozen=True, slots=True)
 class LegQuality:
     """
-    What one leg sounded like: ``received`` from its party, ``sent`` to it, as its RTCP reports say.
+    Audio quality of one leg: ``received`` from its party, and ``sent`` to it, by its RTCP reports.
 
-    ``leg`` is ``a`` for the first party and ``b`` for others.
+    ``leg`` is ``a`` for the A-leg and ``b`` for others.
     """
 
     leg: str
@@ -77,9 +77,9 @@ class LegQuality:
 @dataclass(slots=True)
 class Quality:
     """
-    What the media was like, measured over the whole call.
+    Media quality over the whole call.
 
-    The figures of the call are those of what was received from its first party.
+    The values of the call are those received from its A-leg.
     """
 
     mos: float | None = None
@@ -93,14 +93,14 @@ class Quality:
 @dataclass(slots=True)
 class CallRecord:
     """
-    A call as it is stored and shown; owned and changed by the one task that runs the call.
+    Record of a call; owned and changed by the one task that runs the call.
 
     ``node`` is the process that runs the call, ``sequence`` the number of the last webhook sent for it.
-    ``dialogs`` is what a later process needs to end each leg in SIP, kept while the call is up.
-    ``price_paise`` is set by the settlement; ``product`` is what placed the call, when that is not the call
-    interface, with what it keeps of it in ``details``. The owner changes fields, then hands the record to
-    ``CallStore.update``; the store writes the state it finds when the transaction is assembled, so a
-    record is never written older than it was handed over.
+    ``dialogs`` is the state that a later process needs to end each leg in SIP, kept while the call is active.
+    ``price_paise`` is set by the settlement. ``product`` placed the call, None for the call interface; its
+    data of the call is in ``details``. The owner changes fields, then hands the record to
+    ``CallStore.update``; the store writes the state at the time the transaction is assembled, so a record is
+    never written older than it was handed over.
     """
 
     call_sid: str
@@ -148,9 +148,9 @@ class CallRecord:
 @dataclass(frozen=True, slots=True)
 class TranscriptSegment:
     """
-    Something that was said on a call, by its agent or by the party that talks with it.
+    Utterance on a call, by its agent or by the party that talks with it.
 
-    Times count from the answer of the call. ``text`` may be private: no ``repr`` shows it.
+    Times are in milliseconds from the answer of the call. ``text`` may be private: ``repr`` omits it.
     """
 
     role: Literal["agent", "user"]
@@ -162,9 +162,9 @@ class TranscriptSegment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """
-    What a party said as one leaves a message, in a file that bears the message's name.
+    Voicemail message, in a file named after the message.
 
-    ``path`` is None when the file was deleted. ``created_at`` and ``node`` are set by whoever keeps it.
+    ``path`` is None if the file was deleted. The store sets ``created_at`` and ``node``.
     """
 
     message_sid: str
@@ -178,7 +178,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """What a list of calls is narrowed to; ``start`` is inclusive, ``end`` exclusive, of ``created_at``."""
+    """Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``."""
 
     status: CallStatus | None = None
     direction: Direction | None = None

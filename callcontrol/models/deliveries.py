@@ -1,4 +1,4 @@
-"""Events on their way to the URLs of customers."""
+"""Webhook events and their deliveries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from typing import Any, Literal
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
     """
-    An event on its way to a customer's URL, complete but for its signature.
+    Event for one URL of a customer, without its signature.
 
-    ``delivery_id`` stays the same through all attempts and is the receiver's key for recognising doubles;
-    it is the ``event_id`` where an event goes to one URL only. Events of one ``call_sid`` to one URL are
-    delivered in the order they were published. One that goes to a subscription is signed with the secret of
-    that; any other with the account's.
+    ``delivery_id`` is the same in all attempts, so that receivers detect duplicates; it is the ``event_id``
+    if an event goes to one URL only. Events of one ``call_sid`` to one URL are delivered in order of
+    publication. An event for a subscription is signed with the subscription's secret, any other with the
+    account's.
     """
 
     event_id: str
@@ -36,11 +36,11 @@ class WebhookEvent:
 @dataclass(frozen=True, slots=True)
 class Broadcast:
     """
-    An event for whoever has subscribed to it; when it is written it becomes a ``WebhookEvent`` for each.
+    Event for all its subscriptions; when written it becomes one ``WebhookEvent`` for each.
 
-    ``fields`` is the body but for its ``id``, which is the id of each delivery and comes first. Subscriptions
-    are those of ``service`` (``calls``, ``masking``, ``assistant``, ``messaging``) that list ``event``.
-    Events keep their order by ``call_sid``; those of a chat message have its id there.
+    ``fields`` is the body without its ``id``, which is the id of each delivery and comes first. Recipients
+    are the subscriptions of ``service`` (``calls``, ``masking``, ``assistant``, ``messaging``) that list
+    ``event``. Events keep their order by ``call_sid``; those of a chat message have its id there.
     """
 
     event_id: str
@@ -53,15 +53,15 @@ class Broadcast:
 
 
 PublishedEvent = WebhookEvent | Broadcast
-"""What a change publishes in its own transaction."""
+"""Event that a change publishes in its own transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
     """
-    A subscription as its deliveries need it.
+    Subscription data needed by its deliveries.
 
-    ``secret`` is None for one that has none of its own; ``problem`` says why a stored one cannot be used.
+    ``secret`` is None without one of its own; ``problem`` is the reason why a stored one cannot be used.
     """
 
     subscription_id: str
@@ -74,7 +74,7 @@ class Recipient:
 
 @dataclass(slots=True)
 class Delivery:
-    """One event's way to one URL: ``pending``, ``delivered`` or ``failed``, and after how many attempts."""
+    """Delivery of an event to one URL, with its status and number of attempts."""
 
     event: WebhookEvent
     next_attempt_at: datetime

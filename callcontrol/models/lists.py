@@ -1,4 +1,4 @@
-"""Pages of lists, and places in them."""
+"""Pages of lists, and positions in them."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a list that is sorted by moment, then identifier, newest first: right after that item."""
+    """Position right after an item in a list sorted by time, then identifier, newest first."""
 
     at_micros: int
     identifier: str
@@ -16,7 +16,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list; pages count from 1. ``after`` is where the list goes on, in lists that say so."""
+    """Page of a list; pages count from 1. ``after`` is the position of the next page, if supported."""
 
     items: list[T]
     total: int
@@ -26,5 +26,5 @@ class Page(Generic[T]):
 
     @property
     def total_pages(self) -> int:
-        """The number of pages that ``total`` items fill; 0 when there are none."""
+        """Number of pages that ``total`` items fill; 0 for none."""
         return -(-self.total // self.per_page)

@@ -10,11 +10,11 @@ CURRENCY: Final = "INR"
 @dataclass(frozen=True, slots=True)
 class Wallet:
     """
-    The money of an account.
+    Money of an account.
 
-    ``balance_paise`` is the sum of the ledger; ``reserved_paise`` of it is held for calls that are up.
-    ``spent_paise`` is what calls were charged in the hour ``spent_hour`` of the clock, the last one in which
-    there was such a charge.
+    ``balance_paise`` is the sum of the ledger; ``reserved_paise`` of it is held for active calls.
+    ``spent_paise`` is the sum charged for calls in the clock hour ``spent_hour``, the last hour with a
+    settled call.
     """
 
     account_sid: str
@@ -26,7 +26,7 @@ class Wallet:
 
     @property
     def available_paise(self) -> int:
-        """What may still be reserved or charged."""
+        """Money that may still be reserved or charged, in paise."""
         return self.balance_paise - self.reserved_paise
 
 
@@ -43,9 +43,9 @@ class Reserve:
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """
-    One entry of an account's ledger; entries are only ever added.
+    Entry of an account's ledger; entries are never changed or deleted.
 
-    A charge has a negative amount. ``reference`` names a top-up, so that repeating it adds nothing.
+    A charge has a negative amount. ``reference`` identifies a top-up or charge, so that it is applied once.
     """
 
     entry_id: int
@@ -60,7 +60,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFilter:
-    """What a list of ledger entries is narrowed to; ``start`` is inclusive, ``end`` exclusive."""
+    """Filter of a list of ledger entries; ``start`` is inclusive, ``end`` exclusive."""
 
     kind: str | None = None
     start: datetime | None = None

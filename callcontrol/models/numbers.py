@@ -1,4 +1,4 @@
-"""Numbers of accounts, where their inbound calls go, and how far they are paid for."""
+"""Numbers of accounts, their bindings and billing."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -10,7 +10,7 @@ InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "ma
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where inbound calls of a number go; only the fields of its target are set."""
+    """Target of a number's inbound calls; only the fields of that target are set."""
 
     target: InboundTarget
     stream_url: str | None = None
@@ -36,12 +36,12 @@ class Binding:
     language: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are set, as they are stored."""
+        """Return the fields that are set, as stored."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Binding":
-        """Read what ``to_json`` gave; fields of a later version are passed over."""
+        """Parse the result of ``to_json``; unknown fields of a later version are ignored."""
         fields = {name: stored[name] for name in _BINDING_FIELDS if name in stored}
         events = fields.get("status_webhook_events")
         return cls(**{**fields, "status_webhook_events": None if events is None else tuple(events)})
@@ -53,10 +53,10 @@ _BINDING_FIELDS: Final = tuple(item.name for item in fields(Binding))
 @dataclass(frozen=True, slots=True)
 class Billing:
     """
-    How far a number that was bought is paid for.
+    Billing state of a purchased number.
 
-    ``paid_months`` calendar months from ``anchor_at`` end at ``next_at``, when the next one is charged. Since
-    a charge was refused, ``deadline_at`` says when the number is suspended, and once it is, released.
+    ``paid_months`` calendar months from ``anchor_at`` end at ``next_at``, when the next one is charged. After
+    a refused charge, ``deadline_at`` is the time of suspension, and once suspended the time of release.
     """
 
     anchor_at: datetime
@@ -68,11 +68,11 @@ class Billing:
 @dataclass(frozen=True, slots=True)
 class PhoneNumber:
     """
-    A number of an account (a DID), in E.164 with ``+``.
+    Number of an account (a DID), in E.164 with ``+``.
 
-    ``carrier_sid`` is None for a number of the platform and names the account's own carrier otherwise.
-    ``registered`` says that the number may be used as caller-ID. ``order_id`` and ``billing`` are those of
-    a number that was bought; nothing is charged for others.
+    ``carrier_sid`` is None for a number of the platform, else the account's own carrier. A ``registered``
+    number may be used as caller-ID. ``order_id`` and ``billing`` are set for a purchased number; others cost
+    nothing.
     """
 
     phone_number_id: str
@@ -96,13 +96,13 @@ class PhoneNumber:
 
     @property
     def inbound_target_type(self) -> str:
-        """The target of inbound calls, ``none`` when they have none."""
+        """Target of inbound calls; ``none`` without a binding."""
         return self.binding.target if self.binding else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The wiring state of a number, field by field as the interface names it."""
+    """Configuration state of a number, with the field names of the interface."""
 
     phone_number_id: str
     number: str
@@ -115,7 +115,7 @@ class Wiring:
 
     @classmethod
     def of(cls, number: PhoneNumber) -> "Wiring":
-        """The wiring state of a number."""
+        """Build the configuration state of a number."""
         binding = number.binding
         return cls(
             phone_number_id=number.phone_number_id,

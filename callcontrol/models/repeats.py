@@ -1,11 +1,11 @@
-"""What is kept of requests that may be repeated with the same idempotency key."""
+"""Stored state of requests with an idempotency key."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """The answer to a request with an idempotency key, kept for its repetitions."""
+    """Stored response to a request with an idempotency key, for its repetitions."""
 
     status: int
     body: bytes
@@ -14,9 +14,10 @@ class StoredReply:
 @dataclass(frozen=True, slots=True)
 class InterruptedRequest:
     """
-    A request with an idempotency key whose process was killed after it had taken effect.
+    Request with an idempotency key whose process was killed after it took effect.
 
-    ``effect`` is what it did, as kind and identifier (``call:0198...``), ``endpoint`` its method and path.
+    ``effect`` is the created object, as kind and identifier (``call:0198...``), ``endpoint`` its method and
+    path.
     """
 
     account_sid: str

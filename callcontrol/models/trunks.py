@@ -16,23 +16,23 @@ TrunkType = Literal["static_ip", "auth", "reg"]
 @dataclass(frozen=True, slots=True)
 class Carrier:
     """
-    A trunk: the relation to one carrier; ``account_sid`` is None when the platform owns it.
+    Trunk to one carrier; ``account_sid`` is None if the platform owns it.
 
-    With ``prefixes`` it serves numbers that begin with one of them and no others, and those before any
-    carrier that serves all numbers.
+    With ``prefixes`` it serves only numbers that begin with one of them, and takes precedence for these over
+    carriers that serve all numbers.
 
-    ``number_format`` says how numbers of its own country are written to it: ``e164`` (with ``+`` when
+    ``number_format`` is the format of its own country's numbers: ``e164`` (with ``+`` if
     ``e164_leading_plus``), ``national`` (with the trunk prefix, 09876543210) or ``significant`` (9876543210).
     ``identity_header`` carries the caller's identity; with ``trusts_identity`` the one it sends is believed.
-    ``rel100`` is the use of reliable provisional responses (RFC 3262), ``session_expires_s`` the session
-    interval that is asked for (RFC 4028, None: no session timer). ``registrars`` are hosts, if need be with a
-    port, to register with; none means the outbound gateways. ``certificate_name`` is a name in the client
-    certificate by which its calls are known. ``forwarded_headers`` are the X- header fields that may pass
-    between it and another leg.
+    ``rel100`` is the use of reliable provisional responses (RFC 3262), ``session_expires_s`` the requested
+    session interval (RFC 4028, None: no session timer). ``registrars`` are the hosts to register with, with
+    an optional port; the default is the outbound gateways. ``certificate_name`` is the client certificate
+    name that identifies its calls. ``forwarded_headers`` are the X- header fields that may pass between it
+    and another leg.
 
-    ``dtmf_type`` is how digits pass to and from it: as telephone events in RTP, in INFO requests, or as tones
-    in the audio. ``srtp`` is the encryption of its media (RFC 3711, keys by RFC 4568): ``off``, ``sdes``
-    (encrypted where the far end can) or ``require``.
+    ``dtmf_type`` is the DTMF transport: telephone events in RTP, INFO requests, or tones in the audio.
+    ``srtp`` is the encryption of its media (RFC 3711, keys by RFC 4568): ``off``, ``sdes`` (encrypted if the
+    far end supports it) or ``require``.
     """
 
     carrier_sid: str
@@ -80,12 +80,12 @@ class Carrier:
 @dataclass(frozen=True, slots=True)
 class Gateway:
     """
-    One reachable host of a carrier.
+    Host of a carrier.
 
     A lower ``priority`` is tried first; among equals the share of calls follows ``weight``. ``netmask``
-    widens an inbound address to a network (32: that address alone, also of IPv6). ``port`` 0 leaves port
-    and, with protocol ``auto``, transport to what the name server says of the host (RFC 3263). The protocol
-    ``tls/srtp`` is TLS, and media that is encrypted whatever the carrier says.
+    widens an inbound address to a network (32: that address alone, also for IPv6). With ``port`` 0, DNS
+    determines the port and, with protocol ``auto``, the transport (RFC 3263). The protocol ``tls/srtp`` is
+    TLS with encrypted media, whatever the carrier's setting.
     """
 
     gateway_sid: str
@@ -107,10 +107,10 @@ class Gateway:
 
     @property
     def transport(self) -> str | None:
-        """The SIP transport it is reached by, None when that is looked up."""
+        """SIP transport of the gateway; None if DNS determines it."""
         return None if self.protocol == "auto" else self.protocol.removesuffix("/srtp")
 
     @property
     def encrypts(self) -> bool:
-        """Whether its media must be encrypted, whatever its carrier says."""
+        """True if media must be encrypted, whatever the carrier's setting."""
         return self.protocol == "tls/srtp"

@@ -1,5 +1,5 @@
 """
-The wiring of phone numbers: registration on the carrier and the inbound binding, as pure state changes.
+Configuration of phone numbers: registration on the carrier and inbound binding, as pure state changes.
 
 ==========================  ===========  ======================  ==========================================
 state                       request      condition               next state
@@ -59,7 +59,7 @@ _STREAM_FIELDS: Final = (
     "stream_max_retries",
 )
 STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "completed")
-"""Events of a call that a status webhook is told when they are asked for; all others are told always."""
+"""Call events that a status webhook gets only on request; all others are always sent."""
 
 _STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
 _ANY_TARGET: Final = _STATUS | {"target", "record"}
@@ -68,13 +68,13 @@ _TARGET_FIELDS: Final = {
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
-    # Its calls are never connected, so there is nothing to record.
+    # These calls are never connected, so there is nothing to record.
     "missed_call": _STATUS | {"target", "timeout_s"},
-    # Its calls are told of and recorded as the account's masking settings say.
+    # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
 }
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
-"""The languages in which callers are told something by the platform itself."""
+"""Languages of the platform's own prompts."""
 
 
 def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNumber:
@@ -90,13 +90,13 @@ def register(number: PhoneNumber, *, configured: bool, now: datetime) -> PhoneNu
 
 def deregister(number: PhoneNumber, *, configured: bool, force: bool, now: datetime) -> PhoneNumber:
     """
-    Deregister a number; with ``force`` its inbound binding goes with it.
+    Deregister a number; with ``force`` its inbound binding is removed too.
 
-    A number that is bound is a registered one, so deregistering a bound number has to unbind it.
+    A bound number is always registered, so deregistering a bound number must unbind it.
 
     Raises:
         NotConfigured: There is no platform carrier.
-        InboundBound: Inbound calls are still bound, and ``force`` was not given.
+        InboundBound: The number is still bound, and ``force`` was not given.
     """
     _require_carrier(number, configured)
     if number.binding is not None and not force:
@@ -110,9 +110,9 @@ def bind(
     number: PhoneNumber, binding: Binding, *, configured: bool, force: bool, now: datetime
 ) -> PhoneNumber:
     """
-    Send inbound calls of a number to a target, registering the number when it is not.
+    Bind inbound calls of a number to a target, registering the number if needed.
 
-    Binding it again to exactly where it is bound changes nothing.
+    Repeating the same binding changes nothing.
 
     Raises:
         NotConfigured: There is no platform carrier.
@@ -129,7 +129,7 @@ def bind(
 
 
 def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:
-    """Send inbound calls of a number nowhere; it stays registered for outbound calls."""
+    """Remove the binding of inbound calls; the number stays registered for outbound calls."""
     return number if number.binding is None else replace(number, binding=None, updated_at=now)
 
 
@@ -140,10 +140,10 @@ def _require_carrier(number: PhoneNumber, configured: bool) -> None:
 
 def check_number(number: str) -> str:
     """
-    The number, if it is in E.164 with ``+``.
+    Return the number if it is in E.164 with ``+``.
 
     Raises:
-        ValidationFailed: It is not.
+        ValidationFailed: It is not in E.164.
     """
     if not E164.fullmatch(number):
         raise ValidationFailed.of("number", "must be in E.164, such as +918047491899")
@@ -152,7 +152,7 @@ def check_number(number: str) -> str:
 
 def check_binding(binding: Binding) -> Binding:
     """
-    The binding with its defaults, if its target's fields are valid.
+    Return the binding with its defaults if its target's fields are valid.
 
     Raises:
         BindFailed: With every wrong field.
@@ -248,16 +248,16 @@ _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
 
 def choice_of(binding: Binding) -> StreamChoice:
     """
-    How the agent of a ``media_stream`` binding is to be reached.
+    Stream parameters for the agent of a ``media_stream`` binding.
 
     Raises:
-        StreamSetupError: The binding does not describe a stream that is possible.
+        StreamSetupError: The binding describes no possible stream.
     """
     return choose_stream(binding.stream_url, stream_fields_of(binding))
 
 
 def stream_fields_of(binding: Binding) -> dict[str, Any]:
-    """What a binding says of its stream beside the URL."""
+    """Stream fields of a binding that are set, without the URL."""
     values = {name: getattr(binding, name) for name in _STREAM_FIELDS}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -271,14 +271,14 @@ def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:
 
 
 def _as_chosen(binding: Binding, choice: StreamChoice) -> Binding:
-    """The binding with what was chosen written out; what the URL said stays in agreement with it."""
+    """Binding with the chosen stream parameters filled in; they agree with those in the URL."""
     return replace(
         binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
     )
 
 
 def _foreign_fields(binding: Binding) -> list[FieldError]:
-    """Fields that belong to another target: taken in silence, they would look as if they had an effect."""
+    """Errors for fields of another target; accepted silently, they would seem to have an effect."""
     return [
         FieldError(_REQUEST_NAMES.get(name, name), f"is not a field of target {binding.target}")
         for name in binding.to_json()
@@ -318,7 +318,7 @@ def _forward_errors(binding: Binding) -> list[FieldError]:
 
 
 def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
-    """What is wrong with how a URL is written; whether this server may connect there is not asked here."""
+    """Syntax errors of a URL; the permission to connect there is not checked here."""
     if not url:
         return []
     try:
@@ -343,7 +343,7 @@ def _timeout_errors(binding: Binding) -> list[FieldError]:
 
 
 def stream_url_errors(url: str, field: str) -> list[FieldError]:
-    """What is wrong with the URL of a stream, as far as it can be seen; it must be ws or wss."""
+    """Syntax errors of a stream URL, which must be ws or wss."""
     if len(url) > MAX_URL_CHARACTERS:
         return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
     try:

@@ -1,8 +1,8 @@
 """
-What a supplier of phone numbers is asked: which are for sale, and to hand one over.
+Interface of a supplier of phone numbers: search and assignment.
 
-A supplier lies outside the edge. It may fail, take long, or have handed over a number when its answer got
-lost, so every number is taken for an order, and an order can always be given back.
+A supplier is an external system. It may fail, be slow, or have assigned a number although its response was
+lost, so every number is taken for an order, and an order can always be returned.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Listing:
     """
-    A number for sale, under the supplier's opaque reference ``live_ref``; prices are in paise.
+    Number for sale, with the supplier's opaque reference ``live_ref``; prices are in paise.
 
-    ``is_available`` is false for a number that was listed and is sold.
+    ``is_available`` is false for a listed number that is sold.
     """
 
     live_ref: str
@@ -30,20 +30,20 @@ class Listing:
     is_available: bool = True
 
     def total_paise(self, months: int) -> int:
-        """What the number costs with its first months."""
+        """Price of the number with its first months, in paise."""
         return self.setup_cost_paise + months * self.monthly_cost_paise
 
 
 @dataclass(frozen=True, slots=True)
 class ListingFilter:
-    """What a search is narrowed to; ``region`` is a name, or the beginning of a number such as ``+9111``."""
+    """Search filter; ``region`` is a name, or the beginning of a number, e.g. ``+9111``."""
 
     region: str | None = None
     number_type: str | None = None
     contains: str | None = None
 
     def admits(self, listing: Listing) -> bool:
-        """Whether a listing is among those wanted."""
+        """Return True if a listing matches the filter."""
         return (
             (self.region is None or in_region(self.region, listing.number, listing.region))
             and self.number_type in (None, listing.number_type)
@@ -52,7 +52,7 @@ class ListingFilter:
 
 
 class Taking(Enum):
-    """What became of taking a number for an order."""
+    """Result of taking a number for an order."""
 
     TAKEN = "taken"
     NOT_LISTED = "not listed"
@@ -61,33 +61,33 @@ class Taking(Enum):
 
 
 class InventoryFailure(Exception):
-    """The supplier did not answer as it should; whether it took the number is not known."""
+    """The supplier failed; it may or may not have assigned the number."""
 
 
 class Inventory(Protocol):
-    """A supplier of numbers; each method may raise ``InventoryFailure``, and none waits for ever."""
+    """Supplier of numbers; each method may raise ``InventoryFailure`` and has a time limit."""
 
     async def search(
         self, wanted: ListingFilter, *, offset: int, limit: int
     ) -> tuple[Sequence[Listing], int]:
-        """A stretch of the available numbers, always in the same order, and how many there are."""
+        """Page of the available numbers in a stable order, and the total."""
 
     async def find(self, live_ref: str) -> Listing | None:
-        """A number as it is offered now; None when it is not listed, or not any more."""
+        """Current offer of a number; None if it is not listed, or no longer."""
 
     async def take(self, order_id: str, listing: Listing) -> Taking:
         """
-        Hand a number over to an order, at exactly the prices of the listing.
+        Assign a number to an order, at exactly the prices of the listing.
 
-        Taking it again for the same order changes nothing. An order that was given back takes nothing.
+        Repeating it for the same order changes nothing. A returned order takes no number.
         """
 
     async def give_back(self, order_id: str) -> None:
-        """Take back what an order holds, if it holds anything; repeating it is safe."""
+        """Return the number of an order to the supplier, if it has one; repeating it is safe."""
 
 
 def in_region(wanted: str, number: str, region: str | None) -> bool:
-    """Whether a number lies in a region, by the region's name or the beginning of the number."""
+    """Return True if a number is in a region, given by name or by the beginning of the number."""
     if wanted.startswith("+"):
         return number.startswith(wanted)
     return region is not None and region.casefold() == wanted.casefold()

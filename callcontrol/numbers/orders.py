@@ -1,5 +1,5 @@
 """
-The purchase of a phone number, as states of its order.
+Purchase of a phone number: state machine of its order.
 
 ============  ===========  ============  ==================================================================
 state         event        next state    meaning
@@ -10,8 +10,8 @@ completed     released     releasing     the customer, or an unpaid renewal, gav
 releasing     returned     closed        the supplier has the number back
 ============  ===========  ============  ==================================================================
 
-Money and number change hands together, by the rule that leaves ``pending``. Whatever happens before, nothing
-was charged; whatever happens after, the number is the customer's.
+The transition to ``completed`` charges the wallet and assigns the number together. Before it, nothing is
+charged; after it, the number is the customer's.
 """
 
 from collections.abc import Mapping
@@ -26,16 +26,16 @@ from callcontrol.numbers.inventory import Listing
 from callcontrol.wallet.money import rupees
 
 MAX_MONTHS: Final = 24
-"""Months that may be paid in advance."""
+"""Most months that may be paid in advance."""
 
 MAX_NAME_CHARACTERS: Final = 128
 
 GIVEN_UP_AFTER: Final = timedelta(minutes=2)
-"""An order that is pending for longer lost its process: a purchase is through in a fraction of this."""
+"""An order pending for longer has lost its process: a purchase takes a fraction of this time."""
 
 
 class OrderState(IntEnum):
-    """How far an order is; stored by its name in lower case."""
+    """State of an order; stored by its name in lower case."""
 
     PENDING = 0
     COMPLETED = 1
@@ -44,7 +44,7 @@ class OrderState(IntEnum):
 
 
 class OrderEvent(Enum):
-    """What happens to an order."""
+    """Event of an order."""
 
     DELIVERED = "delivered"
     GIVEN_UP = "given up"
@@ -60,13 +60,13 @@ RULES: Final[Mapping[tuple[OrderState, OrderEvent], tuple[OrderState]]] = {
     (_S.COMPLETED, _E.RELEASED): (_S.RELEASING,),
     (_S.RELEASING, _E.RETURNED): (_S.CLOSED,),
 }
-# An order is delivered once and given up only before that; a release that is repeated finds it under way.
+# An order is delivered once and given up only before that; a repeated release changes nothing.
 IGNORED: Final = frozenset((state, event) for state in _S for event in _E if (state, event) not in RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One purchase: what was to be bought for how much, and how far that is."""
+    """Order of one purchase: number, price and state."""
 
     order_id: str
     account_sid: str
@@ -82,7 +82,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurchaseRequest:
-    """What a customer wants to buy; ``acknowledged_paise`` is the total that was accepted, if it was said."""
+    """Purchase requested by a customer; ``acknowledged_paise`` is the accepted total, if given."""
 
     live_ref: str
     friendly_name: str | None = None
@@ -92,7 +92,7 @@ class PurchaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A number that was bought, and what its account paid and has left."""
+    """Purchased number, with the price paid and the new balance."""
 
     phone_number_id: str
     number: str
@@ -103,7 +103,7 @@ class Purchase:
 
 def check_purchase(request: PurchaseRequest) -> None:
     """
-    Refuse a purchase that makes no sense.
+    Reject an invalid purchase request.
 
     Raises:
         ValidationFailed: With every wrong field.
@@ -121,10 +121,10 @@ def check_purchase(request: PurchaseRequest) -> None:
 
 def check_quote(request: PurchaseRequest, listing: Listing) -> int:
     """
-    The total of a purchase, if it is what the customer acknowledged.
+    Return the total of a purchase if the customer acknowledged it or gave none.
 
     Raises:
-        QuoteStale: It is not, be it more or less; the details have the prices of now.
+        QuoteStale: The acknowledged total is higher or lower; the details have the current prices.
     """
     total_paise = listing.total_paise(request.months)
     if request.acknowledged_paise not in (None, total_paise):
@@ -133,7 +133,7 @@ def check_quote(request: PurchaseRequest, listing: Listing) -> int:
 
 
 def stale(listing: Listing, months: int) -> QuoteStale:
-    """The refusal of an old price, with the new one."""
+    """Error for an old price, with the new one."""
     total = rupees(listing.total_paise(months))
     return QuoteStale(
         f"The price has changed: the total is {total:.2f} INR now; acknowledge it to buy.",

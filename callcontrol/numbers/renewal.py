@@ -1,18 +1,18 @@
 """
-Monthly renewal of numbers: what is due when, and what becomes of a number that cannot be paid.
+Monthly renewal of numbers: due dates, and the state machine of an unpaid number.
 
 ==========  =======  ==========  ==========================================================================
 state       event    next state  meaning
 ==========  =======  ==========  ==========================================================================
 paid        charged  paid        the next month is paid
-paid        refused  overdue     the wallet cannot pay; the number goes on through a grace period
+paid        refused  overdue     the wallet cannot pay; the number works through a grace period
 overdue     charged  paid        it was topped up in time
 overdue     expired  suspended   calls from and to the number are refused from now on
 suspended   charged  paid        it was topped up; the number works again
-suspended   expired  released    the number is the customer's no more
+suspended   expired  released    the number is no longer the customer's
 ==========  =======  ==========  ==========================================================================
 
-Times are given, never read. A month that was missed is charged like any other: the number was kept for it.
+Times are arguments, never read from a clock. A missed month is charged like any other: the number was kept.
 """
 
 import calendar
@@ -27,14 +27,14 @@ from callcontrol.models import Billing, PhoneNumber
 
 @dataclass(frozen=True, slots=True)
 class RenewalTerms:
-    """How long an unpaid number goes on, and how long after that it is kept while suspended."""
+    """Grace period of an unpaid number, and the time that it is kept while suspended afterwards."""
 
     grace: timedelta = timedelta(days=7)
     kept: timedelta = timedelta(days=23)
 
 
 class Standing(IntEnum):
-    """How a number stands with its renewal."""
+    """Renewal state of a number."""
 
     PAID = 0
     OVERDUE = 1
@@ -43,7 +43,7 @@ class Standing(IntEnum):
 
 
 class RenewalEvent(Enum):
-    """What an attempt to charge the next month leads to; a refusal after the deadline is ``EXPIRED``."""
+    """Result of an attempt to charge the next month; a refusal after the deadline is ``EXPIRED``."""
 
     CHARGED = "charged"
     REFUSED = "refused"
@@ -63,18 +63,18 @@ RULES: Final[Mapping[tuple[Standing, RenewalEvent], tuple[Standing]]] = {
 IGNORED: Final = frozenset(
     {
         (_S.PAID, _E.EXPIRED),  # There is no deadline before a refusal.
-        (_S.OVERDUE, _E.REFUSED),  # Its deadline runs already.
+        (_S.OVERDUE, _E.REFUSED),  # The deadline is already set.
         (_S.SUSPENDED, _E.REFUSED),
-        *((_S.RELEASED, event) for event in _E),  # Nothing is charged for it any more.
+        *((_S.RELEASED, event) for event in _E),  # A released number is no longer charged.
     }
 )
 
 
 def add_months(anchor: datetime, months: int) -> datetime:
     """
-    The same day and time some calendar months later, or the month's last day where it has no such day.
+    Same day and time some calendar months later, or the month's last day if it is shorter.
 
-    Counted from one anchor always, 31 January is followed by 28 February and then by 31 March.
+    Counted from a fixed anchor, 31 January is followed by 28 February and then by 31 March.
     """
     year, month = divmod(anchor.year * 12 + anchor.month - 1 + months, 12)
     day = min(anchor.day, calendar.monthrange(year, month + 1)[1])
@@ -82,12 +82,12 @@ def add_months(anchor: datetime, months: int) -> datetime:
 
 
 def opened(anchor: datetime, months: int) -> Billing:
-    """The billing of a number that was bought with some months prepaid."""
+    """Billing of a number with ``months`` prepaid from ``anchor``."""
     return Billing(anchor, months, add_months(anchor, months))
 
 
 def standing(number: PhoneNumber) -> Standing:
-    """How a number stands."""
+    """Renewal state of a number, from its status and billing."""
     if number.status == "released":
         return Standing.RELEASED
     if number.status == "suspended":
@@ -97,12 +97,12 @@ def standing(number: PhoneNumber) -> Standing:
 
 
 def is_due(number: PhoneNumber, now: datetime) -> bool:
-    """Whether the number's next month is to be charged."""
+    """Return True if the number's next month is due."""
     return number.billing is not None and number.billing.next_at <= now
 
 
 def after_attempt(number: PhoneNumber, *, charged: bool, now: datetime, terms: RenewalTerms) -> PhoneNumber:
-    """The number after an attempt to charge its next month; the same object when nothing changes."""
+    """Number after an attempt to charge its next month; the same object if nothing changes."""
     billing = number.billing
     assert billing is not None
     event = _E.CHARGED if charged else _E.REFUSED

@@ -1,8 +1,8 @@
 """
-Links that open one recording for an hour, to whoever holds them.
+Links that open one recording for an hour to any holder.
 
-A link carries when it ends and a digest over that, the call and its account. Nothing is stored of it: every
-server with the key of the secrets opens it, and nobody without that key can make one or change one.
+A link carries its expiry and a digest over the expiry, the call and its account. Nothing is stored: every
+server with the key of the secrets accepts it, and nobody without that key can make or change one.
 """
 
 import re
@@ -13,38 +13,38 @@ from typing import Final, Protocol
 from callcontrol.calls.recording import recording_url
 
 LINK_VALID: Final = timedelta(hours=1)
-"""How long a link opens its recording."""
+"""Validity of a link."""
 
 _PURPOSE: Final = "recording link"
 _EXPIRES: Final = re.compile(r"[1-9][0-9]{9,11}")
-# Digits of one case: each link has one spelling, so a changed one never opens.
+# Lower case only: each link has one spelling, so a changed one is never accepted.
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class Digests(Protocol):
-    """Makes and recognises digests under a key; see ``callcontrol.secrets.aio.SecretBox``."""
+    """Computes and verifies keyed digests; see ``callcontrol.secrets.aio.SecretBox``."""
 
     def digest(self, purpose: str, data: bytes) -> bytes:
-        """What ``data`` is recognised by."""
+        """Return the digest of ``data``."""
 
     def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
-        """Whether ``digest`` is that of ``data``; takes the same time either way."""
+        """Return True if ``digest`` is that of ``data``, in constant time."""
 
 
 class RecordingLinks:
-    """Makes links to recordings, and judges those that come back."""
+    """Makes links to recordings and verifies them."""
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
 
     def link(self, account_sid: str, call_sid: str, now: datetime) -> str:
-        """The path and query that open a call's recording until ``LINK_VALID`` from ``now``."""
+        """Path and query that open a call's recording until ``LINK_VALID`` from ``now``."""
         expires = str(int((now + LINK_VALID).timestamp()))
         signature = self._digests.digest(_PURPOSE, _signed(account_sid, call_sid, expires)).hex()
         return f"{recording_url(call_sid)}?expires={expires}&signature={signature}"
 
     def opens(self, account_sid: str, call_sid: str, query: Mapping[str, str], now: datetime) -> bool:
-        """Whether ``query`` is that of a link that was made for the call and has not ended."""
+        """Return True if ``query`` is of a link made for the call that has not expired."""
         if not may_open(query, now):
             return False
         signed = _signed(account_sid, call_sid, query["expires"])
@@ -52,7 +52,7 @@ class RecordingLinks:
 
 
 def may_open(query: Mapping[str, str], now: datetime) -> bool:
-    """Whether a query has the form of a link and has not ended; any other opens no recording at all."""
+    """Return True if a query has the form of a link and has not expired; others open no recording."""
     expires, signature = query.get("expires", ""), query.get("signature", "")
     if _EXPIRES.fullmatch(expires) is None or _SIGNATURE.fullmatch(signature) is None:
         return False
@@ -60,5 +60,5 @@ def may_open(query: Mapping[str, str], now: datetime) -> bool:
 
 
 def _signed(account_sid: str, call_sid: str, expires: str) -> bytes:
-    """What the digest is over; none of the parts can hold a line feed, so none can run into another."""
+    """Signed bytes of a link; no part can hold a line feed, so the parts stay distinct."""
     return f"{account_sid}\n{call_sid}\n{expires}".encode()

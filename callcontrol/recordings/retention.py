@@ -1,4 +1,4 @@
-"""How long recordings are kept, and which files on the disk belong to no call."""
+"""Retention of recordings, and files on disk without a call."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,15 +9,15 @@ from callcontrol.models import RecordingStatus
 
 MAX_RETENTION_DAYS: Final = 3650
 FOR_EVER: Final = 0
-"""The number of days that stands for no end."""
+"""Number of days that means no end."""
 
 LEFT_OVERS_KEPT: Final = timedelta(days=7)
-"""How long a file stays that no call has, so that an operator who restored a backup can still save it."""
+"""Retention of a file without a call, so that an operator who restored a backup can save it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRecording:
-    """What the record of a call says of the file that bears the call's name."""
+    """State of the call or message that a file is named after."""
 
     ended_at: datetime | None
     status: RecordingStatus | None
@@ -26,12 +26,12 @@ class KeptRecording:
 
 def is_left_over(call: KeptRecording | None, age: timedelta, kept_days: int) -> bool:
     """
-    Whether a file in the folder of the recordings is to be deleted though no retention asked for it.
+    Return True if a file in the folder of recordings must be deleted although no retention covers it.
 
     Args:
-        call: The call that the file is named after; None when there is none.
-        age: How long ago the file was last written.
-        kept_days: How long the server keeps recordings; ``FOR_EVER`` keeps what belongs to no call, too.
+        call: Call or message that the file is named after; None if there is none.
+        age: Time since the file was last written.
+        kept_days: Retention of the server; ``FOR_EVER`` also keeps files without a call.
     """
     if call is not None:
         if call.has_file or call.ended_at is None or call.status in PENDING:

@@ -1,1 +1,1 @@
-"""Routing: where a call may go, and by which gateways."""
+"""Routing: permitted targets of a call, and the gateways to them."""

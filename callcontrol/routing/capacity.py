@@ -1,4 +1,4 @@
-"""How many calls there may be at once, and how many may begin in a second: for all, an account, a trunk."""
+"""Limits of concurrent calls and of calls per second: for the server, per account, per trunk."""
 
 from collections import Counter
 from typing import Final
@@ -8,12 +8,12 @@ from callcontrol.models import Account, Carrier, Gateway
 
 _REASONS: Final = ("server_calls", "server_rate", "account_calls", "account_rate")
 _IDLE_PACES: Final = 4096
-_NEVER_S: Final = 60.0  # when to ask again where nothing may begin
-_FULL_S: Final = 5.0  # when to ask again where calls have to end first
+_NEVER_S: Final = 60.0  # retry delay when the limit is zero
+_FULL_S: Final = 5.0  # retry delay when calls have to end first
 
 
 class _Pace:
-    """A bucket of starts: ``per_second`` flow in, and as many may be used at once."""
+    """Token bucket of call starts: ``per_second`` tokens a second, and a burst of as many."""
 
     __slots__ = ("_at", "_left")
 
@@ -22,7 +22,7 @@ class _Pace:
         self._at = 0.0
 
     def ready_in_s(self, per_second: int, now: float) -> float:
-        """Seconds until one more may begin; 0.0 when it may now."""
+        """Seconds until another start is allowed; 0.0 if it is allowed now."""
         if per_second <= 0:
             return _NEVER_S
         limit = float(per_second)
@@ -41,12 +41,12 @@ class _Pace:
 
 
 class Capacity:
-    """Counts calls, and their legs at carriers and gateways; every ``enter`` is matched by one ``leave``."""
+    """Counts calls, and their legs at carriers and gateways; each ``enter`` needs one ``leave``."""
 
     def __init__(self, max_calls: int, max_cps: int) -> None:
         self.calls = 0
         self.refused: Counter[str] = Counter(dict.fromkeys(_REASONS, 0))
-        """Calls for which there was no room, by whose limit it was."""
+        """Rejected calls by the limit that was reached."""
         self._max_calls = max_calls
         self._max_cps = max_cps
         self._pace = _Pace()
@@ -60,8 +60,8 @@ class Capacity:
         Count a new call.
 
         Raises:
-            ServiceUnavailable: There are as many calls as there may be, or the server's rate is used up.
-            RateLimited: The account begins calls faster than it may.
+            ServiceUnavailable: The server or the account is at its limit of calls, or the server at its rate.
+            RateLimited: The account exceeds its rate of new calls.
         """
         refused = self._refusal(account, now)
         if refused is not None:
@@ -74,19 +74,19 @@ class Capacity:
         self._account_calls[account.account_sid] = self._account_calls.get(account.account_sid, 0) + 1
 
     def has_room(self, now: float) -> bool:
-        """Whether the server itself could begin one more call now, whoever it is for."""
+        """Return True if the server's own limits allow another call now."""
         return self.calls < self._max_calls and self._pace.ready_in_s(self._max_cps, now) == 0.0
 
     def leave(self, account_sid: str) -> None:
-        """Count a call no more."""
+        """Count the end of a call."""
         self.calls -= 1
         _lower(self._account_calls, account_sid)
 
     def wait_for_trunk_s(self, carrier: Carrier, gateway: Gateway, now: float) -> float:
         """
-        Seconds until one more leg may begin at a gateway of a carrier; 0.0 when it may now.
+        Seconds until another leg is allowed at a gateway of a carrier; 0.0 if it is allowed now.
 
-        A leg in either direction counts; both have limits of their own.
+        Legs of both directions count; carrier and gateway have separate limits.
         """
         return max(
             self._wait_s(carrier.carrier_sid, carrier.max_concurrent_calls, carrier.max_cps, now),
@@ -106,12 +106,12 @@ class Capacity:
                 pace.use()
 
     def leave_trunk(self, carrier: Carrier, gateway: Gateway) -> None:
-        """Count a leg no more."""
+        """Count the end of a leg."""
         _lower(self._trunk_legs, carrier.carrier_sid)
         _lower(self._trunk_legs, gateway.gateway_sid)
 
     def legs_at(self, sid: str) -> int:
-        """Legs that are at a carrier or a gateway now."""
+        """Number of current legs at a carrier or gateway."""
         return self._trunk_legs.get(sid, 0)
 
     def _wait_s(self, sid: str, max_legs: int | None, max_cps: int | None, now: float) -> float:
@@ -150,7 +150,7 @@ class Capacity:
 
 
 def _remembered(paces: dict[str, _Pace], key: str) -> _Pace:
-    """The pace of a key; the oldest is forgotten when there are very many."""
+    """Token bucket of a key; the oldest is dropped when there are too many."""
     pace = paces.get(key)
     if pace is None:
         if len(paces) >= _IDLE_PACES:

@@ -1,4 +1,4 @@
-"""How far a carrier's redirections (3xx) are followed: to its own gateways, and to numbers we may dial."""
+"""Policy for a carrier's redirections (3xx): to its own gateways, and to numbers we may dial."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ MAX_REDIRECTIONS: Final = 5
 
 
 def redirects_of(router: Router, account_sid: str, attempt: Attempt) -> Redirects | None:
-    """What may be followed of the redirections of an attempt, None when its carrier's are not followed."""
+    """Redirect policy of an attempt; None if its carrier's redirections are not followed."""
     if not attempt.carrier.follows_redirects:
         return None
 

@@ -1,4 +1,4 @@
-"""Finding the gateways to a party, with every rule that may forbid the way."""
+"""Selection of the gateways to a party, with every rule that may forbid a route."""
 
 from collections.abc import Collection
 
@@ -20,7 +20,7 @@ from sip import SipUri
 
 
 class Router:
-    """Routes for all calls: the directory, the gateways at rest and the carriers' limits together."""
+    """Routes all calls by the directory, the health of gateways and the limits of carriers."""
 
     def __init__(
         self,
@@ -36,19 +36,19 @@ class Router:
 
     def attempts(self, account_sid: str, party: Party, now: float) -> list[Attempt]:
         """
-        The ways to a party for an account, best first; there is one at least.
+        Routes to a party for an account, best first; at least one.
 
         Raises:
             Forbidden: The number may not be dialled.
             NumberNotOwned: The caller-ID is not a number of the account that may be shown.
             NotFound: The forced carrier does not exist.
             ValidationFailed: A ``sip:`` address names a host that is no gateway's.
-            ServiceUnavailable: There is no gateway, or all are at rest or at their limit.
+            ServiceUnavailable: There is no gateway, or all are in cooldown or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
         vouched = party.vouched
         if not party.passthrough:
-            # Nobody has proved that a number on a carrier of the account's own belongs to the account.
+            # A number on the account's own carrier is not verified to belong to the account.
             vouched = self._own_number(account_sid, party.caller_id).carrier_sid is None
         candidates = self._candidates(account_sid, party)
         if not vouched:
@@ -56,7 +56,7 @@ class Router:
         attempts = attempts_for(
             party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
         )
-        # Better a gateway that failed a while ago than none; but one that asked for a rest has it.
+        # A gateway that failed is better than none; one that sent Retry-After is never used.
         attempts += attempts_for(
             party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
         )
@@ -66,10 +66,10 @@ class Router:
 
     def redirected(self, account_sid: str, attempt: Attempt, uri: SipUri) -> Attempt | None:
         """
-        The way to the target of a redirection by a gateway, None when it may not be followed.
+        Route to the target of a gateway's redirection; None if it may not be followed.
 
-        It leads through the same carrier always: a number that may be dialled, through the gateway that sent
-        it on; a user at one of the carrier's own gateways, there.
+        It always stays with the same carrier: a number that may be dialled goes through the redirecting
+        gateway, a user at one of the carrier's own gateways goes to that gateway.
         """
         carrier = attempt.carrier
         try:
@@ -106,7 +106,7 @@ class Router:
     def _own_carriers(
         self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
     ) -> list[tuple[Carrier, Gateway]]:
-        """The gateways of the account's own, for a caller that the platform cannot answer for."""
+        """Gateways of the account's own carriers, for a caller-ID that the platform cannot vouch for."""
         own = [item for item in candidates if item[0].account_sid is not None]
         if candidates and not own:
             raise NumberNotOwned(

@@ -1,7 +1,4 @@
-"""
-Where a call may go and by which way: numbers brought to E.164, the countries that may be dialled, the hosts
-that SIP addresses may name, and the order and failover of gateways.
-"""
+"""Targets of calls: E.164 numbers, SIP addresses, permitted countries, and failover of gateways."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -22,7 +19,7 @@ _MAX_ADDRESS_CHARS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class PhoneTarget:
-    """A telephone number to dial, in E.164 with ``+``."""
+    """Telephone number to dial, in E.164 with ``+``."""
 
     number: str
 
@@ -32,7 +29,7 @@ class PhoneTarget:
 
 @dataclass(frozen=True, slots=True)
 class SipTarget:
-    """A user at a host that must be a gateway's; ``port`` is None when the address names none."""
+    """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
 
     user: str
     host: str
@@ -48,7 +45,7 @@ Target = PhoneTarget | SipTarget
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One way to reach a party: a gateway of a carrier, and the user part of the request URI there."""
+    """Route to a party: a gateway of a carrier, and the user part of the Request-URI there."""
 
     carrier: Carrier
     gateway: Gateway
@@ -57,12 +54,12 @@ class Attempt:
 
 def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
     """
-    Read what a customer wants to dial: E.164, a 10-digit Indian number, or a ``sip:`` address.
+    Parse a dial target of a customer: E.164, a 10-digit Indian number, or a ``sip:`` address.
 
-    ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in a refusal.
+    ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in an error.
 
     Raises:
-        ValidationFailed: It is none of the three.
+        ValidationFailed: The text is none of the three.
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
     """
     if len(text) > _MAX_ADDRESS_CHARS:
@@ -78,10 +75,10 @@ def parse_target(text: str, allowed_countries: Collection[str], *, field: str = 
 
 def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     """
-    Refuse what may not be dialled whoever asks: the toll-fraud guard.
+    Reject targets that nobody may dial: the toll-fraud guard.
 
-    Every number in the user part of a SIP address counts, for behind a gateway it may be dialled; names and
-    extensions pass.
+    Every number in the user part of a SIP address counts, because a switch behind the gateway may dial it;
+    names and extensions pass.
 
     Raises:
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
@@ -104,10 +101,10 @@ def _check_number(number: str, allowed_countries: Collection[str]) -> None:
 
 def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
     """
-    Read a ``sip:user@host[:port]`` address without parameters.
+    Parse a ``sip:user@host[:port]`` address without parameters.
 
     Raises:
-        ValidationFailed: It has another form.
+        ValidationFailed: The text has another form.
     """
     try:
         uri = SipUri.parse(text)
@@ -121,10 +118,10 @@ def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
 
 def normalise_number(text: str, *, field: str = "to") -> str:
     """
-    Bring a number to E.164 with ``+``: ``+919876543210``, ``9876543210`` and ``09876543210`` are the same.
+    Normalize a number to E.164: ``+919876543210``, ``9876543210`` and ``09876543210`` are the same.
 
     Raises:
-        ValidationFailed: It is no possible telephone number.
+        ValidationFailed: The text is no possible telephone number.
     """
     number = to_e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
     if number is None:
@@ -135,7 +132,7 @@ def normalise_number(text: str, *, field: str = "to") -> str:
 
 
 def recorded_address(text: str) -> str:
-    """A number or an address as records of calls have it, for looking it up; as it is when it is neither."""
+    """Number or address as stored in call records, for lookups; other text is returned unchanged."""
     try:
         return str(parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text))
     except ValidationFailed:
@@ -145,12 +142,12 @@ def recorded_address(text: str) -> str:
 @lru_cache(maxsize=8192)
 def region_of(number: str) -> str | None:
     """
-    The ISO 3166 code of a number's country, None when it cannot be told.
+    ISO 3166 code of a number's country; None if unknown.
 
-    A number that the numbering plan does not know (a new range) still counts as of the country whose code
-    it carries, when that code belongs to one country only and subscribers there have numbers of that length.
-    Longer ones, and zeros behind the code, would be another country's number once a carrier that wants the
-    national form gets them: +91 44 20 7123 4567 is 44 20 7123 4567 there.
+    A number that the numbering plan does not know (a new range) still counts for the country of its country
+    code, if that code belongs to one country only and subscriber numbers there have that length. Longer
+    numbers, and zeros after the code, would be another country's number in the national format of a carrier:
+    +91 44 20 7123 4567 is 44 20 7123 4567 there.
     """
     parsed = parsed_number(number, None)
     if parsed is None:
@@ -162,7 +159,7 @@ def region_of(number: str) -> str | None:
 
 
 def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
-    """Whether it is as long as subscribers' numbers are, with an area code, and has no zeros before it."""
+    """Return True for the length of a subscriber number with area code, without leading zeros."""
     fits = (
         phonenumbers.is_possible_number_for_type_with_reason(number, kind) == ValidationResult.IS_POSSIBLE
         for kind in (PhoneNumberType.FIXED_LINE, PhoneNumberType.MOBILE)
@@ -177,9 +174,9 @@ def _is_premium(number: str) -> bool:
 
 
 def type_of(number: str) -> str:
-    """What a number in E.164 is, as numbers of accounts are told apart: ``mobile``, ``140_series``, ..."""
+    """Number type of an E.164 number, as in the numbers of accounts: ``mobile``, ``140_series``, ..."""
     for series in ("140", "160"):
-        # Ranges for telemarketing and for transactions, which the numbering plan does not know apart.
+        # Ranges for telemarketing and for transactions; the numbering plan does not distinguish them.
         if number.startswith(f"+91{series}"):
             return f"{series}_series"
     try:
@@ -190,7 +187,7 @@ def type_of(number: str) -> str:
 
 
 def is_answered_by_somebody(number: str) -> bool:
-    """Whether a number is one that people have, and none that many share or that the called party pays."""
+    """Return True for a personal number; False for toll-free, premium, shared-cost and similar services."""
     parsed = parsed_number(number, None)
     return parsed is not None and phonenumbers.number_type(parsed) not in _SERVICES
 
@@ -214,9 +211,9 @@ def attempts_for(
     usable: Callable[[Carrier, Gateway], bool],
 ) -> list[Attempt]:
     """
-    The ways to reach a target, in the order of ``routes``.
+    Routes to a target, in the order of ``routes``.
 
-    ``usable`` leaves out gateways at rest and carriers at their limit.
+    ``usable`` filters the gateways by health and limits.
     """
     attempts: list[Attempt] = []
     for carrier, gateway in routes:
@@ -231,11 +228,11 @@ _ASK_ANOTHER_GATEWAY: Final = frozenset({408, 500, 502, 503, 504})
 
 def may_fail_over(status: int, kind: str, *, rang: bool) -> bool:
     """
-    Whether another gateway may be tried after a failure.
+    Return True if another gateway may be tried after a failure.
 
-    Yes when the gateway itself failed (nothing came back, no connection, 500 and the like). No when the
-    wanted party decided (486, 600, 603, ...), and no after a 408 once it rang: then the 408 says that the
-    party did not answer, and it must not be rung twice.
+    True if the gateway itself failed (no response, no connection, 500 and the like). False if the callee
+    decided (486, 600, 603, ...) or the call was cancelled, and after a 408 once it rang: then the 408 means
+    that the callee did not answer, and it must not ring twice.
     """
     if kind != "response":
         return kind != "cancelled"

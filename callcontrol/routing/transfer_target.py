@@ -1,4 +1,4 @@
-"""Whom an agent may have a call put through to, as it writes that: a number, or an address."""
+"""Parser for the transfer target of a voice agent: a number or a ``sip:`` address."""
 
 from callcontrol.models import CallRecord
 from callcontrol.routing.party import Party
@@ -14,10 +14,10 @@ def agent_party(
     headers: tuple[tuple[str, str], ...] = (),
 ) -> Party:
     """
-    Whom to dial; the caller-ID is the number of the call that belongs to the account, if not given.
+    Party to dial; the default caller-ID is the account's own number on the call.
 
     Raises:
-        ValidationFailed: One of the two is no number.
+        ValidationFailed: The target is no number or address, or the caller-ID is no number.
     """
     own = record.to if record.direction == "inbound" else record.from_
     target = parse_sip_target(to) if to[:4].lower() == "sip:" else PhoneTarget(normalise_number(to))

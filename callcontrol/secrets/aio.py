@@ -1,13 +1,13 @@
 """
-Seals secrets before they are stored, and opens them again.
+Encryption of stored secrets.
 
-What has to be known in the clear (a carrier's password, the secret that signs webhooks) is encrypted with
-a key that is not in the database, so that a copy of the database, be it a backup, gives nothing away.
-What only has to be recognised (a one-time password) is never stored, only its digest under the same key.
+Secrets needed in the clear (a carrier's password, the secret that signs webhooks) are encrypted with a key
+that is not in the database, so a copy or backup of the database reveals nothing. Of secrets that are only
+compared (a one-time password) only the digest under the same key is stored.
 
-Every key is split into one for sealing, one for digests and a short name, so that no key serves two ends.
-Sealing is AES-256-GCM with a random nonce. What is sealed is bound to its purpose, so a sealed value that is
-copied into another row or column does not open there.
+Each key derives one key for sealing, one for digests and a short name, so that no key has two purposes.
+Sealing is AES-256-GCM with a random nonce. A sealed value is bound to its purpose, so a value copied into
+another row or column cannot be decrypted there.
 
 Source: NIST SP 800-38D; RFC 2104.
 """
@@ -32,11 +32,11 @@ from callcontrol.errors import SecretsUnreadable
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _MARK: Final = "sealed:1:"
-"""What sealed text begins with, and the version of its format."""
+"""Prefix of sealed text, with the version of its format."""
 
 
 class _Key:
-    """One key, taken apart into what it is used for."""
+    """Keys derived from one secret key."""
 
     __slots__ = ("cipher", "digest_key", "name")
 
@@ -50,9 +50,9 @@ class _Key:
 
 class SecretBox:
     """
-    Seals text with the first of its keys, and opens what any of them has sealed.
+    Encrypts text with the first of its keys, and decrypts text of any of them.
 
-    With several keys one can be replaced by another: see ``docs/api/keys.md``.
+    Several keys allow rotation: see ``docs/api/keys.md``.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -67,22 +67,21 @@ class SecretBox:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The names of the keys, the one that seals first; a name tells nothing about its key."""
+        """Names of the keys, the sealing key first; a name reveals nothing about its key."""
         return tuple(self._keys)
 
     def seal(self, purpose: str, text: str) -> str:
-        """Encrypt ``text`` for ``purpose``; two times the same text gives two different results."""
+        """Encrypt ``text`` for ``purpose``; equal texts give different results."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = self._first.cipher.encrypt(nonce, text.encode("utf-8", "surrogatepass"), purpose.encode())
         return self._current + base64.b64encode(nonce + sealed).decode()
 
     def open(self, purpose: str, sealed: str) -> str:
         """
-        Decrypt what ``seal`` gave for the same purpose.
+        Decrypt the result of ``seal`` for the same purpose.
 
         Raises:
-            SecretsUnreadable: It was sealed with a key that is not among ours, for another purpose, or was
-                changed since.
+            SecretsUnreadable: It was sealed with an unknown key or for another purpose, or was changed since.
         """
         name, _, encoded = sealed.removeprefix(_MARK).partition(":")
         key = self._keys.get(name)
@@ -102,39 +101,39 @@ class SecretBox:
             ) from None
 
     def is_sealed(self, text: str) -> bool:
-        """Whether a stored text is sealed at all; earlier versions stored secrets as they were."""
+        """Return True if a stored text is sealed; earlier versions stored secrets in the clear."""
         return text.startswith(_MARK)
 
     def is_current(self, text: str) -> bool:
-        """Whether a stored text is sealed with the first key."""
+        """Return True if a stored text is sealed with the first key."""
         return text.startswith(self._current)
 
     def digest(self, purpose: str, data: bytes) -> bytes:
-        """32 bytes that ``data`` is recognised by, and that nobody without the key can make or try out."""
+        """Keyed 32-byte digest of ``data``; it cannot be computed or guessed without the key."""
         return _digest(self._first, purpose, data)
 
     def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
-        """Whether ``digest`` is that of ``data`` under any of the keys; takes the same time either way."""
+        """Return True if ``digest`` is that of ``data`` under any of the keys, in constant time."""
         return any([hmac.compare_digest(_digest(key, purpose, data), digest) for key in self._keys.values()])
 
 
 def _digest(key: _Key, purpose: str, data: bytes) -> bytes:
-    # The length keeps one purpose from running into the data of another.
+    # The length prefix separates purpose and data.
     name = purpose.encode()
     return hmac.digest(key.digest_key, len(name).to_bytes(4, "big") + name + data, sha256)
 
 
 def new_key() -> bytes:
-    """A random key."""
+    """Return a random key."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def parse_key(text: str) -> bytes:
     """
-    Read a key of 32 bytes, written in base64 (plain or for URLs) or in 64 hexadecimal digits.
+    Parse a key of 32 bytes, written in base64 (standard or URL-safe) or in 64 hexadecimal digits.
 
     Raises:
-        ValueError: It is neither; the message does not repeat it.
+        ValueError: The text is neither; the message does not contain it.
     """
     text = text.strip()
     key = b""
@@ -151,13 +150,13 @@ def parse_key(text: str) -> bytes:
 
 def key_file(path: Path) -> bytes:
     """
-    The key in a file that is for its owner alone; a new one when there is no file.
+    Read the key from a private file; create the file with a new key if it does not exist.
 
-    Several processes may start at once: all of them get the key of the one that came first.
+    Processes that start at the same time all get the key of the first one.
 
     Raises:
-        SecretsUnreadable: There is no key in the file, or everybody on the machine can read it.
-        OSError: The file cannot be read or made.
+        SecretsUnreadable: The file has no key, or everybody on the machine can read or write it.
+        OSError: The file cannot be read or created.
     """
     if not path.exists():
         _make(path)
@@ -179,7 +178,7 @@ def _make(path: Path) -> None:
             file.write(base64.b64encode(new_key()) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        # A link is made whole or not at all, and never over a key that another process has put there.
+        # Linking is atomic, and never replaces a key written by another process.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
     finally:

@@ -1,9 +1,9 @@
 """
-Secrets in rows: sealed on their way in, opened on their way out.
+Encryption of secret columns.
 
-A repository seals what it writes into one of the ``SEALED`` columns and opens what it reads from them; the
-domain only ever sees the clear text. The key comes with the connection, which every repository function is
-given in any case. A value is sealed for its column and its row, and does not open anywhere else.
+A repository encrypts values for the ``SEALED`` columns and decrypts values read from them; the domain only
+sees clear text. The key comes with the connection, an argument of every repository function. A value is
+bound to its column and row, and cannot be decrypted anywhere else.
 """
 
 from collections.abc import Mapping
@@ -21,25 +21,25 @@ from callcontrol.database.values import pack, unpack
 from callcontrol.models import Binding
 
 OPTION: Final = "trunkline_secrets"
-"""The execution option under which a connection carries its box."""
+"""Execution option of a connection that holds its box."""
 
 _STREAM_AUTH: Final = "stream_auth"
 
 
 class Box(Protocol):
-    """Seals and opens text; see ``callcontrol.secrets.aio``."""
+    """Encrypts and decrypts text; see ``callcontrol.secrets.aio``."""
 
     def seal(self, purpose: str, text: str) -> str:
         """Encrypt a text for a purpose."""
 
     def open(self, purpose: str, sealed: str) -> str:
-        """Decrypt what was sealed for the same purpose."""
+        """Decrypt a text that was sealed for the same purpose."""
 
     def is_sealed(self, text: str) -> bool:
-        """Whether a stored text is sealed at all."""
+        """Return True if a stored text is sealed."""
 
     def is_current(self, text: str) -> bool:
-        """Whether a stored text is sealed with the key that seals now."""
+        """Return True if a stored text is sealed with the current key."""
 
 
 SEALED: Final[tuple[sa.Column[Any], ...]] = (
@@ -59,11 +59,11 @@ BINDINGS: Final[tuple[sa.Column[Any], ...]] = (
     applications.c.binding,
     agents.c.binding,
 )
-"""Columns that hold a binding, of which ``stream_auth`` is a secret."""
+"""Columns with a binding, whose ``stream_auth`` is secret."""
 
 
 def box_of(connection: Connection) -> Box:
-    """The box that the database was opened with."""
+    """Return the box that the database was opened with."""
     box: Box | None = connection.get_execution_options().get(OPTION)
     if box is None:
         raise RuntimeError("this database was opened without a key for its secrets")
@@ -71,15 +71,15 @@ def box_of(connection: Connection) -> Box:
 
 
 def seal(connection: Connection, column: sa.Column[Any], row: str, text: str | None) -> str | None:
-    """A secret as it is stored in ``column`` of the row with the key ``row``."""
+    """Encrypt a secret for ``column`` of the row with the key ``row``."""
     return None if text is None else box_of(connection).seal(_purpose(column, row), text)
 
 
 def unseal(connection: Connection, column: sa.Column[Any], row: str, stored: str | None) -> str | None:
     """
-    The secret that is stored in ``column`` of the row with the key ``row``.
+    Decrypt the secret stored in ``column`` of the row with the key ``row``.
 
-    Text that is not sealed was written by an earlier version, and is taken as it is until the next start
+    Text that is not sealed was written by an earlier version, and is returned unchanged until the next start
     seals it.
 
     Raises:
@@ -92,7 +92,7 @@ def unseal(connection: Connection, column: sa.Column[Any], row: str, stored: str
 
 
 def seal_binding(connection: Connection, column: sa.Column[Any], row: str, binding: Binding) -> str:
-    """A binding as it is stored in ``column`` of the row with the key ``row``."""
+    """Serialize a binding for ``column`` of the row with the key ``row``, encrypting its secret."""
     values = binding.to_json()
     if binding.stream_auth is not None:
         values[_STREAM_AUTH] = seal(connection, column, row, pack(dict(binding.stream_auth)))
@@ -101,7 +101,7 @@ def seal_binding(connection: Connection, column: sa.Column[Any], row: str, bindi
 
 def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> Binding:
     """
-    The binding that is stored in ``column`` of the row with the key ``row``.
+    Parse the binding stored in ``column`` of the row with the key ``row``, decrypting its secret.
 
     Raises:
         SecretsUnreadable: As ``unseal``.
@@ -114,14 +114,14 @@ def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, sto
 
 
 def reseal(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> str:
-    """The same secret, sealed with the key that seals now, whether it was sealed before or not."""
+    """Encrypt a stored secret with the current key; it may have been sealed before or not."""
     if column in _BINDING_SET:
         return seal_binding(connection, column, row, unseal_binding(connection, column, row, stored))
     return seal(connection, column, row, unseal(connection, column, row, stored)) or stored
 
 
 def is_current(connection: Connection, column: sa.Column[Any], stored: str) -> bool:
-    """Whether nothing in a stored value is left to be sealed with the key that seals now."""
+    """Return True if a stored value is fully sealed with the current key."""
     if column not in _BINDING_SET:
         return box_of(connection).is_current(stored)
     values: Mapping[str, Any] = unpack(stored)

@@ -1,8 +1,8 @@
 """
-Who calls, and what may be said of it: identities that come with a call, and those that we give.
+Caller identity and privacy: reading it from inbound calls and asserting it on outbound calls.
 
-A carrier that is trusted (``trusts_identity``) is believed what it asserts, and is told who calls even when
-the caller withholds its number. Everybody else gets no more than the caller wants shown.
+The identity that a trusted carrier (``trusts_identity``) asserts is believed, and the carrier receives the
+caller's number even if the caller withholds it. Everybody else gets only what the caller allows.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from callcontrol.trunks.number_format import caller_number_in, caller_user_for, 
 from sip import Headers, InvalidValue, NameAddr, ParseError, SipUri
 
 ANONYMOUS: Final = "anonymous"
-"""What is shown of a caller that withholds its number, or has none."""
+"""Shown for a caller that withholds its number or has none."""
 
 _NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anonymous.invalid"))
 _MAX_PRIVACY_WORDS: Final = 32
@@ -28,11 +28,11 @@ _ESCAPED_SAFE: Final = _USER_SAFE + "%"
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
-    Who calls: a number in E.164 or, when it has none, what it calls itself.
+    Caller identity: a number in E.164 or, without a number, the user part of its address.
 
-    A caller that ``withheld`` its number may be told to trusted carriers and to nobody else: customers see
-    ``shown``. One that came by a customer's own carrier is whoever that customer says, so it is not
-    ``vouched`` for, and no carrier of the platform is told that it calls.
+    The number of a caller that ``withheld`` it goes to trusted carriers only: customers see ``shown``. The
+    identity of a caller from a customer's own carrier is the customer's claim: it is not ``vouched`` for, and
+    no carrier of the platform receives it.
     """
 
     number: str
@@ -42,18 +42,18 @@ class Caller:
 
     @property
     def shown(self) -> str:
-        """What everybody may see."""
+        """Public form of the identity."""
         return ANONYMOUS if self.withheld else self.number
 
 
-# --- what comes in ------------------------------------------------------------------------------------------
+# --- inbound ------------------------------------------------------------------------------------------------
 
 
 def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
     """
     The caller of an INVITE that the carrier sent.
 
-    What a trusted carrier asserts comes before From, which anybody may fill in as he likes.
+    The identity asserted by a trusted carrier takes precedence over From, which any sender can forge.
 
     Source: RFC 3325 5, RFC 3323 4.
     """
@@ -69,7 +69,7 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
 
 def privacy_of(headers: Headers) -> tuple[str, ...]:
-    """The privacy that a message asks for, in lower case (RFC 3323 4.2); unknown words are kept."""
+    """Privacy values of a message, in lower case (RFC 3323 4.2); unknown values are kept."""
     if headers.first("privacy") is None:
         return ()
     words = (word.strip().lower() for value in headers.get_all("Privacy") for word in value.split(";"))
@@ -79,9 +79,9 @@ def privacy_of(headers: Headers) -> tuple[str, ...]:
 
 def _asserted(headers: Headers, carrier: Carrier) -> NameAddr | None:
     """
-    The identity that a carrier asserts, one with a number if there are several.
+    Identity asserted by a carrier; one with a number is preferred.
 
-    P-Preferred-Identity counts for less: it is what a user asks his carrier to assert (RFC 3325 9.2).
+    P-Preferred-Identity comes last: it is only what a user asks its carrier to assert (RFC 3325 9.2).
     """
     found: NameAddr | None = None
     for name in ("P-Asserted-Identity", "Remote-Party-ID", "P-Preferred-Identity"):
@@ -119,20 +119,20 @@ def _withholds(from_: NameAddr, headers: Headers) -> bool:
 
 
 def _clean(text: str) -> str:
-    """A caller that is no number (anonymous, a name): shown as it is, bounded and printable."""
+    """Caller text that is not a number (anonymous, a name), bounded and printable."""
     shown = "".join(character for character in text if character.isprintable())
     return shown[:_MAX_CALLER_CHARS] or ANONYMOUS
 
 
-# --- what goes out ------------------------------------------------------------------------------------------
+# --- outbound -----------------------------------------------------------------------------------------------
 
 
 def from_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAddr:
     """
-    The From of a call that goes to the carrier, without a tag.
+    From of a call to the carrier, without a tag.
 
-    A carrier that knows us by a user (``register_from_user``) finds it there, and the caller only in the
-    identity header.
+    For a carrier with ``register_from_user`` the From has that user, and only the identity header has the
+    caller.
 
     Source: RFC 3261 8.1.1.3, RFC 3323 4.1.
     """
@@ -148,7 +148,7 @@ def from_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAddr:
 
 def identity_headers(carrier: Carrier, caller: Caller, local_host: str) -> list[tuple[str, str]]:
     """
-    The header fields that tell the carrier who calls, and what it may show of that.
+    Identity and privacy header fields of a call to the carrier.
 
     Source: RFC 3325 6, 9; RFC 3323 4.2; draft-ietf-sip-privacy-04 for Remote-Party-ID.
     """
@@ -169,7 +169,7 @@ def identity_headers(carrier: Carrier, caller: Caller, local_host: str) -> list[
 
 
 def _address(carrier: Carrier, caller: Caller, host: str) -> NameAddr | None:
-    """The caller's address at our host; None when it calls itself something that no URI can hold."""
+    """Caller's address at our host; None if its identity does not fit a URI."""
     number = caller.number
     try:
         user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _ESCAPED_SAFE)

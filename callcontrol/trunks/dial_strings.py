@@ -1,4 +1,4 @@
-"""Telephone numbers in the user part of a SIP address, as the switch behind a gateway would read them."""
+"""Telephone numbers in the user part of a SIP address, as a switch behind a gateway reads them."""
 
 import re
 from collections.abc import Iterator
@@ -7,24 +7,24 @@ from urllib.parse import unquote
 
 from callcontrol.trunks.number_format import to_e164
 
-# What switches and dial plans take for the end of a number, or for something beside it: of prefixes (* and
-# #), parameters, lists, and escapes that somebody may undo once more.
+# Characters that switches and dial plans treat as the end of a number or as a separator: prefixes (* and #),
+# parameters, lists, and escapes that a later hop may decode again.
 _BREAKS: Final = re.compile(r"[^0-9A-Za-z+().\- ]+", re.ASCII)
 _DIALLED: Final = re.compile(r"[+0-9().\- ]+", re.ASCII)
 _SEPARATORS: Final = re.compile(r"[().\- ]", re.ASCII)
 _WITHIN_NAME: Final = re.compile(r"\+?[0-9]{7,}", re.ASCII)
 _CONTEXT: Final = re.compile(r";phone-context=(\+[0-9().\-]+)", re.ASCII | re.IGNORECASE)
 _LEAST_WITH_COUNTRY_CODE: Final = 11
-"""Digits from which a switch may take a number without a plus for an international one."""
+"""Shortest number without a plus, in digits, that a switch may treat as international."""
 
 
 def dialled_numbers(user: str) -> list[str]:
     """
-    The numbers a user part may dial, in E.164 with ``+`` as far as it can be told; none for most names.
+    Numbers that a user part may dial, in E.164 with ``+`` where possible; none for most names.
 
-    A plus, 00 and the bare digits of a country code lead abroad, wherever they stand: behind a prefix, before
-    a ``#``, within a name, or in a parameter such as the routing number of RFC 4694. A shorter number is a
-    national one, if it is one at all.
+    A plus, 00 and the bare digits of a country code dial abroad, wherever they appear: behind a prefix,
+    before a ``#``, within a name, or in a parameter, e.g. the routing number of RFC 4694. A shorter number is
+    national, or no number at all.
     """
     text = unquote(user)
     context = _CONTEXT.search(text)
@@ -37,7 +37,7 @@ def dialled_numbers(user: str) -> list[str]:
 
 
 def _pieces(part: str) -> Iterator[str]:
-    """What is dialled of a part: all of it, or of a name the runs of digits in it."""
+    """Dialled digits of a part: all of it or, of a name, its runs of seven or more digits."""
     if not part:
         return
     if _DIALLED.fullmatch(part) is not None:

@@ -1,9 +1,9 @@
 """
-Which gateways may be given calls: what calls and OPTIONS probes say of each, as a table of states.
+Gateway health: a state machine per gateway, driven by call outcomes and OPTIONS probes.
 
-A gateway that fails is down: it rests, longer each time, and is probed before it is given calls again.
-One that asks for a rest (Retry-After) is left alone for that long. One that never answered an OPTIONS
-cannot be judged by it, and gets a call on trial after its rest.
+A gateway that fails is down: it gets a cooldown, longer each time, and is probed before it gets calls again.
+A gateway that sent Retry-After gets no calls for that time. A gateway that never answered an OPTIONS cannot
+be judged by probes, so it gets a trial call after its cooldown.
 """
 
 from collections import Counter
@@ -15,41 +15,41 @@ from typing import Final
 
 FIRST_REST_S: Final = 30.0
 LONGEST_REST_S: Final = 300.0
-"""No gateway is out of service for longer than this without being asked again."""
+"""Longest cooldown: no gateway is out of service longer without being probed again."""
 PING_EVERY_S: Final = 30.0
 
 
 class HealthState(IntEnum):
-    """What is thought of a gateway; all but the last two are given calls."""
+    """State of a gateway; all but the last two accept calls."""
 
     UNKNOWN = 0
     UP = 1
     TRIAL = 2
-    """Its rest is over and no probe can tell: the next call will."""
+    """The cooldown is over and probes give no evidence; the next call decides."""
     RESTING = 3
-    """It asked for a rest."""
+    """The gateway sent Retry-After."""
     DOWN = 4
-    """It failed, and has not answered since."""
+    """The gateway failed and has not answered since."""
 
 
 class HealthInput(IntEnum):
-    """What is learnt of a gateway."""
+    """Event that changes the state of a gateway."""
 
     ANSWERED = auto()
-    """A call or a probe got an answer, whatever it said."""
+    """A probe got a response, or a call got one other than 503."""
     FAILED = auto()
-    """A call got none, or a 503."""
+    """A call got no response, or a 503."""
     ASKED = auto()
-    """It answered with Retry-After."""
+    """A call failed, and its response had Retry-After."""
     PROBE_LOST = auto()
     PROBE_MUTE = auto()
-    """No answer to a probe from one that never answered any: that says nothing."""
+    """No answer to a probe from a gateway that never answered one: no evidence."""
     REST_OVER = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class HealthChange:
-    """A gateway went from one state to another."""
+    """State change of a gateway."""
 
     gateway_sid: str
     before: HealthState
@@ -58,27 +58,27 @@ class HealthChange:
 
 @dataclass(slots=True)
 class Health:
-    """What is known of one gateway."""
+    """Health of one gateway."""
 
     state: HealthState = HealthState.UNKNOWN
     last_ok_at: datetime | None = None
-    """When it answered last."""
+    """Time of the last answer."""
     rtt_ms: float | None = None
-    """How long its last answer to an OPTIONS took."""
+    """Round-trip time of the last answered OPTIONS."""
     until: float = 0.0
-    """The end of its rest, on the clock of calls."""
+    """End of the cooldown, on the monotonic clock."""
     rest_s: float = 0.0
-    """How long it rested last; 0.0 once it answers."""
+    """Length of the last cooldown after a failure; 0.0 after an answer."""
     probed_at: float = float("-inf")
     answers_options: bool = False
 
     @property
     def usable(self) -> bool:
-        """Whether it may be given calls."""
+        """True if the gateway accepts calls."""
         return self.state < HealthState.RESTING
 
     def take(self, what: HealthInput, now: float, rest_s: float = 0.0) -> None:
-        """Take in what was learnt; ``rest_s`` is the rest asked for."""
+        """Apply an event; ``rest_s`` is the Retry-After time."""
         rule = RULES.get((self.state, what))
         if rule is not None:  # others are listed in IGNORED
             self.state, action = rule
@@ -89,7 +89,7 @@ class Health:
 
     def _failed(self, now: float, _: float) -> None:
         if now >= self.until:
-            # Calls that fail together are one failure: only what comes after the rest makes it longer.
+            # Calls that fail together are one failure: only a failure after the cooldown lengthens it.
             self.rest_s = min(2 * self.rest_s, LONGEST_REST_S) if self.rest_s else FIRST_REST_S
             self.until = now + self.rest_s
 
@@ -101,7 +101,7 @@ class Health:
 
 
 class GatewayTable:
-    """The health of all gateways; ``now`` is monotonic. What changed is kept until ``changes`` is asked."""
+    """Health of all gateways; ``now`` is monotonic. State changes are kept until ``changes`` returns them."""
 
     def __init__(self, ping_every_s: float = PING_EVERY_S) -> None:
         self.ping_every_s = ping_every_s
@@ -109,34 +109,34 @@ class GatewayTable:
         self._changes: list[HealthChange] = []
 
     def of(self, gateway_sid: str) -> Health:
-        """What is known of a gateway."""
+        """Health of a gateway."""
         return self._known.get(gateway_sid) or Health()
 
     def usable(self, gateway_sid: str) -> bool:
-        """Whether the gateway may be given a call."""
+        """Return True if the gateway accepts calls."""
         health = self._known.get(gateway_sid)
         return health is None or health.usable
 
     def down(self, gateway_sid: str) -> bool:
-        """Whether the gateway failed; one that asked for a rest did not."""
+        """Return True if the gateway failed; one that sent Retry-After did not."""
         return self.of(gateway_sid).state is HealthState.DOWN
 
     def answered(self, gateway_sid: str, at: datetime, now: float) -> None:
-        """A call got an answer from the gateway."""
+        """Record that a call got a response from the gateway."""
         self._take(gateway_sid, HealthInput.ANSWERED, now).last_ok_at = at
 
     def failed(self, gateway_sid: str, now: float, retry_after_s: float | None = None) -> None:
-        """A call was not served by the gateway: no answer, or one that says so; with the rest it asks for."""
+        """Record that the gateway did not serve a call: no response, or a 503, with its Retry-After."""
         what = HealthInput.FAILED if retry_after_s is None else HealthInput.ASKED
         self._take(gateway_sid, what, now, retry_after_s or 0.0)
 
     def probed(self, gateway_sid: str, at: datetime, now: float, rtt_ms: float) -> None:
-        """The gateway answered an OPTIONS."""
+        """Record that the gateway answered an OPTIONS."""
         health = self._take(gateway_sid, HealthInput.ANSWERED, now)
         health.last_ok_at, health.rtt_ms, health.answers_options = at, rtt_ms, True
 
     def probe_lost(self, gateway_sid: str, now: float, *, pinged: bool) -> None:
-        """No answer to an OPTIONS; a gateway that is ``pinged`` is expected to give one."""
+        """Record an unanswered OPTIONS; a ``pinged`` gateway is expected to answer."""
         known = pinged or self.of(gateway_sid).answers_options
         self._take(gateway_sid, HealthInput.PROBE_LOST if known else HealthInput.PROBE_MUTE, now)
 
@@ -144,9 +144,9 @@ class GatewayTable:
         self, gateway_sids: Iterable[str], pinged: Collection[str], now: float, limit: int = 64
     ) -> list[str]:
         """
-        The gateways to probe now, each counted as probed; gateways that are not named are forgotten.
+        Return the gateways to probe now and count them as probed; drop gateways that are not named.
 
-        Those ``pinged`` are probed at intervals, those that are down when their rest is over.
+        ``pinged`` gateways are probed at intervals, gateways that are down also when their cooldown is over.
         """
         found: list[str] = []
         kept = {sid: self._known.get(sid) or Health() for sid in gateway_sids}
@@ -164,16 +164,16 @@ class GatewayTable:
         return found
 
     def forget(self, gateway_sid: str) -> None:
-        """The gateway is somewhere else now: what was learnt says nothing of it."""
+        """Drop the health of a gateway whose address has changed."""
         self._known.pop(gateway_sid, None)
 
     def changes(self) -> list[HealthChange]:
-        """What changed since this was asked last."""
+        """Return the state changes since the last call."""
         changes, self._changes = self._changes, []
         return changes
 
     def counts(self) -> dict[HealthState, int]:
-        """How many gateways are in each state."""
+        """Count the gateways in each state."""
         counted = Counter(health.state for health in self._known.values())
         return {state: counted[state] for state in HealthState}
 
@@ -212,9 +212,9 @@ RULES: Final[dict[tuple[HealthState, HealthInput], tuple[HealthState, Action]]] 
     (_S.DOWN, _I.REST_OVER): (_S.DOWN, Health._nothing),
 }
 IGNORED: Final = frozenset(
-    # Only a gateway that rests has a rest that ends.
+    # Only a gateway in cooldown has a cooldown that ends.
     {(state, _I.REST_OVER) for state in (_S.UNKNOWN, _S.UP, _S.TRIAL)}
     | {(state, _I.PROBE_MUTE) for state in (_S.UNKNOWN, _S.UP, _S.TRIAL)}
-    # It asked to be left alone; what calls and probes under way bring changes nothing about that.
+    # Retry-After holds until it ends; calls and probes in progress do not change that.
     | {(_S.RESTING, what) for what in (_I.ANSWERED, _I.FAILED, _I.PROBE_LOST, _I.PROBE_MUTE)}
 )

@@ -1,8 +1,8 @@
 """
-Which carrier a call comes from: by client certificate, by password, or by address.
+Identification of the carrier of an inbound call: by client certificate, by password, or by address.
 
-A carrier that has a certificate name or a password of its own is known by these alone, from any address;
-one that has neither is known by the addresses of its inbound gateways.
+A carrier with a certificate name or a password of its own is identified by these alone, from any address;
+a carrier with neither is identified by the addresses of its inbound gateways.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,16 +18,16 @@ from sip import SipUri
 __all__ = ["UNKNOWN", "Caller", "Origin", "identify", "origins_of", "proves_itself", "registered_user"]
 
 Origin = tuple[Carrier, Gateway]
-"""A carrier and its gateway the call came by, one without ``gateway_sid`` if it is none of its own."""
+"""Carrier and the gateway the call came by; ``gateway_sid`` is empty if the gateway is not its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
-    What is known of a caller before its call is looked at.
+    Identification of a caller before its call is processed.
 
-    ``carriers`` are proved by a certificate; otherwise, when it is not ``asked`` for a password, an address
-    that is ``known`` is enough.
+    ``carriers`` are proved by a certificate. Without these, and if the caller is not ``asked`` for a
+    password, a ``known`` address is enough.
     """
 
     known: bool = False
@@ -41,7 +41,7 @@ _MAX_ORIGINS: Final = 32
 
 
 def proves_itself(carrier: Carrier) -> bool:
-    """Whether a carrier is known by what it can prove rather than by where it calls from."""
+    """Return True if a carrier is identified by certificate or password rather than by address."""
     return bool(carrier.inbound_auth_username or carrier.certificate_name)
 
 
@@ -49,10 +49,10 @@ def identify(
     source: tuple[str, int], names: Collection[str], called: Sequence[SipUri], answers: bool, routes: Routes
 ) -> Caller:
     """
-    Say what is known of a caller, and whether it has to give a password.
+    Identify a caller, and decide if it has to authenticate.
 
-    ``names`` are those of its verified certificate, ``called`` the URIs its INVITE calls, which settle
-    who is meant where several carriers share an address; ``answers`` says that it brings credentials.
+    ``names`` are those of its verified certificate, ``called`` the URIs that its INVITE calls, which decide
+    between carriers that share an address; ``answers`` is True if the request has credentials.
     """
     proved = routes.carriers_with_certificate(names) if names else []
     if proved:
@@ -68,7 +68,7 @@ def identify(
 
 
 def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Routes) -> bool:
-    """Whether one of these carriers may call the number, or the number is nobody's in any case."""
+    """Return True if one of the carriers may call the number, or if the number has no owner."""
     for uri in called:
         e164 = number_in(user_of(uri))
         found = routes.number(e164) if e164 is not None else None
@@ -80,9 +80,9 @@ def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Route
 
 def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Routes) -> list[Origin]:
     """
-    The carriers a call may come from, best first: those that are proved, else those at its address.
+    Carriers that a call may come from, best first: the proved ones, else those at its address.
 
-    At an address the platform's own come first: anybody may say of his carrier that it calls from there.
+    At an address the platform's own carriers come first: any account may claim the address for its carrier.
     """
     if not carriers:
         at_address = [origin for origin in routes.gateways_at(*source) if not proves_itself(origin[0])]
@@ -104,5 +104,5 @@ def _elsewhere(carrier: Carrier, source: tuple[str, int]) -> Gateway:
 
 
 def registered_user(carrier: Carrier) -> str | None:
-    """The user of the Contact address this server registers with a carrier, None if it does not."""
+    """User of the Contact that this server registers with a carrier; None if it does not register."""
     return contact_user(carrier) if registers(carrier) else None

@@ -1,8 +1,8 @@
 """
-What an INVITE says beyond who calls whom, within bounds: for the application to see, and to go on by policy.
+Bounded header fields of an inbound INVITE: shown to the application, and forwarded by policy.
 
-Nothing of it is verified. What is too long, or not printable, is left out and never cut: half a signature or
-half an address would be worse than none.
+Nothing here is verified. A value that is too long or not printable is left out and never cut: half a
+signature or half an address would be worse than none.
 """
 
 import re
@@ -14,7 +14,7 @@ from callcontrol.trunks.caller_identity import Caller, privacy_of
 from sip import Headers, NameAddr, ParseError
 
 MAX_CUSTOM_HEADERS: Final = 32
-"""How many X- header fields of one message are heeded."""
+"""Limit of X- header fields used per message."""
 
 _MAX_VALUE_CHARS: Final = 1024
 _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address is 600 to 1000 characters
@@ -28,10 +28,10 @@ _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
 @dataclass(frozen=True, slots=True)
 class Received:
     """
-    The bounded facts of an INVITE.
+    Bounded header fields of an INVITE.
 
     ``history`` has the History-Info entries (RFC 7044), ``diversions`` those of Diversion (RFC 5806), latest
-    first; ``user_to_user`` is RFC 7433's, ``identity`` the signed PASSporTs of RFC 8224, as they came.
+    first; ``user_to_user`` is RFC 7433's, ``identity`` the signed PASSporTs of RFC 8224, unchanged.
     """
 
     custom: tuple[tuple[str, str], ...] = ()
@@ -47,7 +47,7 @@ class Received:
         """Read the header fields of an INVITE."""
         keys = [key for key, _, _ in headers.entries()]
         if _HEEDED.isdisjoint(keys) and "x-" not in [key[:2] for key in keys]:
-            return _NOTHING  # as of most calls
+            return _NOTHING  # most calls
         return cls(
             custom=custom_headers(headers.items()),
             diversions=tuple(_addresses(headers, "Diversion")),
@@ -60,9 +60,9 @@ class Received:
 
     def shown(self, caller: Caller | None = None) -> dict[str, Any]:
         """
-        The facts as the call object shows them; fields without a value are left out.
+        Fields as the call object shows them, without empty ones.
 
-        Of a caller that withholds its number nothing is shown that has it, its signed identity above all.
+        For a caller that withholds its number, the display name and the signed identity are left out.
         """
         hidden = caller is not None and caller.withheld
         facts: dict[str, Any] = {
@@ -82,10 +82,10 @@ _NOTHING: Final = Received()
 
 
 def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The X- header fields that can go into another message: bounded, printable, the first of each name."""
+    """X- header fields that may be copied into another message: bounded, printable, first of each name."""
     found: dict[str, tuple[str, str]] = {}
     for name, value in fields:
-        if name[:2] not in _X_SIGNS:  # as of most header fields
+        if name[:2] not in _X_SIGNS:  # most header fields
             continue
         if len(found) >= MAX_CUSTOM_HEADERS:
             break
@@ -95,7 +95,7 @@ def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
 
 
 def user_to_user(headers: Headers) -> tuple[str, ...]:
-    """What a user has for the other (RFC 7433)."""
+    """User-to-User values of a message (RFC 7433)."""
     return tuple(_values(headers, "User-to-User", _MAX_VALUE_CHARS))
 
 
@@ -114,12 +114,12 @@ def _addresses(headers: Headers, name: str) -> Iterator[NameAddr]:
 
 
 def _is_safe(value: str, limit_chars: int) -> bool:
-    """Whether a value can stand in a header field of ours: no line end, no control, no half surrogate."""
+    """Return True for a value that a header field can hold: no line end, no control, no lone surrogate."""
     return 0 < len(value) <= limit_chars and value.isprintable()
 
 
 def _bounded(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts that fit in together, in their order."""
+    """Fields that fit within ``_MAX_SHOWN_CHARS`` together, in order."""
     kept: dict[str, Any] = {}
     left = _MAX_SHOWN_CHARS
     for name, value in facts.items():

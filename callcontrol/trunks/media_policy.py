@@ -1,4 +1,4 @@
-"""What a trunk takes of media: codecs, digits, encryption."""
+"""Media policy of a trunk: codecs, DTMF, encryption."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +13,7 @@ _SRTP: Final[dict[MediaEncryption, Srtp]] = {"off": "off", "sdes": "optional", "
 
 @dataclass(frozen=True, slots=True)
 class MediaPolicy:
-    """What a leg's trunk takes: codecs in its order, how digits pass, and whether media is encrypted."""
+    """Media policy of a leg's trunk: codecs in preference order, DTMF transport, and SRTP."""
 
     codecs: tuple[str, ...] = ("PCMU", "PCMA")
     dtmf_type: DtmfType = "rfc2833"
@@ -21,17 +21,17 @@ class MediaPolicy:
 
     @classmethod
     def of(cls, carrier: Carrier, gateway: Gateway) -> "MediaPolicy":
-        """The policy of a carrier at one of its gateways."""
+        """Policy of a carrier at one of its gateways."""
         srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
         return cls(carrier.codecs, carrier.dtmf_type, srtp)
 
     @property
     def events(self) -> bool:
-        """Whether digits pass as telephone events in RTP (RFC 4733)."""
+        """True if DTMF is sent as RTP telephone events (RFC 4733)."""
         return self.dtmf_type == "rfc2833"
 
 
 @lru_cache(maxsize=256)
 def preferring(codecs: tuple[str, ...], codec: str | None) -> tuple[str, ...]:
-    """Codecs with one of them before all others, if it is among them."""
+    """Codecs with ``codec`` moved to the front, if present."""
     return tuple(sorted(codecs, key=lambda name: name != codec))

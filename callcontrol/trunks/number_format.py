@@ -1,8 +1,8 @@
 """
-How telephone numbers are written in SIP addresses: as a carrier wants them, and read in every form it uses.
+Telephone numbers in SIP addresses: written in the carrier's format, read in every common format.
 
-Inside, a number is E.164 with ``+``. The form a carrier wants is its ``number_format``, ``e164_leading_plus``
-and ``tech_prefix``; what a carrier sends is read leniently, its own form first.
+Internally a number is E.164 with ``+``. A carrier's format is its ``number_format``, ``e164_leading_plus``
+and ``tech_prefix``; numbers from a carrier are read leniently, in its own format first.
 """
 
 import re
@@ -18,7 +18,7 @@ from callcontrol.models import Carrier
 from sip import SipUri
 
 HOME_REGION: Final = "IN"
-"""The region of numbers written without a country code."""
+"""Region of numbers written without a country code."""
 
 _MAX_USER_CHARS: Final = 256
 _HOME_DIGITS: Final = 10
@@ -34,10 +34,10 @@ _PLAIN: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 def user_for(carrier: Carrier, number: str) -> str:
     """
-    A number in E.164 as the carrier wants it in the user part of an address, escaped for it.
+    Write an E.164 number in the carrier's format, escaped for the user part of an address.
 
-    A technical prefix takes the place of ``+``. Numbers of other countries have no national form: a carrier
-    that takes the home country's numbers in theirs gets others with ``+`` or, when it wants none, with 00.
+    A technical prefix replaces ``+``. Numbers of other countries have no national form: a carrier with a
+    national format gets them with ``+`` or, if it wants none, with 00.
     """
     if not carrier.tech_prefix:
         return _written(carrier, number, plus=carrier.e164_leading_plus)
@@ -45,7 +45,7 @@ def user_for(carrier: Carrier, number: str) -> str:
 
 
 def caller_user_for(carrier: Carrier, number: str) -> str:
-    """A caller's number in E.164 as the carrier wants it; a technical prefix is for numbers called only."""
+    """Write a caller's E.164 number in the carrier's format, without the technical prefix."""
     return _written(carrier, number, plus=carrier.e164_leading_plus)
 
 
@@ -61,7 +61,7 @@ def _written(carrier: Carrier, number: str, *, plus: bool) -> str:
 
 @lru_cache(maxsize=8192)
 def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
-    """A number of the home region without its country code, None for any other."""
+    """Number of the home region without its country code; None for any other."""
     try:
         parsed = phonenumbers.parse(number, None)
     except phonenumbers.NumberParseException:
@@ -73,7 +73,7 @@ def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
         return significant
     if not phonenumbers.is_valid_number(parsed):
         return f"0{significant}"
-    # Toll-free numbers are dialled without the trunk prefix; the numbering plan knows which those are.
+    # Toll-free numbers are dialled without the trunk prefix; the numbering plan lists them.
     written = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.NATIONAL)
     return "".join(character for character in written if character.isdecimal())
 
@@ -83,7 +83,7 @@ def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
 
 def user_of(uri: SipUri) -> str:
     """
-    What stands for the party in an address: the user part, with the ``phone-context`` it is to be read in.
+    User part of an address, with its ``phone-context`` if it has one.
 
     Source: RFC 3966 5.1.5, RFC 3261 19.1.6.
     """
@@ -93,16 +93,16 @@ def user_of(uri: SipUri) -> str:
 
 
 def number_in(user: str, carrier: Carrier | None = None) -> str | None:
-    """The E.164 number in the user part of an address, or None; see ``numbers_in``."""
+    """E.164 number in the user part of an address, or None; see ``numbers_in``."""
     return next(numbers_in(user, carrier), None)
 
 
 def caller_number_in(user: str, carrier: Carrier) -> str | None:
     """
-    The E.164 number of a caller in the user part of an address, or None.
+    E.164 number of a caller in the user part of an address, or None.
 
-    A technical prefix is for numbers called: digits that look like one are a caller's own, unless they are no
-    number without being taken off.
+    A technical prefix is for called numbers, so its digits count as part of the caller's number; the prefix
+    is removed only if the text is no number otherwise.
     """
     if not carrier.tech_prefix:
         return number_in(user, carrier)
@@ -111,16 +111,16 @@ def caller_number_in(user: str, carrier: Carrier) -> str | None:
 
 def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
     """
-    The numbers that the user part of an address may mean, the likeliest first.
+    Numbers that the user part of an address may mean, likeliest first.
 
     Carriers write one number as ``+9180...``, ``9180...``, ``009180...``, ``080...`` or ``80...``, with
-    visual separators, with a ``phone-context``, or behind their technical prefix. Digits that say no more of
-    themselves are read in the carrier's own form first.
+    visual separators, with a ``phone-context``, or behind their technical prefix. Ambiguous digits are read
+    in the carrier's own format first.
     """
     if len(user) > _MAX_USER_CHARS:
         return
     if user.startswith("+") and _PLAIN.fullmatch(user):
-        number = to_e164(user)  # what nearly all carriers send
+        number = to_e164(user)  # the common form
         if number is not None:
             yield number
         return
@@ -135,7 +135,7 @@ def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
 
 
 def _without_prefix(text: str, carrier: Carrier | None) -> Iterator[tuple[str, bool]]:
-    """The text without the technical prefix, and as it is; each with whether it would have a ``+``."""
+    """Text without the technical prefix, then unchanged; each with True if E.164 would have a ``+``."""
     prefix = carrier.tech_prefix if carrier is not None else None
     if prefix and text.startswith(prefix):
         yield text[len(prefix) :], False
@@ -143,7 +143,7 @@ def _without_prefix(text: str, carrier: Carrier | None) -> Iterator[tuple[str, b
 
 
 def _context(params: str) -> str:
-    """The digits that a ``phone-context`` puts before a local number; "" without one, or with a domain's."""
+    """Digits that a ``phone-context`` puts before a local number; "" without one or with a domain."""
     for param in params.split(";"):
         name, _, value = param.partition("=")
         if name.strip().lower() == "phone-context" and _CONTEXT.fullmatch(value):
@@ -166,7 +166,7 @@ def _readings(text: str, context: str, carrier: Carrier | None, *, plus: bool) -
 
 
 def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[str | None]:
-    """What digits without any mark may be: national, or international and without their ``+``."""
+    """Numbers that bare digits may mean: national, or international without ``+``."""
     international = to_e164("+" + digits)
     if carrier is not None and carrier.number_format != "e164":
         return [_national(digits), international]
@@ -178,9 +178,9 @@ def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[
 @lru_cache(maxsize=8192)
 def to_e164(text: str) -> str | None:
     """
-    A number in E.164 with ``+``; without one the text is a national number of ten digits. None otherwise.
+    Normalize a number to E.164; text without ``+`` must be a national number of ten digits, else None.
 
-    Parsing is dear, so numbers are remembered.
+    Parsing is expensive, so results are cached.
     """
     digits = text[1:] if text.startswith("+") else text
     if not digits.isascii() or not digits.isdecimal():
@@ -192,7 +192,7 @@ def to_e164(text: str) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _national(digits: str) -> str | None:
-    """A national number, of ten digits or of a known other length, as toll-free numbers have."""
+    """National number of ten digits, or of another valid length, e.g. a toll-free number."""
     number = to_e164(digits)
     if number is None:
         number = _parsed(digits, HOME_REGION)
@@ -203,9 +203,9 @@ def _national(digits: str) -> str | None:
 @lru_cache(maxsize=8192)
 def parsed_number(text: str, region: str | None) -> phonenumbers.PhoneNumber | None:
     """
-    A number as the numbering plans see it, None when it is none; it is shared, so nobody may change it.
+    Parse a number; None if it is invalid. The result is cached and shared: do not modify it.
 
-    Parsing is dear, and every number that is dialled is asked for its form, its country and its kind.
+    Parsing is expensive, and every dialled number is checked for its format, its country and its type.
     """
     try:
         return phonenumbers.parse(text, region)

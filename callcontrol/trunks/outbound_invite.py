@@ -1,8 +1,8 @@
 """
-What a call looks like to a carrier: the INVITE of a leg, made by the carrier's rules.
+INVITE of an outbound leg, built by the carrier's policy.
 
-An INVITE is made of the party, the gateway and the carrier only. Of the caller's own INVITE goes on what both
-trunks' rules let through, and its addresses are replaced by ours: nothing else of one leg shows on another.
+It is built from the party, the gateway and the carrier only. Of the caller's INVITE it carries only the
+fields that both trunks' policies allow, with our addresses: nothing else of one leg shows on another.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ _OWN_DIVERSION: Final = (("reason", "unconditional"), ("counter", "1"))
 @dataclass(frozen=True, slots=True)
 class Origin:
     """
-    Where a leg that we dial comes from: the caller's trunk, and what its INVITE said.
+    Origin of an outbound leg: the caller's trunk, and the header fields of its INVITE.
 
     ``open_headers`` (lower case) are the X- header fields that pass between all trunks.
     """
@@ -46,10 +46,10 @@ def invite_for(
     origin: Origin | None = None,
 ) -> OutboundInvite:
     """
-    The INVITE of a leg; hops that are left and the Session-ID are for the caller of this function to say.
+    Build the INVITE of a leg; the caller of this function adds Max-Forwards and Session-ID.
 
     Raises:
-        InvalidValue: The carrier is set up with a name or a domain that no URI can hold.
+        InvalidValue: A name or domain of the carrier does not fit a URI.
     """
     carrier, gateway = attempt.carrier, attempt.gateway
     uri = request_uri(gateway, attempt.user)
@@ -73,13 +73,13 @@ def invite_for(
 
 
 def no_service_route(_: Carrier, __: Gateway) -> tuple[str, ...]:
-    """Stand in where nothing is registered with carriers."""
+    """Return no route: the default where no registrations are made."""
     return ()
 
 
 def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
     """
-    Send an INVITE by the way the carrier's registrar wants, unless the carrier has a proxy of its own.
+    Route an INVITE by the registrar's Service-Route, unless the carrier has an outbound proxy.
 
     Source: RFC 3608 6.1.
     """
@@ -91,11 +91,11 @@ def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
     invite.destination = Destination(transport, first.host, first.port or 0)
 
 
-# --- the way ------------------------------------------------------------------------------------------------
+# --- routing ------------------------------------------------------------------------------------------------
 
 
 def request_uri(gateway: Gateway, user: str) -> SipUri:
-    """The Request-URI of a user at a gateway; its own even when a proxy stands before it."""
+    """Request-URI of a user at a gateway; it names the gateway even behind an outbound proxy."""
     transport = gateway.transport if gateway.transport in ("tcp", "tls") else None
     port = gateway.port if gateway.port not in (0, _DEFAULT_PORT.get(transport or "", 5060)) else None
     return SipUri(
@@ -108,7 +108,7 @@ def request_uri(gateway: Gateway, user: str) -> SipUri:
 
 
 def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
-    """Where the INVITE is sent: to the carrier's proxy if it has one, else to the gateway."""
+    """Next hop of the INVITE: the carrier's outbound proxy if it has one, else the gateway."""
     proxy = proxy_of(carrier)
     if proxy is None:
         return Destination(gateway.transport, gateway.host, gateway.port)
@@ -117,12 +117,12 @@ def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
 
 def proxy_of(carrier: Carrier) -> SipUri | None:
     """
-    The outbound proxy of a carrier, None without one.
+    Outbound proxy of a carrier, or None.
 
     It is written ``host``, ``host:port`` or as a ``sip:`` address with its transport.
 
     Raises:
-        InvalidValue: It is none of these.
+        InvalidValue: The text is none of these.
     """
     text = carrier.outbound_proxy
     if not text:
@@ -138,7 +138,7 @@ def _bracketed(host: str) -> str:
 
 
 def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
-    """A proxy that is to be passed through is named in a Route, as a loose router (RFC 3261 8.1.2)."""
+    """Route header field with the outbound proxy as a loose router (RFC 3261 8.1.2)."""
     proxy = proxy_of(carrier)
     if proxy is None:
         return
@@ -149,17 +149,17 @@ def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
 
 
 def credentials_of(carrier: Carrier) -> Credentials | None:
-    """What answers a challenge of the carrier's; None when nothing is agreed with it."""
+    """Credentials for the carrier's digest challenges; None if it has none."""
     if not carrier.register_username or carrier.register_password is None:
         return None
     return Credentials(carrier.register_username, carrier.register_password, carrier.register_sip_realm)
 
 
-# --- what goes on -------------------------------------------------------------------------------------------
+# --- forwarding ---------------------------------------------------------------------------------------------
 
 
 def may_pass(name: str, one: Carrier, other: Carrier, open_headers: Collection[str] = ()) -> bool:
-    """Whether an X- header field may pass between two trunks: both list it, or the server does for all."""
+    """Return True if both trunks list an X- header field, or the server lists it for all trunks."""
     key = name.lower()
     if key in open_headers:
         return True
@@ -177,11 +177,11 @@ def _history(
     carrier: Carrier, party: Party, origin: Origin | None, local_host: str
 ) -> Iterator[tuple[str, str]]:
     """
-    What a call that goes on says of its past.
+    Header fields of a forwarded call that describe its origin.
 
-    The caller's data (RFC 7433) is meant for the party called. The signed identity (RFC 8224) is of the
-    caller's number, so it goes only where that number is shown. Our own Diversion answers the question how
-    we come to show a number that is not ours.
+    User-to-User (RFC 7433) is meant for the callee. The signed identity (RFC 8224) covers the caller's
+    number, so it is sent only where that number is shown. Our own Diversion explains why we show a number
+    that is not ours.
     """
     host = carrier.register_from_domain or local_host
     if party.passthrough and carrier.diversion:
@@ -210,7 +210,7 @@ def _own_diversion(carrier: Carrier, host: str) -> str:
 def _rehosted(
     address: NameAddr, carrier: Carrier, source: Carrier, host: str, kept: Collection[str]
 ) -> NameAddr:
-    """An entry of a history as the carrier may see it: the number in its form, at our host."""
+    """Diversion or History-Info entry for the carrier: the number in its format, at our host."""
     params = tuple(param for param in address.params if param[0] in kept)
     if "privacy=" in (address.uri.headers or "").lower():
         return NameAddr(None, _ANYBODY, params)
@@ -221,7 +221,7 @@ def _rehosted(
 
 
 def _reason(headers: str | None) -> str | None:
-    """Of the header fields escaped into a History-Info entry only the reason (RFC 7044 5.2)."""
+    """Reason among the header fields escaped into a History-Info entry (RFC 7044 5.2); others are dropped."""
     for part in (headers or "").split("&"):
         if part.lower().startswith("reason=") and len(part) <= 128:
             return part

@@ -1,4 +1,4 @@
-"""Which registrations the carriers ask for, and how they stand, for people to see."""
+"""Registrations that carriers require, and views of their state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class RegistrationKey:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationView:
-    """How a carrier's registration with one registrar stands."""
+    """State of a carrier's registration with one registrar."""
 
     registrar: str
     state: RegistrationState
@@ -61,18 +61,18 @@ class RegistrationView:
 
 
 def registers(carrier: Carrier) -> bool:
-    """Whether the server is to stay registered with a carrier."""
+    """Return True if the server must stay registered with the carrier."""
     return carrier.is_active and (carrier.requires_register or carrier.trunk_type == "reg")
 
 
 def contact_user(carrier: Carrier) -> str | None:
-    """The user a carrier knows us by: of the address that is registered, and of our Contact."""
+    """User by which a carrier knows us: of the registered address (AOR) and of our Contact."""
     name = carrier.register_from_user or (carrier.register_username or "").partition("@")[0]
     return quote(name, safe=_USER_CHARACTERS) or None
 
 
 def registrations_of(carrier: Carrier, routes: Routes) -> dict[RegistrationKey, Destination]:
-    """The registrars a carrier names, else its active outbound gateways; each once."""
+    """Registrars that a carrier names, else its active outbound gateways, without duplicates."""
     transport = carrier.register_transport
     found: dict[RegistrationKey, Destination] = {}
     for text in carrier.registrars:
@@ -93,13 +93,13 @@ def registrations_of(carrier: Carrier, routes: Routes) -> dict[RegistrationKey, 
 
 def registration_with(carrier: Carrier, registrar: Destination) -> OutboundRegistration:
     """
-    What to register with a registrar, by the carrier's rules.
+    Parameters of the registration with a registrar, by the carrier's policy.
 
-    The domain is the one the carrier names, else the registrar itself. A proxy before it gets the requests,
-    and is named in a Route.
+    The domain is the one that the carrier names, else the registrar itself. With an outbound proxy, requests
+    go to the proxy, and a Route names it.
 
     Raises:
-        InvalidValue: The carrier is set up with a user, domain or proxy that no URI can hold.
+        InvalidValue: The carrier has no user, or a user, domain or proxy that does not fit a URI.
     """
     user = contact_user(carrier)
     if user is None:
@@ -145,11 +145,11 @@ def _domain(text: str) -> SipUri:
 
 
 def worst_first(views: Iterable[RegistrationView]) -> list[RegistrationView]:
-    """The registrations of a carrier, the one most in need of attention first."""
+    """Sort registrations, the one that most needs attention first."""
     return sorted(views, key=lambda view: (_WORST.index(view.state), view.registrar))
 
 
 def counted(views: Iterable[RegistrationView]) -> Mapping[str, int]:
-    """How many registrations are in each state; all states are there."""
+    """Count registrations by state; every state is present."""
     states: Sequence[RegistrationState] = [view.state for view in views]
     return {state.value: states.count(state) for state in RegistrationState}

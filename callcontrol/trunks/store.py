@@ -31,7 +31,7 @@ def insert_gateway(connection: Connection, gateway: Gateway, revision: int) -> N
 
 
 def update_carrier(connection: Connection, carrier: Carrier, revision: int) -> None:
-    """Write what a carrier has become."""
+    """Write a changed carrier."""
     connection.execute(
         sa.update(carriers)
         .where(carriers.c.carrier_sid == carrier.carrier_sid)
@@ -40,7 +40,7 @@ def update_carrier(connection: Connection, carrier: Carrier, revision: int) -> N
 
 
 def update_gateway(connection: Connection, gateway: Gateway, revision: int) -> None:
-    """Write what a gateway has become."""
+    """Write a changed gateway."""
     connection.execute(
         sa.update(gateways)
         .where(gateways.c.gateway_sid == gateway.gateway_sid)
@@ -49,7 +49,7 @@ def update_gateway(connection: Connection, gateway: Gateway, revision: int) -> N
 
 
 def get_carrier(connection: Connection, carrier_sid: str, *, lock: bool = False) -> Carrier | None:
-    """One carrier, of whichever owner; ``lock`` keeps other writers from it until the transaction ends."""
+    """Get a carrier of any owner; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(carriers).where(carriers.c.carrier_sid == carrier_sid, carriers.c.deleted_at.is_(None))
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return _carrier(connection, row) if row is not None else None
@@ -58,7 +58,7 @@ def get_carrier(connection: Connection, carrier_sid: str, *, lock: bool = False)
 def carriers_of(
     connection: Connection, account_sid: str | None, *, offset: int = 0, limit: int | None = None
 ) -> tuple[list[Carrier], int]:
-    """A stretch of an account's carriers, or of the platform's for None, oldest first, and their number."""
+    """Page of an account's carriers, or of the platform's for None, oldest first, and the total."""
     mine = [carriers.c.account_sid == account_sid, carriers.c.deleted_at.is_(None)]
     total = connection.scalar(sa.select(sa.func.count()).select_from(carriers).where(*mine)) or 0
     rows = connection.execute(
@@ -72,7 +72,7 @@ def carriers_of(
 
 
 def gateways_of(connection: Connection, carrier_sid: str) -> list[Gateway]:
-    """The gateways of a carrier, the preferred first."""
+    """Gateways of a carrier, preferred first."""
     rows = connection.execute(
         sa.select(gateways)
         .where(gateways.c.carrier_sid == carrier_sid, gateways.c.deleted_at.is_(None))
@@ -82,7 +82,7 @@ def gateways_of(connection: Connection, carrier_sid: str) -> list[Gateway]:
 
 
 def get_gateway(connection: Connection, gateway_sid: str) -> Gateway | None:
-    """One gateway."""
+    """Get a gateway."""
     row = connection.execute(
         sa.select(gateways).where(gateways.c.gateway_sid == gateway_sid, gateways.c.deleted_at.is_(None))
     ).first()
@@ -90,7 +90,7 @@ def get_gateway(connection: Connection, gateway_sid: str) -> Gateway | None:
 
 
 def platform_carrier_exists(connection: Connection) -> bool:
-    """Whether the platform has an active carrier to provision numbers on."""
+    """Return True if the platform has an active carrier to provision numbers on."""
     found = connection.scalar(
         sa.select(carriers.c.carrier_sid)
         .where(carriers.c.account_sid.is_(None), carriers.c.is_active, carriers.c.deleted_at.is_(None))
@@ -107,7 +107,7 @@ def delete_carrier(connection: Connection, carrier_sid: str, now: datetime, revi
         .where(gateways.c.carrier_sid == carrier_sid, gateways.c.deleted_at.is_(None))
         .values(gone)
     )
-    # Its row stays for the call records that name it; nobody needs its passwords any more.
+    # The row stays for the call records that name it; its passwords are no longer needed.
     forgotten = dict.fromkeys(_SECRETS)
     connection.execute(
         sa.update(carriers).where(carriers.c.carrier_sid == carrier_sid).values({**gone, **forgotten})
@@ -124,13 +124,13 @@ def delete_gateway(connection: Connection, gateway_sid: str, now: datetime, revi
 
 
 def carriers_changed_since(connection: Connection, seen: int) -> Iterator[tuple[Carrier, bool]]:
-    """Carriers changed after a revision, each with whether it still exists."""
+    """Carriers changed after a revision, each with True if it still exists."""
     for row in connection.execute(sa.select(carriers).where(carriers.c.revision > seen)):
         yield _carrier(connection, row), row.deleted_at is None
 
 
 def gateways_changed_since(connection: Connection, seen: int) -> Iterator[tuple[Gateway, bool]]:
-    """Gateways changed after a revision, each with whether it still exists."""
+    """Gateways changed after a revision, each with True if it still exists."""
     for row in connection.execute(sa.select(gateways).where(gateways.c.revision > seen)):
         yield _gateway(row), row.deleted_at is None
 

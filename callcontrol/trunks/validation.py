@@ -1,4 +1,4 @@
-"""Carriers and gateways: which of their fields make sense."""
+"""Validation of carriers and gateways."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -49,10 +49,10 @@ _CHOICES: Final = {
 
 def typed(kind: type[Carrier] | type[Gateway], values: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Values as the fields of a carrier or gateway have them: lists as tuples, and digits as text where text is.
+    Convert values to the types of a carrier's or gateway's fields: lists to tuples, integers to text.
 
     Raises:
-        ValidationFailed: With every field whose value is of another type.
+        ValidationFailed: With every field whose value has the wrong type.
     """
     made: dict[str, Any] = {}
     errors: list[FieldError] = []
@@ -81,7 +81,7 @@ def _plain_types(hint: Any) -> tuple[type, ...]:
     return (origin or hint,)
 
 
-# The types that each field may have, the one to name first.
+# Types that each field may have; error messages name the first.
 _TYPES: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
     kind.__name__: {name: _plain_types(hint) for name, hint in get_type_hints(kind).items()}
     for kind in (Carrier, Gateway)
@@ -90,12 +90,12 @@ _TYPES: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
 
 def check_media(carrier: Carrier, codecs: Collection[str], *, srtp: bool) -> None:
     """
-    Refuse a carrier that asks for what the media engine was built without.
+    Reject a carrier that needs features missing from this build of the media engine.
 
-    ``codecs`` are those that it has, ``srtp`` says whether it encrypts.
+    ``codecs`` are those of the engine; ``srtp`` is True if it supports SRTP.
 
     Raises:
-        ValidationFailed: With every such field.
+        ValidationFailed: With every unsupported field.
     """
     errors: list[FieldError] = []
     missing = [codec for codec in carrier.codecs if codec not in codecs]
@@ -109,7 +109,7 @@ def check_media(carrier: Carrier, codecs: Collection[str], *, srtp: bool) -> Non
 
 def check_carrier(carrier: Carrier) -> None:
     """
-    Refuse a carrier whose fields make no sense.
+    Reject a carrier with invalid fields.
 
     Raises:
         ValidationFailed: With every wrong field.
@@ -184,14 +184,14 @@ def _text_errors(carrier: Carrier) -> list[FieldError]:
         if len(value) > _MAX_TEXT_CHARACTERS:
             errors.append(FieldError(item.name, f"must have at most {_MAX_TEXT_CHARACTERS} characters"))
         elif any(character < " " or character == "\x7f" for character in value):
-            # These values end up in SIP headers, where a line break would begin another one.
+            # These values go into SIP headers, where a line break would start another header field.
             errors.append(FieldError(item.name, "must not contain control characters"))
     return errors
 
 
 def check_gateway(gateway: Gateway) -> None:
     """
-    Refuse a gateway whose fields make no sense.
+    Reject a gateway with invalid fields.
 
     Raises:
         ValidationFailed: With every wrong field.
@@ -203,7 +203,7 @@ def check_gateway(gateway: Gateway) -> None:
     elif address is not None and (address.is_multicast or address.is_unspecified):
         errors.append(FieldError("host", "must be the address of one host"))
     elif address is not None and address.is_link_local:
-        # Instance metadata services live there, and nothing that a carrier runs.
+        # Instance metadata services use link-local addresses; carriers do not.
         errors.append(FieldError("host", "must not be a link-local address"))
     errors += _way_errors(gateway, numbered=address is not None)
     errors += _netmask_errors(gateway, address)
@@ -253,7 +253,7 @@ def _is_registrar(text: str) -> bool:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether a text is a host name; digits and dots alone are a misspelt address, not a name."""
+    """Return True for a host name; a last label of digits or 0x is a malformed address, not a name."""
     if _HOST_NAME.fullmatch(text) is None:
         return False
     last = text.rstrip(".").rpartition(".")[2]

@@ -14,16 +14,16 @@ from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Reserv
 from callcontrol.wallet import store as wallets
 from callcontrol.wallet.money import MAX_PAISE
 
-# Entries are written within seconds of their moment.
+# Entries are written within seconds of their timestamp.
 _SETTLED: Final = timedelta(minutes=10)
 _ALL: Final = LedgerFilter()
 
 
 class WalletService:
     """
-    Money of accounts, in paise; see ``interfaces.Wallets``.
+    Money of accounts, in paise; see ``callcontrol.calls.ports.Wallets``.
 
-    What is read includes the settlement of every call that has ended.
+    Reads of money include the settlement of every call that has ended.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -32,7 +32,7 @@ class WalletService:
         self._pager = Pager(wallets.LISTING)
 
     async def balance(self, account_sid: str) -> int:
-        """The balance in paise: the sum of the ledger, reserves not subtracted."""
+        """Balance in paise: the sum of the ledger, reserves not subtracted."""
         return (await self.wallet(account_sid)).balance_paise
 
     async def wallet(self, account_sid: str) -> Wallet:
@@ -49,7 +49,7 @@ class WalletService:
         return found
 
     async def spend_limit(self, account_sid: str) -> int | None:
-        """What calls of the account may cost in an hour of the clock, in paise; None without a limit."""
+        """Spend limit of the account's calls per clock hour, in paise; None without a limit."""
         return await self._database.look_up(lambda connection: wallets.spend_limit(connection, account_sid))
 
     async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
@@ -80,10 +80,10 @@ class WalletService:
 
     async def settle(self, call_sid: str, charge_paise: int) -> int:
         """
-        Charge a call, release the rest of its reserve, and return what was charged.
+        Charge a call, release the remainder of its reserve, and return the charge.
 
-        A charge above the reserve takes what the wallet still has and no more. A call without an open
-        reserve is not charged; what it was charged before is returned.
+        A charge above the reserve is limited to the available money. A call without an open reserve is not
+        charged; its earlier charge is returned.
         """
         _check(charge_paise)
         now = utc_now()
@@ -95,11 +95,11 @@ class WalletService:
         self, account_sid: str, amount_paise: int, *, reference: str | None = None, note: str | None = None
     ) -> int:
         """
-        Add money and return the new balance; a reference that was used before adds nothing.
+        Add money and return the new balance; a reference already used adds nothing.
 
         Raises:
             NotFound: There is no such account.
-            Conflict: The reference is that of something else, or of another amount.
+            Conflict: The reference belongs to another kind of entry, or to another amount.
         """
         if amount_paise == 0:
             raise ValidationFailed.of("amount", "must be more than 0")
@@ -112,12 +112,12 @@ class WalletService:
         )
 
     async def reserved_in_all(self) -> tuple[int, int]:
-        """How many reserves no settlement has closed, and how much they hold together, in paise."""
+        """Number of open reserves, and their sum in paise."""
         await self._writer.catch_up()
         return await self._database.read(wallets.reserved_in_all)
 
     async def open_reserves(self) -> list[Reserve]:
-        """Reserves that no settlement has closed."""
+        """List open reserves, oldest first."""
         await self._writer.catch_up()
         return await self._database.read(wallets.open_reserves)
 
@@ -130,7 +130,7 @@ class WalletService:
         *,
         after: Position | None = None,
     ) -> Page[LedgerEntry]:
-        """Entries of the account's ledger, newest first; with ``after`` those behind that place."""
+        """List ledger entries of the account, newest first; with ``after`` those after that position."""
         await self._writer.catch_up()
         wanted = ListQuery(
             (account_sid, query),
@@ -151,7 +151,7 @@ class WalletService:
         return await self._database.read(read)
 
     async def ledger_sum(self, account_sid: str) -> int:
-        """The sum of the account's ledger, which its balance must equal."""
+        """Sum of the account's ledger, which its balance must equal."""
         await self._writer.catch_up()
         return await self._database.read(lambda connection: wallets.ledger_sum(connection, account_sid))
 

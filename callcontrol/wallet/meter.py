@@ -1,4 +1,4 @@
-"""What a call costs while it runs: every answered leg is charged by started pulses."""
+"""Metering of a call: every answered leg is charged by started pulses."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ class Rates:
     """
     Prices per started pulse, in paise.
 
-    A leg that called us costs ``inbound_paise``; a leg that we dialled costs ``outbound_paise``. A call
-    reserves ``reserve_pulses`` of what it may need before it dials, and as many again each time.
+    An inbound leg costs ``inbound_paise``, an outbound leg ``outbound_paise``. A call reserves
+    ``reserve_pulses`` pulses before it dials, and as many again at each extension.
     """
 
     outbound_paise: int = 60
@@ -28,58 +28,58 @@ class _Metered:
 
 
 class Meter:
-    """Charges for the legs of one call; every time is monotonic seconds handed in."""
+    """Computes the charges for the legs of one call; times are monotonic seconds."""
 
     def __init__(self, pulse_s: float = 60.0) -> None:
         self._pulse_s = pulse_s
         self._legs: dict[LegId, _Metered] = {}
 
     def start(self, leg: LegId, rate_paise: int, now: float) -> None:
-        """Count the leg from now on: it was answered."""
+        """Start to charge a leg, which was answered."""
         self._legs[leg] = _Metered(rate_paise, now)
 
     def stop(self, leg: LegId, now: float) -> None:
-        """Count the leg no further; unknown and stopped legs stay as they are."""
+        """Stop charging a leg; ignored for unknown and stopped legs."""
         metered = self._legs.get(leg)
         if metered is not None and metered.until is None:
             metered.until = now
 
     def clear(self) -> None:
-        """Forget every leg: none was answered after all."""
+        """Drop every leg: none was answered after all."""
         self._legs.clear()
 
     def runs(self, leg: LegId) -> bool:
-        """Whether the leg is being counted."""
+        """Return True while the leg is charged."""
         metered = self._legs.get(leg)
         return metered is not None and metered.until is None
 
     def pulses(self, leg: LegId, now: float, since: float | None = None) -> int:
-        """Pulses that the leg has started, in all or ``since`` then; 0 when it was never answered."""
+        """Pulses that the leg has started, in total or since ``since``; 0 if it was never answered."""
         metered = self._legs.get(leg)
         if metered is not None and since is not None:
             metered = _Metered(metered.rate_paise, max(since, metered.since), metered.until)
         return self._pulses_of(metered, now) if metered is not None else 0
 
     def charge_paise(self, now: float) -> int:
-        """The charge if everything ended now."""
+        """Charge of the call if it ended now, in paise."""
         return sum(leg.rate_paise * self._pulses_of(leg, now) for leg in self._legs.values())
 
     def rate_paise(self) -> int:
-        """What one more pulse of every leg that is up would cost."""
+        """Price of one more pulse of every active leg, in paise."""
         return sum(leg.rate_paise for leg in self._legs.values() if leg.until is None)
 
     def exhausted_at(self, reserved_paise: int, now: float) -> float | None:
         """
-        When the next started pulse would cost more than is reserved; None when nothing is being charged.
+        Time when the next started pulse exceeds the reserve; None if no leg is charged.
 
-        The time lies in the past when the reserve is exceeded already.
+        Returns ``now`` if the reserve is exceeded already.
         """
         running = [leg for leg in self._legs.values() if leg.until is None and leg.rate_paise > 0]
         if not running:
             return None
         total_paise = self.charge_paise(now)
         ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
-        # Each leg starts one pulse in the time of a pulse, so whole rounds of them need no counting.
+        # Each leg starts one pulse per pulse time, so whole rounds are skipped at once.
         rounds = max(0, reserved_paise - total_paise) // sum([leg.rate_paise for leg in running])
         total_paise += rounds * sum([leg.rate_paise for leg in running])
         due = sorted(

@@ -1,4 +1,4 @@
-"""Money: integer paise inside, rupees at the edges."""
+"""Money: integer paise internally, rupees in the interfaces."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -8,7 +8,7 @@ MAX_PAISE: Final = 10**15
 
 
 def rupees(paise: int) -> float:
-    """The amount as the JSON number that interfaces show; exact to the paisa below ten trillion rupees."""
+    """Amount as the JSON number of the interfaces; exact to the paisa below ten trillion rupees."""
     return paise / 100
 
 
@@ -18,10 +18,10 @@ def pulses(duration_s: int, pulse_s: int = 60) -> int:
 
 
 def hour_of(moment: datetime) -> int:
-    """The hour of the clock that a spend limit counts by, in hours since the epoch (UTC)."""
+    """Clock hour of a spend limit, in hours since the epoch (UTC)."""
     return int(moment.timestamp()) // 3600
 
 
 def end_of_hour(hour: int) -> datetime:
-    """When an hour of the clock is over."""
+    """End of a clock hour."""
     return datetime.fromtimestamp((hour + 1) * 3600, UTC)

@@ -30,7 +30,7 @@ _CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
 
 _HOUR: Final = sa.bindparam("hour", type_=sa.BigInteger)
 
-# What calls were charged in this hour of the clock. The hour of another process may be a moment ahead.
+# Charges of calls in this clock hour. The clock of another process may be slightly ahead.
 _SPENT: Final = sa.case((wallets.c.spent_hour >= _HOUR, wallets.c.spent_paise), else_=0)
 _LIMIT: Final = (
     sa.select(accounts.c.max_spend_paise_per_hour)
@@ -42,14 +42,14 @@ _HOLD: Final = Statement(
     .where(
         _ACCOUNT,
         wallets.c.balance_paise - wallets.c.reserved_paise >= _AMOUNT,
-        # Money that is held may be spent in this hour as well, so it counts against the limit.
+        # Reserved money may be spent in this hour, so it counts against the limit.
         sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + _AMOUNT,
     )
     .values(reserved_paise=wallets.c.reserved_paise + _AMOUNT, updated_at=_NOW)
 )
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
-# FOR UPDATE has a database with row locks hold the row (SQLite leaves it out: it has one writer anyway), so
-# that what was read is still true when it is acted upon.
+# FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
+# the values read stay true until they are used.
 _RESERVE: Final = Statement(sa.select(reserves).where(_CALL).with_for_update())
 _WALLET: Final = Statement(sa.select(wallets).where(_ACCOUNT).with_for_update())
 _RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=_AMOUNT))
@@ -92,11 +92,11 @@ _ENTERED: Final = Statement(
 _ENTER: Final = insert_into(ledger)
 
 LISTING: Final = Listing(ledger.c.created_at, ledger.c.entry_id)
-"""The ledger as a list, newest first."""
+"""List of ledger entries, newest first."""
 
 
 def create(connection: Connection, account_sid: str, now: datetime) -> None:
-    """An empty wallet for a new account."""
+    """Create an empty wallet for a new account."""
     connection.execute(
         sa.insert(wallets).values(
             account_sid=account_sid,
@@ -110,7 +110,7 @@ def create(connection: Connection, account_sid: str, now: datetime) -> None:
 
 
 def get(connection: Connection, account_sid: str) -> Wallet | None:
-    """The wallet of an account."""
+    """Get the wallet of an account, or None."""
     row = connection.execute(sa.select(wallets).where(wallets.c.account_sid == account_sid)).first()
     if row is None:
         return None
@@ -135,16 +135,16 @@ def top_up(
     kind: str = "top_up",
 ) -> int:
     """
-    Add money and return the new balance; a reference that was used before adds nothing.
+    Add money and return the new balance; a reference already used adds nothing.
 
     Raises:
         NotFound: There is no such account.
-        Conflict: The reference is that of something else, such as a purchase, or of another amount.
+        Conflict: The reference belongs to another kind of entry, e.g. a purchase, or to another amount.
     """
     micros = to_micros(now)
     taken = False
     if reference is not None:
-        # With the wallet's row locked nobody else is about to write the same reference.
+        # The lock on the wallet's row keeps others from writing the same reference.
         _WALLET.first(connection, {"account_sid": account_sid})
         entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
         if entered is not None and (entered["kind"], entered["amount_paise"]) != (kind, amount_paise):
@@ -167,9 +167,9 @@ def reserve(
     connection: Connection, account_sid: str, call_sid: str, amount_paise: int, now: datetime
 ) -> InsufficientBalance | None:
     """
-    Hold money for a call, which may be nothing; the refusal is returned, before anything was written.
+    Reserve money for a call, possibly 0; on failure the error is returned and nothing is written.
 
-    A call that has an open reserve keeps it as it is.
+    An open reserve of the call stays unchanged.
     """
     micros = to_micros(now)
     wanted = {
@@ -181,7 +181,7 @@ def reserve(
         "hour": hour_of(now),
     }
     if amount_paise and _HOLD.run(connection, wanted) != 1:
-        # Nothing was taken; a call that has its reserve already needs nothing either.
+        # Nothing was reserved; a call with a reserve needs nothing either.
         held = _RESERVE.first(connection, {"call_sid": call_sid})
         return _refusal(connection, wanted) if held is None else None
     if _OPEN.run(connection, wanted) != 1 and amount_paise:
@@ -192,7 +192,7 @@ def reserve(
 def extend(
     connection: Connection, call_sid: str, total_paise: int, now: datetime
 ) -> InsufficientBalance | NotFound | None:
-    """Raise a reserve to a total; the refusal is returned, before anything was written."""
+    """Raise a reserve to a total; on failure the error is returned and nothing is written."""
     held = _RESERVE.first(connection, {"call_sid": call_sid})
     if held is None:
         return NotFound("The call has no open reserve; reserve before extending.")
@@ -213,10 +213,10 @@ def extend(
 
 def settle(connection: Connection, call_sid: str, charge_paise: int, now: datetime) -> int:
     """
-    Charge a call, release what is left of its reserve, and return what was charged.
+    Charge a call, release the remainder of its reserve, and return the charge.
 
-    What closes the reserve also charges, so a call can be charged once: without an open reserve nothing
-    is taken, and what the call was charged before is returned.
+    Closing the reserve also charges, so a call is charged once: without an open reserve nothing is charged,
+    and the call's earlier charge is returned.
     """
     held = _CLOSE.first(connection, {"call_sid": call_sid})
     if held is None:
@@ -244,15 +244,15 @@ def charge(
     note: str | None = None,
 ) -> int | Conflict | InsufficientBalance | NotFound:
     """
-    Take money for something that is not a call, and return the new balance.
+    Charge money for anything but a call, and return the new balance.
 
-    What is held for calls is never taken. The reference names what is paid for: charging it again with the
-    same kind takes nothing. The refusal is returned, before anything was written.
+    Money reserved for calls is never charged. The reference names the item paid for: charging it again with
+    the same kind charges nothing. On failure the error is returned and nothing is written.
     """
     found = _WALLET.first(connection, {"account_sid": account_sid})
     if found is None:
         return NotFound("There is no such account.")
-    # The wallet's row is locked by now, so nobody else is about to write the same reference.
+    # The lock on the wallet's row keeps others from writing the same reference.
     entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
     if entered is not None:
         same = entered["kind"] == kind
@@ -266,13 +266,13 @@ def charge(
 
 
 def available(connection: Connection, account_sid: str) -> int:
-    """What may be taken from a wallet now; nobody else takes from it until the transaction ends."""
+    """Available money of a wallet, in paise; locks the wallet until the transaction ends."""
     wallet = _WALLET.first(connection, {"account_sid": account_sid})
     return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
 
 
 def reserved_in_all(connection: Connection) -> tuple[int, int]:
-    """How many reserves no settlement has closed, and how much they hold together, in paise."""
+    """Number of open reserves, and their sum in paise."""
     count, paise = connection.execute(
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(reserves.c.amount_paise), 0))
     ).one()
@@ -280,7 +280,7 @@ def reserved_in_all(connection: Connection) -> tuple[int, int]:
 
 
 def open_reserves(connection: Connection) -> list[Reserve]:
-    """Reserves that no settlement has closed, oldest first."""
+    """Open reserves, oldest first."""
     rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))
     return [
         Reserve(row.call_sid, row.account_sid, row.amount_paise, to_moment(row.created_at)) for row in rows
@@ -288,13 +288,13 @@ def open_reserves(connection: Connection) -> list[Reserve]:
 
 
 def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
-    """What an entry of a list meets, but for its time."""
+    """Conditions of the entries of a list, without those on time."""
     mine: list[Condition] = [ledger.c.account_sid == account_sid]
     return mine if kind is None else [*mine, ledger.c.kind == kind]
 
 
 def entries(connection: Connection, entry_ids: Sequence[int]) -> list[LedgerEntry]:
-    """The ledger's entries with these numbers, in their order."""
+    """Ledger entries with these ids, in the given order."""
     found = {
         row.entry_id: LedgerEntry(
             entry_id=row.entry_id,
@@ -312,7 +312,7 @@ def entries(connection: Connection, entry_ids: Sequence[int]) -> list[LedgerEntr
 
 
 def ledger_sum(connection: Connection, account_sid: str) -> int:
-    """The sum of the account's ledger, which its balance must equal."""
+    """Sum of the account's ledger, which its balance must equal."""
     return int(
         connection.scalar(
             sa.select(sa.func.coalesce(sa.func.sum(ledger.c.amount_paise), 0)).where(
@@ -324,7 +324,7 @@ def ledger_sum(connection: Connection, account_sid: str) -> int:
 
 
 def spend_limit(connection: Connection, account_sid: str) -> int | None:
-    """What calls of the account may cost in an hour of the clock; None without a limit."""
+    """Spend limit of the account's calls per clock hour, in paise; None without a limit."""
     found: int | None = connection.scalar(
         sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
     )
@@ -332,11 +332,11 @@ def spend_limit(connection: Connection, account_sid: str) -> int | None:
 
 
 def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
-    """Why money could not be held: there is too little of it, or no more may be spent in this hour."""
+    """Error for a failed reservation: too little money, or the spend limit of this hour is reached."""
     account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
     if available(connection, account_sid) < amount_paise:
         return short_of(amount_paise)
-    # A limit that was lifted a moment ago refuses nothing any more; the request may simply be repeated.
+    # If the limit was just removed, the client can repeat the request.
     limit_paise = spend_limit(connection, account_sid) or 0
     resets_at = end_of_hour(wanted["hour"])
     return SpendLimitReached(
@@ -347,7 +347,7 @@ def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientB
 
 
 def short_of(amount_paise: int) -> InsufficientBalance:
-    """The refusal for a wallet that cannot cover an amount."""
+    """Error for a wallet that cannot cover an amount."""
     return InsufficientBalance(
         f"The wallet cannot cover {amount_paise / 100:.2f} INR more; top it up and try again."
     )

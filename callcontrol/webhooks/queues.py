@@ -1,14 +1,14 @@
 """
-Which webhook is sent next, decided without I/O.
+Sans-I/O scheduler of webhook deliveries.
 
-Every account's destination (scheme, host and port) has a queue of its own, and requests under way are bounded
-four times: to a destination, to a host whoever sends there, of an account wherever it sends, and in all. So
-neither a host that hangs nor an account with many such hosts takes the connections of others. Destinations
-that may send take turns, one delivery each.
+Every account's destination (scheme, host and port) has its own queue. Concurrent requests have four limits:
+per destination, per host for all accounts, per account, and in total. So neither a host that hangs nor an
+account with many of them takes the connections of others. Destinations with room are served round robin,
+one delivery each.
 
-One that has stopped answering is only probed: what waits for it is handed back as skipped. Memory is shared
-by what is free of it: the fuller it is, the less of it one queue may have. What there is no room for is told
-when to come back, one after the other, so that a long backlog of a slow destination costs little meanwhile.
+A destination that has stopped answering is only probed: its waiting deliveries are returned as skipped.
+Memory is shared dynamically: the fuller it is, the shorter each queue may be. A delivery without room gets a
+time to return, staggered, so that a long backlog of a slow destination costs little.
 """
 
 from collections import deque
@@ -23,26 +23,26 @@ __all__ = ["DeliveryQueues", "Destination", "Held", "QueueLimits"]
 _MAX_DESTINATIONS: Final = 20_000
 _SHARE_OF_FREE: Final = 4
 _LEAST_HELD: Final = 16
-# By how much faster what was sent away comes back than its destination takes it, as it may become quicker.
+# Postponed deliveries return this many times faster than the destination takes them: it may speed up.
 _HASTE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
     """
-    How much may be under way, and how much may wait in memory.
+    Limits of concurrent requests and of deliveries in memory.
 
     Attributes:
-        per_destination: Requests under way to one scheme, host and port for one account.
+        per_destination: Concurrent requests to one scheme, host and port for one account.
         per_host: The same for all accounts together.
-        per_account: Requests under way for one account.
-        active: Requests under way in all.
+        per_account: Concurrent requests for one account.
+        active: Concurrent requests in total.
         held: Deliveries in memory.
         held_per_destination: The same for one destination.
-        wait_s: How long a delivery may be expected to wait in memory.
-        away_s: The longest that a delivery without room is told to stay away.
-        silent_after: Attempts in a row without an answer after which a destination is only probed.
-        probe_s: How often.
+        wait_s: Longest expected wait of a delivery in memory.
+        away_s: Longest delay of a delivery without room.
+        silent_after: Consecutive attempts without an answer after which a destination is only probed.
+        probe_s: Probe interval.
     """
 
     per_destination: int = 8
@@ -59,7 +59,7 @@ class QueueLimits:
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A delivery in memory, and until when it is this process's to send."""
+    """Delivery in memory, with the end of this process's lease."""
 
     delivery: Delivery
     until: float
@@ -67,7 +67,7 @@ class Held:
 
 @dataclass(slots=True, eq=False)
 class _Bound:
-    """Requests of one kind, of which there may be so many; who waits for that, in turn."""
+    """Limit on concurrent requests, and the destinations that wait for it, in order."""
 
     most: int
     users: int = 0
@@ -82,10 +82,10 @@ class _Bound:
 @dataclass(slots=True, eq=False)
 class Destination:
     """
-    Where one account sends.
+    Destination of one account's deliveries.
 
-    ``silent`` counts attempts without an answer since the last one that had one; ``attempt_s`` follows how
-    long an attempt takes; at ``back_at`` the next delivery that there is no room for may come back.
+    ``silent`` counts consecutive attempts without an answer; ``attempt_s`` is the moving average of an
+    attempt's duration; at ``back_at`` the next delivery without room may return.
     """
 
     account: str
@@ -101,12 +101,12 @@ class Destination:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """True if no delivery waits and no request is in progress."""
         return not self.queue and not self.active
 
 
 class DeliveryQueues:
-    """The queues of one process; ``now`` is a clock that never goes back, in seconds."""
+    """Delivery queues of one process; ``now`` is monotonic, in seconds."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
@@ -120,25 +120,25 @@ class DeliveryQueues:
 
     @property
     def active(self) -> int:
-        """Requests under way."""
+        """Number of requests in progress."""
         return self._all.active
 
     @property
     def destinations(self) -> int:
-        """Destinations that are remembered: those with something to do, and silent ones."""
+        """Number of destinations in memory: busy and silent ones."""
         return len(self._destinations)
 
     def waiting(self) -> Iterator[Held]:
-        """Everything that waits."""
+        """Iterate over all waiting deliveries."""
         for destination in self._destinations.values():
             yield from destination.queue
 
     def put(self, host: str, held: Held, now: float) -> float | None:
         """
-        Have a delivery sent when it is its turn.
+        Queue a delivery.
 
         Returns:
-            None when it was taken; else in how many seconds there may be room for it.
+            None if it was queued; else the seconds until there may be room for it.
         """
         limits = self._limits
         destination = self._destination(held.delivery.event.account_sid, host)
@@ -155,9 +155,9 @@ class DeliveryQueues:
 
     def take(self, now: float) -> tuple[Held, Destination] | None:
         """
-        The next delivery to send, None when there is none.
+        Return the next delivery to send, or None.
 
-        It counts as under way until ``finish`` or ``let_go``.
+        It counts as in progress until ``finish`` or ``let_go``.
         """
         while self._ready:
             destination = self._ready.popleft()
@@ -171,7 +171,7 @@ class DeliveryQueues:
             if full is not None or not destination.queue:
                 if full is not None:
                     full.waiting[destination] = None
-                # Its turn at the bounds that are not full goes to who else waits there.
+                # Its turn at the limits that are not full goes to the next destination waiting there.
                 self._wake(destination)
                 continue
             destination.active += 1
@@ -185,16 +185,15 @@ class DeliveryQueues:
 
     def skipped(self) -> list[Held]:
         """
-        What waited for destinations that are only probed, since this was asked for last.
+        Return the deliveries skipped since the last call, because their destinations are only probed.
 
-        An attempt would fail as those before it did; made in earnest it would keep connections busy for the
-        whole timeout.
+        A real attempt would probably fail as well, and would occupy a connection for the whole timeout.
         """
         found, self._skipped = self._skipped, []
         return found
 
     def finish(self, destination: Destination, now: float, *, took_s: float, silent: bool) -> None:
-        """A request has ended."""
+        """Record the end of a request."""
         destination.attempt_s += (took_s - destination.attempt_s) / 8
         destination.silent = destination.silent + 1 if silent else 0
         if silent:
@@ -202,7 +201,7 @@ class DeliveryQueues:
         self.let_go(destination)
 
     def let_go(self, destination: Destination) -> None:
-        """A delivery that was taken was not sent after all, or its request was cut off."""
+        """Return the slot of a delivery that was taken: sent, not sent after all, or interrupted."""
         destination.active -= 1
         for bound in destination.bounds:
             bound.active -= 1
@@ -212,7 +211,7 @@ class DeliveryQueues:
             self._drop(destination)
 
     def drain(self) -> list[Held]:
-        """Take out everything that waits."""
+        """Remove and return all waiting deliveries."""
         found = list(self.waiting())
         for destination in list(self._destinations.values()):
             destination.queue.clear()
@@ -227,7 +226,7 @@ class DeliveryQueues:
             self._ready.append(destination)
 
     def _wake(self, destination: Destination) -> None:
-        """Give what is free at the bounds of a destination to who has waited longest there."""
+        """Pass free slots of a destination's limits to the destinations that have waited longest there."""
         for bound in destination.bounds:
             while bound.waiting and not bound.full:
                 first = next(iter(bound.waiting))
@@ -247,11 +246,11 @@ class DeliveryQueues:
         return not destination.active and now >= destination.probe_at
 
     def _away_s(self, destination: Destination, now: float, wait_s: float) -> float:
-        """How long a delivery stays away: those sent away before it come back before it does."""
+        """Seconds until a postponed delivery returns; those postponed earlier return earlier."""
         soonest = now + min(wait_s, self._limits.away_s)
         at = max(destination.back_at, soonest)
         if at > now + self._limits.away_s:
-            # Over and over the same span, so that they do not come back all at once at its end.
+            # Start over within the same span, so that they do not all return at its end.
             at = soonest
         destination.back_at = at + destination.attempt_s / self._limits.per_destination / _HASTE
         return at - now
@@ -260,7 +259,7 @@ class DeliveryQueues:
         found = self._destinations.get((account, host))
         if found is None:
             if len(self._destinations) >= _MAX_DESTINATIONS:
-                # What is idle and still here is silent; forgetting it costs a few attempts in earnest.
+                # An idle destination in the table is silent; dropping it costs a few real attempts.
                 idle = next((some for some in self._destinations.values() if some.idle), None)
                 if idle is not None:
                     self._drop(idle)

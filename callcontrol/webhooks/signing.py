@@ -1,4 +1,4 @@
-"""Webhooks without I/O: how they are signed, when they are tried again, what an answer means."""
+"""Sans-I/O rules of webhooks: signatures, retry schedule, meaning of responses."""
 
 import base64
 import binascii
@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 OFFSETS_S: Final = (0.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 21_600.0, 86_400.0)
-"""When a delivery is tried, counted from the first attempt; after the last one it has failed."""
+"""Attempt times in seconds from the first attempt; after the last one the delivery has failed."""
 
 TIMEOUT_S: Final = 10.0
-"""How long a receiver has to answer."""
+"""Response time limit of a receiver, in seconds."""
 
 _MAX_RETRY_AFTER_S: Final = 86_400.0
 _JITTER: Final = 0.2
@@ -44,13 +44,13 @@ def retry_delay_s(
     offsets_s: Sequence[float] = OFFSETS_S,
 ) -> float | None:
     """
-    How long to wait after the given number of failed attempts; None when there is no further one.
+    Delay in seconds after the given number of failed attempts; None if it was the last attempt.
 
     Args:
         attempts: Attempts made so far, at least 1.
-        jitter: A random number from 0 to 1; it spreads the delay over 20 % either way, so that the
-            failures of one moment do not all come back in one moment.
-        retry_after_s: What the receiver asked for; honoured up to a day, never shortened by the schedule.
+        jitter: A random number from 0 to 1; it spreads the delay over 20 % either way, so that
+            simultaneous failures are not all retried at once.
+        retry_after_s: Retry-After of the receiver; honoured up to a day, never shortened by the schedule.
         offsets_s: The schedule.
     """
     if attempts >= len(offsets_s):
@@ -64,9 +64,9 @@ def retry_delay_s(
 
 def retry_after_s(value: str | None, date: str | None, now: datetime) -> float | None:
     """
-    What a receiver asks for in ``Retry-After``, in seconds; None when it asks for nothing intelligible.
+    Parse ``Retry-After`` to seconds; None if it is absent or invalid.
 
-    A moment is counted from the answer's own ``Date``, if it has one, so that a receiver's wrong clock does
+    A date is counted from the response's own ``Date``, if it has one, so that a receiver's wrong clock does
     no harm.
 
     Source: RFC 9110 10.2.3.
@@ -91,18 +91,18 @@ def _moment(text: str) -> datetime | None:
 
 
 def is_success(status: int) -> bool:
-    """Whether the answer means that the event was taken; a redirect does not."""
+    """Return True if the status means that the event was accepted; a redirect does not."""
     return 200 <= status <= 299
 
 
 def is_gone(status: int) -> bool:
-    """Whether the answer means that the URL wants nothing more, ever (410)."""
+    """Return True if the status means that the URL never wants another event (410)."""
     return status == 410
 
 
 @lru_cache(4096)
 def origin(url: str) -> str:
-    """The scheme, host and port of a URL, spelt in one way; the URL itself when it is none."""
+    """Normalized scheme, host and port of a URL; the text itself if it is not a URL."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -113,15 +113,15 @@ def origin(url: str) -> str:
 
 def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int) -> dict[str, str]:
     """
-    The headers of one attempt.
+    HTTP header fields of one attempt.
 
-    ``X-Service-Signature`` signs the body with the secret as it was shown; the Standard Webhooks trio signs
+    ``X-Service-Signature`` signs the body with the secret as displayed; the Standard Webhooks fields sign
     id, time and body with the key that ``whsec_`` secrets encode. With two secrets, during a rotation, both
-    sign, separated by a space. What is signed of a GET is its empty body. A subscription may be without a
-    secret: what goes to it carries its ids and the time, and no signature.
+    sign, separated by a space. A GET is signed over its empty body. A subscription may have no secret: its
+    deliveries carry the ids and the time, and no signature.
 
     Raises:
-        ValueError: There is no secret to sign with, and this is no event of a subscription.
+        ValueError: A secret encodes an empty key, or there is none and the event has no subscription.
     """
     keys = [(secret.encode(), _key(secret)) for secret in secrets]
     if not all(key for _, key in keys) or not (keys or event.subscription_id):
@@ -144,7 +144,7 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
 
 
 def query_url(event: WebhookEvent) -> str:
-    """The URL of a GET: the event's fields, flattened, behind the query exactly as the customer wrote it."""
+    """URL of a GET: the customer's query unchanged, followed by the event's flattened fields."""
     parts = urlsplit(event.url)
     fields = urlencode(_flat(json.loads(event.body)))
     query = f"{parts.query}&{fields}" if parts.query else fields
@@ -152,7 +152,7 @@ def query_url(event: WebhookEvent) -> str:
 
 
 def _flat(value: dict[str, Any]) -> list[tuple[str, str]]:
-    """Scalars by name; those of ``data`` come up a level, deeper structures and nulls are left out."""
+    """Scalars by name; those of ``data`` move up a level, deeper structures and nulls are left out."""
     data = value.get("data")
     merged = {**data, **value} if isinstance(data, dict) else value
     return [

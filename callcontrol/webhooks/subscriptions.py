@@ -1,7 +1,7 @@
 """
-Webhook subscriptions: which events of a service an account wants, where they go, and what makes sense of one.
+Webhook subscriptions: model and validation.
 
-Each service of the platform has subscriptions of its own, which know its events and nobody else's.
+Each service of the platform has its own subscriptions, limited to the events of that service.
 """
 
 import base64
@@ -64,13 +64,13 @@ EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
     "assistant": get_args(AssistantEvent),
     "messaging": get_args(MessagingEvent),
 }
-"""The events of each service that can be subscribed to; ``webhook.test`` goes wherever it is asked for."""
+"""Events of each service that can be subscribed to; ``webhook.test`` is sent without subscribing."""
 
 NUMBERED: Final[frozenset[SubscribedService]] = frozenset({"messaging"})
-"""The services that know their subscriptions by numbers."""
+"""Services that identify their subscriptions by number."""
 
 MAX_REPLAYED: Final = 10_000
-"""How many failed deliveries one request sends again."""
+"""Most failed deliveries that one request sends again."""
 
 MIN_SECRET_CHARS: Final = 6
 MAX_SECRET_CHARS: Final = 256
@@ -82,10 +82,10 @@ _CHANGEABLE: Final = ("url", "secret", "event_types", "description", "is_active"
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """
-    Where an account wants events of a service sent.
+    Subscription of an account's URL to events of a service.
 
-    Without a ``secret`` what is sent is not signed. One that is not active gets nothing. One of a service
-    that knows its subscriptions by numbers has a ``number`` as soon as it is stored.
+    Without a ``secret`` deliveries are unsigned, except masking events, which the account's secrets sign. An
+    inactive subscription gets nothing. In a service with numbers it has a ``number`` once it is stored.
     """
 
     subscription_id: str
@@ -102,17 +102,17 @@ class Subscription:
 
     @property
     def has_secret(self) -> bool:
-        """Whether deliveries are signed."""
+        """True if the subscription has a signing secret of its own."""
         return self.secret is not None
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedDelivery:
     """
-    A delivery as the log of its subscription shows it.
+    Delivery in the log of its subscription.
 
     ``status`` is ``pending``, ``retrying`` after the first attempt that failed, ``delivered`` or ``failed``;
-    ``response_code`` is 0 when there was no response.
+    ``response_code`` is 0 without a response.
     """
 
     delivery_id: str
@@ -131,7 +131,7 @@ class LoggedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How many deliveries are sent again, and whether there are more that would have been."""
+    """Number of deliveries that are sent again; ``truncated`` if the limit left some out."""
 
     count: int
     truncated: bool = False
@@ -139,14 +139,14 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a receiver took a test event: its status, 0 without one, and what went wrong, None if nothing."""
+    """Result of a test event: HTTP status, 0 without a response, and the error, None on success."""
 
     status_code: int
     error: str | None = None
 
     @property
     def success(self) -> bool:
-        """Whether the event was taken."""
+        """True if the receiver accepted the event."""
         return self.error is None
 
 
@@ -158,11 +158,11 @@ def new_subscription(
     now: datetime,
 ) -> Subscription:
     """
-    A subscription made of the fields that are given.
+    Build a subscription from the given fields.
 
     Raises:
-        ValidationFailed: With every wrong, missing or unknown field. Whether the URL may be reached is
-            judged elsewhere.
+        ValidationFailed: With every wrong, missing or unknown field. The URL's destination is checked
+            elsewhere.
     """
     missing = [name for name in ("url", "event_types") if values.get(name) is None]
     blank = Subscription(subscription_id, account_sid, service, "", (), now, now)
@@ -171,7 +171,7 @@ def new_subscription(
 
 def changed_subscription(former: Subscription, values: Mapping[str, Any], now: datetime) -> Subscription:
     """
-    The subscription with the fields that are given changed; None takes a secret or a description away.
+    Apply the given fields to a subscription; None removes a secret or a description.
 
     Raises:
         ValidationFailed: With every wrong or unknown field.
@@ -181,7 +181,7 @@ def changed_subscription(former: Subscription, values: Mapping[str, Any], now: d
 
 
 def wrong_values(service: SubscribedService, values: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with those of the values that have their type; others are somebody else's to name."""
+    """Errors of the event types and the secret; values of another type are reported elsewhere."""
     errors: list[FieldError] = []
     names, secret = values.get("event_types"), values.get("secret")
     if isinstance(names, Sequence) and not isinstance(names, str):
@@ -225,7 +225,7 @@ def _secret_errors(secret: str) -> list[FieldError]:
 
 
 def _is_key(encoded: str) -> bool:
-    """Whether a library for Standard Webhooks can read a key from this."""
+    """Return True if a Standard Webhooks library can decode a key from the text."""
     try:
         return bool(base64.b64decode(encoded, validate=True))
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""Accounts, made by the operator; each with a wallet and a first key."""
+"""Accounts, created by the operator, each with a wallet and a first key."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,11 +22,11 @@ class Refresher(Protocol):
     """Brings the in-memory directory up to date after a change."""
 
     async def refresh(self) -> None:
-        """Take in what changed, now."""
+        """Load changes now."""
 
 
 class AccountService:
-    """Customers; see ``interfaces.Accounts``."""
+    """Accounts of customers."""
 
     def __init__(self, database: Database, writer: Writer, keys: KeyService, directory: Refresher) -> None:
         self._database = database
@@ -43,10 +43,10 @@ class AccountService:
         max_calls: int = 100,
     ) -> tuple[Account, str]:
         """
-        Create an account with a wallet and a platform key, which is shown here and never again.
+        Create an account with a wallet and a platform key, which is returned only here.
 
         Raises:
-            ValidationFailed: A field makes no sense.
+            ValidationFailed: With every wrong field.
         """
         check_account(name, balance_paise, max_cps, max_calls)
         now = utc_now()
@@ -75,16 +75,16 @@ class AccountService:
 
     async def update(self, account_sid: str, changes: Mapping[str, Any]) -> Account:
         """
-        Change attributes of an account; a running server goes by them within a second.
+        Change attributes of an account; a running server applies them within a second.
 
         Raises:
-            ValidationFailed: A field makes no sense.
+            ValidationFailed: With every wrong field.
             NotFound: There is no such account.
         """
         now = utc_now()
 
         def write(connection: Connection) -> Account | DomainError:
-            # Taking the revision first keeps others from changing the account after it was read.
+            # Taking the revision first locks the account against changes after it is read.
             revision = revisions.next_revision(connection)
             found = accounts.get(connection, account_sid)
             if found is None:
@@ -112,7 +112,7 @@ class AccountService:
 
     async def get(self, account_sid: str) -> Account:
         """
-        One account.
+        Get an account.
 
         Raises:
             NotFound: There is no such account.
@@ -123,9 +123,9 @@ class AccountService:
         return account
 
     async def list(self) -> list[Account]:
-        """All accounts, oldest first."""
+        """List all accounts, oldest first."""
         return await self._database.read(accounts.every)
 
     async def any(self) -> bool:
-        """Whether there is an account at all."""
+        """Return True if any account exists."""
         return await self._database.look_up(accounts.any_exists)

@@ -1,4 +1,4 @@
-"""API keys: made, checked on every request, rotated, revoked."""
+"""API keys: creation, authentication of requests, rotation, revocation."""
 
 import asyncio
 import hmac
@@ -19,7 +19,7 @@ from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthori
 from callcontrol.models import ApiKey, Environment, Principal, Service
 
 CACHE_S: Final = 1.0
-"""For how long a key that was revoked by another process may still be taken."""
+"""Time that a key revoked by another process may still be accepted, in seconds."""
 
 _MAX_CACHED: Final = 10_000
 
@@ -30,9 +30,9 @@ _KNOWN_WITHOUT_DATABASE_S: Final = 300.0
 @dataclass(frozen=True, slots=True)
 class _Known:
     """
-    Whose a key is, None being nobody's, and until when that need not be looked up again.
+    Cached principal of a key, None for an invalid key, and the time until it must be looked up again.
 
-    While the database does not answer that is believed for a while longer, of keys that have no end.
+    While the database does not answer, it is valid until ``at_most_until``, later for keys without an end.
     """
 
     principal: Principal | None
@@ -52,7 +52,7 @@ class KeyService:
         self, account_sid: str, service: Service, scopes: Sequence[str] | None
     ) -> tuple[ApiKey, str, str]:
         """
-        A new key that is not stored yet: its record, the key itself and its hash.
+        Create a key without storing it: its record, the key itself and its hash.
 
         Raises:
             ValidationFailed: A scope does not belong to the service.
@@ -74,10 +74,10 @@ class KeyService:
         environment: Environment = "live",
     ) -> tuple[ApiKey, str]:
         """
-        Create a key and return its record and itself: this is the only time it can be seen.
+        Create a key and return its record and the key, which is returned only here.
 
         Raises:
-            ValidationFailed: There is no such service, or a scope is not one of it.
+            ValidationFailed: There is no such service, or a scope does not belong to it.
             NotFound: There is no such account.
         """
         record, key, key_hash = self.make(account_sid, rules.parse_service(service), scopes)
@@ -95,12 +95,12 @@ class KeyService:
 
     async def rotate(self, account_sid: str, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
         """
-        Create the successor of a key, with its service and scopes; the old one lives `overlap_s` longer.
+        Create the successor of a key, with its service and scopes; the old key ends after `overlap_s`.
 
-        Both changes are one, so that however often it is tried there is one successor.
+        Both changes are atomic, so repeated attempts create only one successor.
 
         Returns:
-            The successor's record, the successor, and what the old key's record now is.
+            The successor's record, the successor, and the old key's changed record.
 
         Raises:
             ValidationFailed: The overlap is too long.
@@ -119,7 +119,7 @@ class KeyService:
         record = replace(record, name=old.name, environment=old.environment)
 
         def write(connection: Connection) -> Conflict | None:
-            # It may be there: the answer to a first commit can be lost on the way.
+            # The successor may exist: the result of a first commit can be lost.
             if accounts.key_of(connection, account_sid, record.key_id) is not None:
                 return None
             if not accounts.retire_key(connection, account_sid, key_id, ends_at):
@@ -134,10 +134,10 @@ class KeyService:
 
     async def authenticate(self, key: str) -> Principal:
         """
-        Who a key stands for.
+        Return the principal of a key.
 
         Raises:
-            Unauthorized: It is malformed, unknown or revoked, or its account is not active.
+            Unauthorized: The key is malformed, unknown or revoked, or its account is not active.
         """
         rules.check_form(key)
         key_hash = rules.hash_key(key)
@@ -155,7 +155,7 @@ class KeyService:
 
     async def list(self, account_sid: str) -> list[ApiKey]:
         """
-        The account's keys, oldest first, revoked ones too.
+        List the account's keys, oldest first, revoked ones included.
 
         Raises:
             NotFound: There is no such account.
@@ -214,10 +214,10 @@ class KeyService:
         return _Known(principal, now + known_for_s, now + known_for_s + extra_s)
 
     async def _look_up(self, key_hash: str) -> tuple[Principal | None, float]:
-        """Whose key has a hash, and for how many seconds that may be believed."""
+        """Principal of the key with a hash, and the seconds that it may be cached."""
         found = await self._database.look_up(lambda connection: accounts.key_by_hash(connection, key_hash))
-        # The index has compared them already, and what that gives away is about hashes, not keys; this
-        # costs nothing and leaves no doubt.
+        # The index lookup has compared them already, and its timing reveals hashes, not keys; the second
+        # comparison costs nothing.
         if found is None or not hmac.compare_digest(found.key_hash, key_hash):
             return None, CACHE_S
         record, now = found.key, utc_now()

@@ -1,1 +1,1 @@
-"""Building the services, and what runs beside them."""
+"""Construction of the services, and their background tasks."""

@@ -1,4 +1,4 @@
-"""What is kept for a time only, deleted once that is over: in small transactions, beside the calls."""
+"""Deletion of expired rows in small transactions, while calls run."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 
 WEBHOOKS_KEPT: Final = timedelta(days=30)
 
-# What a start has to do comes first.
+# Let the start finish first.
 _FIRST_S: Final = 60.0
 _EVERY_S: Final = 3600.0
 _ROWS: Final = 200
-# Calls are waiting to be written as well: what nobody waits for leaves them most of the time.
+# Background deletions leave most of the writer's time to calls.
 _PAUSE_S: Final = 0.02
 
 
@@ -30,10 +30,10 @@ class Housekeeper:
     """
     Deletes old webhook deliveries and idempotency keys, a minute after the start and then every hour.
 
-    ``others`` are deletions of other services that are to be done as often.
+    ``others`` are deletions of other services with the same schedule.
 
-    A delivery that is still to be tried stays a week longer. On SQLite transactions run on the event
-    loop, so each of them deletes a few hundred rows at most.
+    A pending delivery stays a week longer. On SQLite, transactions run on the event loop, so each deletes at
+    most 200 rows.
     """
 
     def __init__(
@@ -43,28 +43,28 @@ class Housekeeper:
         self._idempotency = idempotency
         self._others = list(others)
         self.webhooks_kept = WEBHOOKS_KEPT
-        """How long deliveries are kept that are done with; it may be changed at any time."""
+        """Retention of finished deliveries; may be changed at any time."""
         self._task: asyncio.Task[None] | None = None
 
     def also(self, other: Callable[[], Awaitable[int]]) -> None:
-        """Have one more service delete what it keeps for a time only."""
+        """Add the deletion of another service."""
         self._others.append(other)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the task."""
         self._task = asyncio.create_task(self._run(), name="database-housekeeping")
 
     async def close(self) -> None:
-        """Stop; harmless when never started."""
+        """Stop the task, if it was started."""
         await ended(self._task)
         self._task = None
 
     async def clean(self) -> None:
         """
-        Delete what is old.
+        Delete expired rows.
 
         Raises:
-            ServiceUnavailable: The database is failing; the rest is deleted the next time.
+            ServiceUnavailable: The database is failing; the remaining rows are deleted next time.
         """
         keys = await self._purge_keys()
         rows = await self._purge_deliveries()

@@ -1,4 +1,4 @@
-"""Everything that is stored, opened and closed together."""
+"""Storage: the database and all services on it, opened and closed together."""
 
 import asyncio
 import logging
@@ -47,21 +47,21 @@ from sip.aio import NameServer
 log = logging.getLogger(__name__)
 
 KEY_FILE: Final = "secret.key"
-"""Where the key is when no other is given: in the data directory, which is where an SQLite database is."""
+"""File of the default key, in the data directory beside the SQLite database."""
 
 
 class Storage:
     """
-    The database and the services over it.
+    Database and the services on it.
 
     Attributes:
         database: For reading.
         writer: For writing.
-        secrets: Seals what is secret in the database, and makes digests of what need not be known.
-        directory: Accounts, numbers and trunks in memory, followed.
-        destinations: Judges where webhooks and streams may go.
+        secrets: Encrypts secrets in the database, and computes digests of those that are only compared.
+        directory: Accounts, numbers and trunks in memory, kept up to date.
+        destinations: Decides which destinations of webhooks and streams are permitted.
         outbox: Delivers webhooks.
-        housekeeper: Deletes what is kept for a time only.
+        housekeeper: Deletes expired rows.
         calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
             masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
             webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
@@ -86,7 +86,7 @@ class Storage:
         self.directory = DirectoryLoader(database, name_servers)
         self.destinations = DestinationGuard(allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        # Before the calls: what was said on one, and left on it, is durable when its end is.
+        # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
         self.calls = CallStore(database, self.writer, self.outbox, node=node)
@@ -151,19 +151,19 @@ class Storage:
 
         Args:
             url: See ``Database.open``.
-            node: The name of this process among those that share the database; the same after a restart,
-                so that it finds what its former run left behind.
+            node: Name of this process, unique on the database; the same after a restart, so that it finds
+                the rows of its earlier run.
             allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
-            allowed_countries: Where numbers may be forwarded to, as ISO 3166 codes.
-            deliver: Deliver webhooks. A process beside the server, such as the command line, must not: it
-                would take over what the server has in its hands.
-            settings: How the writer trades delay for work.
-            name_servers: Who is asked for gateways that are named; those of the system when empty.
-            secrets: Seals what is secret in the database, with a key that every process on this database has.
-                For an SQLite database it may be left out: then the key is in a file beside it.
+            allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
+            deliver: Deliver webhooks. A process beside the server, e.g. the command line, must not: it would
+                take over deliveries that the server is sending.
+            settings: Settings of the writer.
+            name_servers: Name servers for the host names of gateways; those of the system when empty.
+            secrets: Encrypts secrets in the database, with a key that every process on this database has.
+                Optional for an SQLite database: the key is then in a file beside it.
 
         Raises:
-            ValueError: The URL names no database that is supported, or ``secrets`` is missing.
+            ValueError: The URL names no supported database, or ``secrets`` is missing.
             SecretsUnreadable: The database is sealed with a key that this process does not have.
         """
         box = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
@@ -193,11 +193,11 @@ class Storage:
         return storage
 
     async def refresh(self) -> None:
-        """Something was looked up in the directory and not found: it may be there by now. Never fails."""
+        """Refresh the directory after a failed lookup; never raises."""
         await self.directory.refresh_after_miss()
 
     async def close(self) -> None:
-        """Stop delivering, write what is held and close everything."""
+        """Stop delivering, write all pending changes and close everything."""
         await self.housekeeper.close()
         await self.directory.close()
         await self.outbox.close()
@@ -206,10 +206,10 @@ class Storage:
 
     async def _prepare_secrets(self, *, thorough: bool) -> None:
         """
-        Refuse a wrong key, and have what is not sealed with the first key sealed with it.
+        Reject a wrong key, and seal all secrets with the first key.
 
-        A thorough look goes through all secrets: those of an earlier version may be in the clear, and
-        during a rotation other processes may have sealed some with the key that was first before.
+        With ``thorough`` all secrets are checked: those of an earlier version may be in the clear, and during
+        a rotation other processes may have sealed some with the previous first key.
         """
         current = await self.database.read(sealed_rows.sample_is_current)
         if current and not (thorough and await self.database.read(sealed_rows.any_stale)):
@@ -221,12 +221,12 @@ class Storage:
             log.info("%d secrets were sealed with the key %s", count, self.secrets.key_names[0])
 
     def secrets_of(self, account_sid: str) -> Sequence[str]:
-        """The signing secrets of an account."""
+        """Signing secrets of an account."""
         account = self.directory.account(account_sid)
         return (account.webhook_secret,) if account is not None else ()
 
     async def forget_passwords(self) -> int:
-        """Delete the digests of one-time passwords that are over; how many those were."""
+        """Delete the digests of expired one-time passwords; returns their number."""
         now = utc_now()
         return await self.writer.commit(lambda connection: otps.forget(connection, now))
 

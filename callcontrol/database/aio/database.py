@@ -1,9 +1,9 @@
 """
-The database: functions of a connection, run where that is cheapest.
+Database access: runs functions of a connection where that is cheapest.
 
 A repository function takes a synchronous connection. On PostgreSQL it runs on the event loop through
-SQLAlchemy's asyncio engine, so waiting for the network blocks nobody. SQLite has no network to wait for, only
-a copy into the operating system's page cache, and ``_Sqlite`` says what that leads to.
+SQLAlchemy's asyncio engine, so waiting for the network blocks nothing else. SQLite has no network, only
+copies into the operating system's page cache; see ``callcontrol.database.aio.sqlite.Sqlite``.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ log = logging.getLogger(__name__)
 _POSTGRES_TIMEOUT_S: Final = 10.0
 _HURRIED_S: Final = 1.0
 _STOPPED_MS: Final = 5000
-"""After so long a transaction that waits for its process is rolled back: the process is stopped, or gone."""
+"""PostgreSQL rolls back a transaction idle for this long: its process is stopped, or gone."""
 
 _NO_SUCH_TRANSACTION: Final = "22023"
-"""What a number is answered with that no transaction has had yet."""
+"""SQLSTATE for a transaction number that was never used."""
 
 _TURN: Final = 0x7472756E6B77
-"""The advisory lock of whoever writes ("trunkw")."""
+"""Advisory lock of the writing process ("trunkw")."""
 
 
 class Backend(Protocol):
-    """What a kind of database has to offer."""
+    """Interface of a database backend."""
 
     async def read(self, operation: Operation[T]) -> T:
         """Run a function that only reads."""
@@ -51,7 +51,7 @@ class Backend(Protocol):
         """Run a function in one transaction and commit it."""
 
     async def was_committed(self, transaction: int) -> bool | None:
-        """What became of a transaction whose commit is in doubt; None while that is open."""
+        """Return the result of a transaction whose commit is in doubt; None while it is in progress."""
 
     async def migrate(self) -> None:
         """Bring the schema up to date."""
@@ -61,26 +61,26 @@ class Backend(Protocol):
 
 
 class Database:
-    """One database, SQLite or PostgreSQL, by its URL."""
+    """One SQLite or PostgreSQL database."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._unreadable = False
         self.hurried: Callable[[], bool] = lambda: False
-        """Whether the database is known to be failing: then nobody waits long for what it may still tell."""
+        """Callback that returns True while the database is known to fail: reads then have a short limit."""
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True, secrets: Box | None = None) -> "Database":
         """
-        Open a database, creating an SQLite file and its folder when they are missing.
+        Open a database; create an SQLite file and its folder if missing.
 
         Args:
             url: ``sqlite+aiosqlite:///path`` (or ``sqlite:///path``), or ``postgresql+asyncpg://...``.
             migrate: Bring the schema up to date.
-            secrets: Seals and opens what is secret in rows; without it such rows cannot be used.
+            secrets: Encrypts and decrypts secrets in rows; without it, rows with secrets cannot be used.
 
         Raises:
-            ValueError: The URL names no database that is supported.
+            ValueError: The URL names no supported database.
         """
         database = cls(_backend_for(url, secrets))
         if migrate:
@@ -92,7 +92,7 @@ class Database:
         return database
 
     async def migrate(self) -> None:
-        """Run the migrations that are missing; other processes wait meanwhile."""
+        """Run the missing migrations; other processes wait meanwhile."""
         await self._backend.migrate()
 
     async def read(self, operation: Operation[T]) -> T:
@@ -106,7 +106,7 @@ class Database:
 
     async def look_up(self, operation: Operation[T]) -> T:
         """
-        Run a function that reads a few rows by their keys, so that it need not make way for others.
+        Run a function that reads a few rows by their keys, without queueing behind other readers.
 
         Raises:
             ServiceUnavailable: The database is failing.
@@ -126,7 +126,7 @@ class Database:
 
     async def was_committed(self, transaction: int) -> bool | None:
         """
-        Whether a transaction whose commit was in doubt is durable; None while the database is still at it.
+        Return True if a transaction whose commit was in doubt is durable; None while it is in progress.
 
         Exceptions are those of the driver.
         """
@@ -140,7 +140,7 @@ class Database:
         try:
             async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
                 found = await answer
-        except Exception as error:  # Drivers share no class for it; what is not of the database goes on.
+        except Exception as error:  # Drivers share no class for it; other errors are raised again.
             if not is_transient(error):
                 raise
             if not self._unreadable:
@@ -154,12 +154,12 @@ class Database:
 
 
 def _answered(error: BaseException) -> bool:
-    """Whether the server itself said why it refused, which a lost connection does not."""
+    """Return True if the server itself rejected the commit; a lost connection gives no reason."""
     cause: BaseException | None = error.orig if isinstance(error, DBAPIError) else error
     while cause is not None:
         state = getattr(cause, "sqlstate", None)
         if state is not None:
-            # 57P01 and the like: it is being ended, and may have been so after the commit.
+            # 57P01 and the like: the server shut the connection down, possibly after the commit.
             return not str(state).startswith(("08", "57P"))
         cause = cause.__cause__
     return False
@@ -184,9 +184,9 @@ class _Postgres:
     """
     PostgreSQL through asyncpg, on the event loop.
 
-    Processes write one after the other, as on SQLite. A transaction of the writer holds the rows of many
-    calls, in whatever order they came; two of them at once would wait for each other's, and PostgreSQL parts
-    such a pair after a second only. What waits for its turn goes into one transaction, so little is lost.
+    Processes write one after the other, as on SQLite. A transaction of the writer locks rows of many calls
+    in arbitrary order; two at once would deadlock, and PostgreSQL resolves a deadlock only after a second.
+    Operations waiting for the lock share one transaction, so little is lost.
     """
 
     def __init__(self, url: URL, secrets: Box | None) -> None:
@@ -213,14 +213,14 @@ class _Postgres:
 
     async def write(self, operation: Operation[T]) -> T:
         async with self._connected() as connection:
-            # One question for the turn and for the number, which costs nothing then.
+            # One query for the lock and the transaction number, so the number costs nothing.
             turn = await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()")
             transaction = int(turn.one()[-1])
             result = await connection.run_sync(operation)
             try:
                 await connection.commit()
             except Exception as error:
-                # A commit that was refused has been rolled back; one that was not answered may be durable.
+                # A rejected commit has been rolled back; an unanswered one may be durable.
                 if _answered(error):
                     raise
                 raise CommitInDoubt(transaction, result) from error
@@ -229,11 +229,10 @@ class _Postgres:
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncConnection]:
         """
-        Lend a connection, and close it when it was left in the middle of something.
+        Lend a connection, and close it if it was interrupted in the middle of an operation.
 
-        A BEGIN that was cut off, by a time-out or by who waited for it, may be carried out yet. The pool
-        would lend the connection again as one that has not begun, and all that is committed on it then would
-        be within that transaction, which nobody commits.
+        An interrupted BEGIN (timeout, cancellation) may still be executed. The pool would lend the connection
+        again as idle, and later commits on it would be part of that transaction, which nobody commits.
         """
         async with self._engine.connect() as connection:
             driver = (await connection.get_raw_connection()).driver_connection
@@ -256,13 +255,13 @@ class _Postgres:
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) != _NO_SUCH_TRANSACTION:
                 raise
-            # Another server took the place of the one that was asked to commit, and has never heard of it.
+            # Another server replaced the one that should commit, and does not know the transaction.
             return False
         return None if status == "in progress" else status == "committed"
 
     async def migrate(self) -> None:
         async with self._engine.begin() as connection:
-            # A migration may think for a while between two statements.
+            # A migration may compute for a while between two statements.
             await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
             await connection.run_sync(schema.upgrade)
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that is repeated with its key has one effect and one answer."""
+"""Idempotency keys: a request repeated with its key has one effect and one response."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -19,10 +19,10 @@ _PURPOSE: Final = "idempotency"
 
 CLAIM: Final[ContextVar[tuple[str, str] | None]] = ContextVar("idempotency_claim", default=None)
 """
-The claim of the request that runs now: account and key.
+Claim of the current request: account and key.
 
-What a request does passes many hands before it is committed, and only the first and the last of them know of
-claims; so it goes with the task and not through every signature between them.
+Many functions lie between the request and its commit, and only the first and the last of them use the claim;
+so it is a context variable of the task and not an argument of every function.
 """
 
 
@@ -36,15 +36,15 @@ class IdempotencyStore:
         self._writer = writer
         self._secrets = secrets
         self._node = node
-        # What runs in this process, so that its repeats do not all wait for the database to be told so.
+        # Requests running in this process, so that their repetitions fail without a database query.
         self._running: dict[tuple[str, str], tuple[str, str]] = {}
 
     async def begin(self, account_sid: str, key: str, endpoint: str, body_hash: str) -> StoredReply | None:
         """
-        Claim a key for a request, durably; None says that it is ours and the request may run.
+        Claim a key for a request, durably.
 
         Returns:
-            What the first request with this key was answered, when there was one.
+            None if the key is claimed and the request may run; else the response to the first request.
 
         Raises:
             IdempotencyConflict: The key was used for another request, or the first is still running.
@@ -68,7 +68,7 @@ class IdempotencyStore:
 
     async def _claim(self, name: tuple[str, str], endpoint: str, body_hash: str) -> StoredReply | None:
         now = utc_now()
-        # A body with a password of a few digits could be found from a plain hash of it, by trying them all.
+        # Keyed, because a body with a password of a few digits could be found from a plain hash by search.
         asked = body_hash.encode()
         claimed = self._secrets.digest(_PURPOSE, asked).hex()
 
@@ -90,13 +90,13 @@ class IdempotencyStore:
         )
 
     async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
-        """Keep the answer for repetitions."""
+        """Store the response for repetitions."""
         CLAIM.set(None)
         reply = StoredReply(status, body)
         await self._end(account_sid, key, lambda connection, name: keys.complete(connection, name, reply))
 
     async def release(self, account_sid: str, key: str) -> None:
-        """Give the key back: the request did nothing, so its repetition shall run."""
+        """Release the key: the request did nothing, so a repetition may run."""
         CLAIM.set(None)
         await self._end(account_sid, key, keys.release)
 
@@ -105,26 +105,25 @@ class IdempotencyStore:
     ) -> None:
         name = (account_sid, key)
         try:
-            # Refused for being one too many it would have every repeat told for a day that the first runs.
+            # If rejected as overload, every repetition would get "still running" for a day.
             await self._writer.commit(lambda connection: end(connection, name), begun=True)
         finally:
             self._running.pop(name, None)
 
     async def free(self) -> int:
         """
-        Give back the keys of requests that a former run of this process left running; how many.
+        Release keys of requests that an earlier run of this process left running; returns their number.
 
-        Only of those that had done nothing: see ``interrupted`` for the others. Call it before any request
-        is taken.
+        Only requests without effect: see ``interrupted`` for the others. Call it before accepting requests.
         """
         self._running.clear()
         return await self._writer.commit(lambda connection: keys.free(connection, self._node))
 
     async def interrupted(self) -> list[InterruptedRequest]:
-        """Requests that a former run of this process left running after they had taken effect."""
+        """List requests that an earlier run of this process left running after they took effect."""
         return await self._database.read(lambda connection: keys.interrupted(connection, self._node))
 
     async def purge(self, limit: int = 10_000) -> int:
-        """Delete what is older than ``KEPT``, so many at most; how much that was."""
+        """Delete claims older than ``KEPT``, up to ``limit``; returns their number."""
         before = utc_now() - KEPT
         return await self._writer.commit(lambda connection: keys.purge(connection, before, limit))

@@ -1,8 +1,8 @@
 """
-Pages of long lists, with a total that is exact and need not be counted anew each time.
+Pages of long lists, with an exact total that is counted incrementally.
 
-What is older than a while does not change any more: it was counted once, and for the next page only what
-came since is counted. The count is kept in memory, for the lists that were counted last.
+Rows older than a while no longer change: they are counted once, and for the next page only newer rows are
+counted. The counts of the most recently counted lists are kept in memory.
 """
 
 from collections import OrderedDict
@@ -25,13 +25,13 @@ _KEPT_FOR: Final = timedelta(minutes=10)
 @dataclass(frozen=True, slots=True)
 class ListQuery:
     """
-    A list as it is asked for.
+    Query of a list.
 
     Attributes:
-        key: What tells this list from others: the account and the filter.
-        conditions: What its rows meet, but for their time.
-        start, end: The time, ``end`` being exclusive.
-        settled_after: The age from which on rows neither come nor go.
+        key: Identity of the list: the account and the filter.
+        conditions: Conditions of its rows, without those on time.
+        start, end: Time range; ``end`` is exclusive.
+        settled_after: Age beyond which no rows are added or removed.
     """
 
     key: Hashable
@@ -43,7 +43,7 @@ class ListQuery:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a list: the places of its rows, how long the list is, and where it goes on."""
+    """Part of a list: positions of its rows, total of the list, and position to continue from."""
 
     places: list[Position]
     total: int
@@ -52,7 +52,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """How many rows of a list are older than a moment; counted at another."""
+    """Number of rows of a list older than ``before_micros``, counted at ``at``."""
 
     number: int
     before_micros: int
@@ -60,14 +60,14 @@ class _Counted:
 
 
 class Pager:
-    """Reads stretches of one listing; its methods run inside a database operation, on any thread."""
+    """Reads parts of one listing; its methods run inside a database operation, on any thread."""
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
         self._counted: OrderedDict[Hashable, _Counted] = OrderedDict()
 
     def page(self, connection: Connection, query: ListQuery, *, page: int, per_page: int) -> Stretch:
-        """A page by its number, from 1."""
+        """Read a page by its number, from 1."""
         total = self.count(connection, query)
         offset = (page - 1) * per_page
         conditions = self._all(query)
@@ -76,14 +76,14 @@ class Pager:
         return Stretch(places, total, places[-1] if len(found) > per_page else None)
 
     def after(self, connection: Connection, query: ListQuery, place: Position, *, per_page: int) -> Stretch:
-        """What follows a place."""
+        """Read the page after a position."""
         total = self.count(connection, query)
         found = self._listing.after(connection, self._all(query), place, limit=per_page + 1)
         places = found[:per_page]
         return Stretch(places, total, places[-1] if len(found) > per_page else None)
 
     def count(self, connection: Connection, query: ListQuery) -> int:
-        """How many rows the list has, exactly."""
+        """Exact number of rows of the list."""
         start, end = to_micros_or_none(query.start), to_micros_or_none(query.end)
         known = self._settled(connection, query, utc_now())
         if end is not None and end <= known.before_micros:
@@ -95,7 +95,7 @@ class Pager:
     def _settled(self, connection: Connection, query: ListQuery, now: datetime) -> _Counted:
         key = (query.key, query.start, query.end)
         known = self._counted.get(key)
-        # One that was made later than now is of before the clock was set back; rows may have come since.
+        # A count from the future predates a clock set back; rows may have been added since.
         if known is None or not known.at <= now <= known.at + _KEPT_FOR:
             settled = to_micros(now - query.settled_after)
             before = settled if query.end is None else min(settled, to_micros(query.end))

@@ -1,4 +1,4 @@
-"""SQLite in WAL mode, as the embedded database of one process and the command line beside it."""
+"""SQLite in WAL mode, as the embedded database of one process and the command line."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ _SLOW_FOR_S: Final = 30.0
 _CHECKPOINT_EVERY: Final = 1000
 _WAL_PAGES: Final = 32_000
 _RESTART_TIMEOUT_MS: Final = 500
-# Changes something: SQLite writes no page that stays as it is.
+# Changes a value: SQLite does not write unchanged pages.
 _TOUCH: Final = """
     INSERT INTO writer_probe (node, probed_at) VALUES ('checkpoint', 0)
     ON CONFLICT (node) DO UPDATE SET probed_at = probed_at + 1
@@ -45,19 +45,18 @@ _TOUCH: Final = """
 
 class Sqlite:
     """
-    One connection that writes, one that looks up, two threads that read, and one that checkpoints.
+    SQLite backend: a writing connection, a lookup connection, two reader threads, a checkpoint thread.
 
-    Transactions run on the event loop itself while the disk is quick. A commit only copies pages into the
-    operating system's cache; handing that to a thread takes longer than doing it, and the thread would have
-    to win the interpreter lock again after every statement, which under load it does not: with a busy loop
-    a transaction then takes a hundred times as long. The same holds for looking up a row by its key. What
-    can take long is kept away: longer queries (threads), waiting for another process's lock (refused at
-    once, the writer tries again), checkpoints with their fsync (a thread), and a disk that stalls: after
-    one slow transaction the next ones run on a thread until that is over.
+    Transactions run on the event loop itself while the disk is fast. A commit only copies pages into the
+    operating system's cache; handing that to a thread takes longer than the commit, and the thread would
+    have to reacquire the interpreter lock after every statement: with a busy loop a transaction then takes
+    a hundred times as long. The same holds for looking up a row by its key. Slow operations do not run on
+    the loop: longer queries (threads), waiting for another process's lock (fails at once, the writer
+    retries), checkpoints with their fsync (a thread), and a disk that stalls: after one slow transaction the
+    next ones run on a thread until the disk is fast again.
 
-    ``synchronous`` is NORMAL: a commit is in the operating system's hands when it returns, so it survives
-    the end of this process however it comes; after a loss of power the database is intact and may lack
-    the last moments.
+    ``synchronous`` is NORMAL: a commit that returned is in the operating system's cache, so it survives any
+    end of this process; after a power loss the database is intact and may lack the last transactions.
     """
 
     def __init__(self, url: URL, secrets: Box | None = None) -> None:
@@ -65,7 +64,7 @@ class Sqlite:
             raise ValueError("SQLite needs a file: its connections do not share a database in memory")
         path = Path(url.database)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The file holds what customers do; nobody else on the machine has a business in it.
+        # The file holds customers' data, so only its owner may read it.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._url = url.set(drivername="sqlite+pysqlite")
         self._engine = _engine(self._url, secrets)
@@ -87,7 +86,7 @@ class Sqlite:
         return await self._readers.run(operation)
 
     async def look_up(self, operation: Operation[T]) -> T:
-        """Run a function that reads a few rows by their keys, here unless the disk is slow."""
+        """Run a function that reads a few rows by their keys, on the event loop unless the disk is slow."""
         if self._closed or asyncio.get_running_loop().time() < self._slow_until:
             return await self.read(operation)
         return self._here(self._look, operation)
@@ -101,7 +100,7 @@ class Sqlite:
                 try:
                     result = await loop.run_in_executor(self._thread, self._transact, operation)
                 finally:
-                    # Only a disk that is quick again is waited for on the loop.
+                    # Stay on the thread until the disk is fast again.
                     if loop.time() - started > _SLOW_S:
                         self._slow_until = loop.time() + _SLOW_FOR_S
             else:
@@ -110,16 +109,16 @@ class Sqlite:
         return result
 
     async def was_committed(self, transaction: int) -> bool | None:
-        """Say no: here a commit that fails is always known to have failed."""
+        """Return False: a commit that fails here has certainly failed."""
         return False
 
     async def migrate(self) -> None:
-        """Bring the schema up to date, waiting for another process that is at it."""
+        """Bring the schema up to date, waiting for another process that migrates."""
         try:
             if await self.read(schema.current) == schema.HEAD:
                 return
         except sa.exc.OperationalError as error:
-            # Another process makes the file just now. Unlike a look, the migration waits for it.
+            # Another process is creating the file. Unlike a read, the migration waits for it.
             log.info("the database is busy, waiting for it: %s", error)
         loop = asyncio.get_running_loop()
         async with self._writing:
@@ -167,8 +166,8 @@ class Sqlite:
             self._driver = _driver(self._connection)
         connection, driver = self._connection, self._driver
         try:
-            # SQLAlchemy's own begin costs more than a small transaction does; where an operation goes
-            # through SQLAlchemy it finds the transaction begun.
+            # SQLAlchemy's own begin costs more than a small transaction; operations through SQLAlchemy find
+            # the transaction already begun.
             driver.execute("BEGIN IMMEDIATE")
             result = operation(connection)
             self._check_place()
@@ -179,16 +178,16 @@ class Sqlite:
         except BaseException as error:
             self._roll_back(connection, driver)
             if is_transient(error) and not is_busy(error):
-                # It may have pages in its memory that are no longer those of the file.
+                # The connection's page cache may no longer match the file.
                 self._discard()
             raise
         return result
 
     def _check_place(self) -> None:
         """
-        Refuse to write to a file that has been moved away or replaced.
+        Reject writes to a file that was moved or replaced.
 
-        SQLite itself would go on with the file it has open, and what it writes there nobody finds again.
+        SQLite itself would keep writing to the open file, and the data would be lost.
 
         Raises:
             DatabaseMoved: The file at the database's path is not the one that was opened.
@@ -229,7 +228,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engine:
     # Errors name the statement without its values: they end in the log, the values are customers'.
-    # A file that is missing by now is not made again: an empty database in its place would hide the loss.
+    # A missing file is not created again: an empty database in its place would hide the loss.
     address = f"file:{quote(os.path.abspath(str(url.database)))}?mode=rw"
     engine = sa.create_engine(
         url,
@@ -241,7 +240,7 @@ def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engin
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
-        # The driver must not begin transactions of its own: it would do so too late, and not for DDL.
+        # The driver must not begin transactions itself: it does so too late, and not for DDL.
         connection.isolation_level = None
         cursor = connection.cursor()
         _enter_wal(cursor)
@@ -263,10 +262,10 @@ def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engin
 
 def _enter_wal(cursor: sqlite3.Cursor) -> None:
     """
-    Have the file in WAL mode: the one thing here that may wait, and only while the file is new.
+    Switch the file to WAL mode: the only step here that may block, and only while the file is new.
 
-    Where several processes change the mode at once, SQLite refuses all but one without waiting, whatever the
-    busy timeout: each holds a lock that the other needs. Those try again.
+    If several processes change the mode at once, SQLite fails all but one without waiting, whatever the busy
+    timeout: each holds a lock that the other needs. These processes retry.
     """
     cursor.execute(f"PRAGMA busy_timeout = {_WAL_TIMEOUT_MS}")
     pause = threading.Event()
@@ -297,7 +296,7 @@ def _close(connection: Connection) -> None:
 
 
 class _Readers:
-    """Threads that each own a connection and run what is asked of them."""
+    """Reader threads, each with its own connection."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -350,7 +349,7 @@ class _Readers:
 
 
 class _Job:
-    """One thing to read, and who waits for it."""
+    """Read operation, with the future that gets its result."""
 
     __slots__ = ("future", "loop", "operation")
 
@@ -378,12 +377,12 @@ class _Job:
 
 class _Checkpoints:
     """
-    Copies the write-ahead log into the database, on a thread, every so many transactions.
+    Copies the write-ahead log into the database, on a thread, every ``_CHECKPOINT_EVERY`` transactions.
 
-    A passive checkpoint disturbs nobody but, as transactions keep coming, never gets to the log's end,
-    where the next write could start it over. So once the log is long another one runs while the writers of
-    this process wait, for what came during those before it. The first write to the new log follows at once,
-    because that one syncs its header. Nobody waits for readers: while one of them needs the log, it grows.
+    A passive checkpoint blocks nothing but, under steady writes, never reaches the log's end, where the next
+    write could restart the log. So once the log is long, another checkpoint copies the remainder while the
+    writers of this process wait. The first write to the new log follows at once, because it syncs the log's
+    header. Readers are never waited for: while one of them needs the log, it grows.
     """
 
     def __init__(self, engine: Engine, writing: asyncio.Lock) -> None:
@@ -409,8 +408,8 @@ class _Checkpoints:
         loop = asyncio.get_running_loop()
         try:
             if await loop.run_in_executor(self._thread, self._copy) > _WAL_PAGES:
-                # What came meanwhile is little, and so is then what the writers wait for. They could also be
-                # refused and try again, but that takes them several times as long.
+                # Little is left after the second copy, so the writers wait briefly. Failing and retrying
+                # would take them several times as long.
                 await loop.run_in_executor(self._thread, self._copy)
                 async with self._writing:
                     await loop.run_in_executor(self._thread, self._start_over)
@@ -420,7 +419,7 @@ class _Checkpoints:
             self._task = None
 
     def _copy(self) -> int:
-        """Copy what nobody is in the way of; how long the log is, in pages."""
+        """Run a passive checkpoint; returns the length of the log in pages."""
         with self._engine.connect() as connection:
             return _copy_log(_driver(connection))
 

@@ -1,9 +1,9 @@
 """
-The group-committing writer: what many tasks want to write goes into one transaction.
+Group-committing writer: operations of many tasks share one transaction.
 
-While one transaction is on its way the next one gathers, so the more there is to write the less each piece
-costs. A failing operation fails alone. A failing database is tried again; new requests are refused
-meanwhile, and what belongs to calls that are up is kept until it can be written.
+While one transaction is in progress the next one collects operations, so the cost per operation falls with
+the load. A failing operation fails alone. A failing database is retried; new requests are rejected meanwhile,
+and the state of active calls is kept until it can be written.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ _COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
     """
-    How the writer trades delay for work.
+    Delays and limits of the writer.
 
     Attributes:
-        lazy_s: How long the state of a source may wait to be written together with more of it.
-        soon_s: The same for state that somebody outside waits to be told of.
-        patience_s: How long the database may fail before waiting requests are refused.
-        stuck_s: How long one transaction may take before that is the same as failing.
-        timeout_s: How long one request waits in all.
-        max_waiting: Requests that may wait; more are refused.
+        lazy_s: Longest delay of a source's state, to be written together with more of it.
+        soon_s: The same for state that a client waits for.
+        patience_s: Time that the database may fail before waiting requests are rejected.
+        stuck_s: Time after which an unfinished transaction counts as a failure.
+        timeout_s: Total waiting time of one request.
+        max_waiting: Requests that may wait; more are rejected.
         max_batch: Requests in one transaction.
-        node: The name under which the writer tries whether the database takes writes again.
+        node: Row name of this writer's probe, which tests if the database accepts writes again.
     """
 
     lazy_s: float = 0.1
@@ -61,7 +61,7 @@ class WriterSettings:
 
 @dataclass(slots=True)
 class WriterStats:
-    """What the writer has done so far; ``commit_s`` is how long committed transactions took."""
+    """Counters of the writer; ``commit_s`` is the duration of committed transactions."""
 
     transactions: int = 0
     operations: int = 0
@@ -73,22 +73,22 @@ class WriterStats:
 
 class Source(Protocol):
     """
-    Holds state that is written in whatever transaction comes next, newest state only.
+    Holds state that the next transaction writes, newest state only.
 
-    It is asked on the event loop, when a transaction is put together.
+    Its methods are called on the event loop, while a transaction is assembled and after it has ended.
     """
 
     def take(self) -> Operation[Any] | None:
-        """An operation that writes what is held now; None when there is nothing."""
+        """Return an operation that writes the held state; None if there is none."""
 
     def written(self, result: Any) -> None:
-        """The operation's transaction is committed."""
+        """Handle the commit of the operation's transaction."""
 
     def give_back(self) -> None:
-        """The transaction failed with the database; hold again what was taken, unless it is newer now."""
+        """Restore the taken state, unless there is newer: the transaction failed with the database."""
 
     def refused(self, error: Exception) -> None:
-        """The operation itself failed and would fail again."""
+        """Handle the failure of the operation itself, which would fail again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What one transaction writes."""
+    """Requests and source operations of one transaction."""
 
     requests: list[_Request]
     sources: list[tuple[Source, Operation[Any]]]
@@ -123,7 +123,7 @@ class _Batch:
 
 
 class Writer:
-    """Writes for all tasks of this process; see the module."""
+    """Writes for all tasks of this process; see the module docstring."""
 
     def __init__(self, database: Database, settings: WriterSettings | None = None) -> None:
         self._database = database
@@ -144,16 +144,16 @@ class Writer:
 
     @property
     def failing(self) -> bool:
-        """Whether the database has been failing for longer than the patience."""
+        """True while requests are rejected: after ``patience_s`` of failures, or ``stuck_s`` of silence."""
         return self._refusing
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a transaction."""
+        """Number of requests that wait for a transaction."""
         return len(self._queue)
 
     def attach(self, source: Source) -> None:
-        """Have a source asked whenever a transaction is put together."""
+        """Add a source, whose state is written with later transactions."""
         self._sources.append(source)
 
     async def start(self) -> None:
@@ -161,7 +161,7 @@ class Writer:
         self._task = asyncio.create_task(self._run(), name="database-writer")
 
     async def close(self) -> None:
-        """Write what is held, as far as the database takes it, and stop."""
+        """Write all pending state, as far as the database accepts it, and stop."""
         if self._task is None:
             return
         self._closing = True
@@ -171,7 +171,7 @@ class Writer:
         self._cancel_lazy()
 
     def touch(self, *, now: bool = False, soon: bool = False) -> None:
-        """A source has something to write, with time; or soon, or now, when it has much."""
+        """Schedule the writing of a source: after ``lazy_s``, with ``soon`` after ``soon_s``, or now."""
         if now:
             self._ask_sources()
         elif not self._sources_due and self._task is not None:
@@ -191,20 +191,19 @@ class Writer:
         """
         Run an operation in the next transaction and return its result once that is committed.
 
-        The operation may run several times, each in a new transaction after the former was rolled back.
-        An operation that refuses before it has written anything should *return* the ``DomainError``:
-        raising it has the whole transaction run again with every operation apart.
+        The operation may run several times, each in a new transaction after the previous one was rolled back.
+        An operation that fails before it has written anything should *return* the ``DomainError``: raising it
+        repeats the whole transaction with every operation under its own savepoint.
 
         Args:
-            operation: What to do.
-            undo: What to do if the operation was committed but its caller is gone by then, having been
-                cancelled or timed out.
-            begun: Whether it ends what was begun before: then it is not refused because much is waiting.
+            operation: Function to run.
+            undo: Function to run if the operation was committed after its caller was cancelled or timed out.
+            begun: True if it completes earlier work: then it is not rejected because of a full queue.
 
         Raises:
-            DomainError: As the operation refused.
-            ServiceUnavailable: The database is failing or has too much to do; nothing was done, or what
-                was done is undone by ``undo``.
+            DomainError: The error that the operation returned or raised.
+            ServiceUnavailable: The database is failing or overloaded; nothing was done, or ``undo`` reverts
+                it.
             Internal: The operation failed unexpectedly; the log says how.
         """
         if self._refusing or self._closing or self._task is None:
@@ -232,16 +231,16 @@ class Writer:
         return outcome  # type: ignore[no-any-return]
 
     async def flush(self) -> None:
-        """Wait until all that was handed over before this is durable."""
+        """Wait until everything handed over before this call is durable."""
         self._ask_sources()
         await self.commit(_nothing)
 
     async def catch_up(self) -> None:
         """
-        Have the sources written before something is read that they may change.
+        Write the state of the sources before a read that it may change.
 
-        Returns at once when they hold nothing, and when the database takes no writes: what can be read
-        then is better than nothing.
+        Returns at once if they hold nothing, or if the database accepts no writes: a read of older state is
+        better than none.
         """
         if self._lazy is not None or self._sources_due or self._writing_sources:
             with contextlib.suppress(ServiceUnavailable):
@@ -263,7 +262,7 @@ class Writer:
                 return
 
     async def _step(self) -> bool:
-        """Do the next thing; False when there is none and none will come."""
+        """Do the next piece of work; False if none is left and the writer closes."""
         if self._doubt is not None:
             await self._resolve(*self._doubt)
             self._wake.set()
@@ -285,12 +284,12 @@ class Writer:
                 batch.requests.append(request)
         if self._queue:
             self._wake.set()
-        # After a failure what was to be written tells more than a probe does of whether it can be.
+        # After a failure, a real write is a better test of the database than a probe.
         if not (self._sources_due or self._closing or self._failing_since is not None):
             return batch
         self._sources_due = False
         for source in self._sources:
-            # A source that breaks must not take the writer, and with it every call, down.
+            # A faulty source must not stop the writer, and with it every call.
             with _logged("a source could not say what it holds"):
                 operation = source.take()
                 if operation is not None:
@@ -308,7 +307,7 @@ class Writer:
             self.stats.in_doubt += 1
             self._doubt = doubt, batch
             self._failed(doubt)
-        except Exception as error:  # Whatever it is, what was accepted is kept and tried again.
+        except Exception as error:  # Whatever the error, accepted operations are kept and retried.
             self._failed(error)
             self._put_back(batch)
         else:
@@ -319,13 +318,14 @@ class Writer:
 
     async def _resolve(self, doubt: CommitInDoubt, batch: _Batch) -> None:
         """
-        Ask whether the transaction whose commit nobody answered is durable.
+        Query the result of a transaction whose commit was not answered.
 
-        Writing it again unasked would find half of it there, and take that for a mistake of the operations.
+        Repeating it without the query could find its rows written, and report that as errors of the
+        operations.
         """
         try:
             committed = await self._database.was_committed(doubt.transaction)
-        except Exception as error:  # Whatever it is, the doubt remains, and is asked about again.
+        except Exception as error:  # Whatever the error, the commit stays in doubt and is queried again.
             self._failed(error)
             return
         if committed is None:
@@ -388,7 +388,7 @@ class Writer:
             request.future.set_result(outcome)
 
     def _forsake(self, request: _Request) -> None:
-        """The caller goes in the moment between the commit and its being told."""
+        """Undo a committed request whose caller left before it received the result."""
         future = request.future
         if future is not None and future.done() and not future.cancelled() and future.exception() is None:
             self._undo(request, future.result())
@@ -411,14 +411,14 @@ class Writer:
         now = asyncio.get_running_loop().time()
         if self._failing_since is None:
             self._failing_since = now
-            # Another process that holds the lock for a moment is nothing to warn of.
+            # Another process that briefly holds the lock is no reason for a warning.
             log.info("writing to the database failed, trying again: %s", error)
         if not self._refusing and now - self._failing_since >= self._settings.patience_s:
             self._refusing = True
             log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
 
     def _stuck(self) -> None:
-        """The transaction under way takes as long as if the database had failed: nobody is to wait for it."""
+        """Treat a transaction that takes ``stuck_s`` as a failure: reject all waiting requests."""
         if not self._refusing:
             self._refusing = True
             log.error("the database has not answered for %.1f s", self._settings.stuck_s)
@@ -432,7 +432,7 @@ class Writer:
         self._retry_s = _FIRST_RETRY_S
 
     async def _give_up_or_wait(self) -> bool:
-        """Refuse who has waited long enough; whether the writer ends without having written all."""
+        """Reject waiting requests or pause; returns True if the writer ends with work unwritten."""
         if self._refusing:
             self._refuse_waiting()
         if self._closing and self._refusing:
@@ -474,7 +474,7 @@ def _together(operations: Sequence[Operation[Any]], connection: Connection) -> l
 
 
 def _apart(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
-    """Run each operation under a savepoint of its own, so that those that fail undo only themselves."""
+    """Run each operation under its own savepoint, so that a failure undoes only that operation."""
     outcomes: list[Any] = []
     for operation in operations:
         try:
@@ -488,7 +488,7 @@ def _apart(operations: Sequence[Operation[Any]], connection: Connection) -> list
 
 
 def _nothing(_: Connection) -> None:
-    """Write nothing; its commit says that everything before it is committed."""
+    """Write nothing; its commit implies that everything before it is committed."""
 
 
 def _touch_probe(node: str, connection: Connection) -> None:

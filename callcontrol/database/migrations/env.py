@@ -1,4 +1,4 @@
-"""Run by alembic: the migrations go over the connection, and within the transaction, of the caller."""
+"""Alembic environment: runs the migrations on the caller's connection, within its transaction."""
 
 from alembic import context
 

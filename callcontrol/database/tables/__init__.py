@@ -1,8 +1,8 @@
 """
-The tables, for SQLite and PostgreSQL alike.
+Tables, for SQLite and PostgreSQL.
 
 Every column is text, an integer, a boolean or bytes, so that a row means the same to both drivers and the
-hot statements can be handed to the driver without any conversion: timestamps are microseconds since the
+hot statements can be passed to the driver without conversion: timestamps are microseconds since the
 epoch in UTC (exact, sortable, no time zone to lose), money is paise, structured values are JSON text.
 
 Rows that the in-memory directory mirrors carry ``revision``, the value of ``directory_revision`` when they
@@ -63,7 +63,7 @@ __all__ = [
     "writer_probe",
 ]
 
-# Imported for what they add to the metadata; whoever reads their tables imports them by module.
+# Imported to register their tables in the metadata; users import these tables by module.
 _MODULES = (
     *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
     *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),

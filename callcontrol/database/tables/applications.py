@@ -1,4 +1,4 @@
-"""Applications: what to do with calls, named once and used by many numbers."""
+"""Applications: named call handling, shared by many numbers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Calls with voice agents: what was said on them, and how they are listed and counted."""
+"""Calls with voice agents: transcripts, lists and analytics."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from callcontrol.database.tables.columns import account, flag, metadata, text, whole
 
-# One row for each thing that was said, numbered within its call: a repeat writes none twice.
+# One row per utterance, numbered within its call, so that a repetition writes none twice.
 transcript_segments: Final = sa.Table(
     "transcript_segments",
     metadata,
@@ -19,8 +19,8 @@ transcript_segments: Final = sa.Table(
     whole("end_ms"),
 )
 
-# What lists are narrowed by and analytics add up, taken from the record of the call in the transactions that
-# write that; everything else about the call is in its record.
+# Columns for filters of lists and for analytics, copied from the call's record in the transactions that write
+# it; everything else about the call is in its record.
 assistant_calls: Final = sa.Table(
     "assistant_calls",
     metadata,
@@ -30,9 +30,9 @@ assistant_calls: Final = sa.Table(
     text("direction", nullable=False),
     text("phone_number", nullable=False),
     flag("sandbox"),
-    # Changes with every step of the call, and therefore stands in no index.
+    # Changes with every step of the call, so it is in no index.
     text("status", nullable=False),
-    # The status once it is final, with what it came to: written once, when the call has ended.
+    # The final status, with the results: written once, when the call has ended.
     text("outcome"),
     whole("duration_sec"),
     whole("price_paise"),
@@ -51,7 +51,7 @@ def _index(name: str, *columns: sa.Column[Any], where: sa.ColumnElement[bool] | 
     sa.Index(name, assistant_calls.c.account_sid, *columns, sqlite_where=where, postgresql_where=where)
 
 
-# Behind the order of the lists stands all that analytics add up.
+# All columns of the analytics follow the order of the lists.
 _index("ix_assistant_calls_list", *_ORDER, *_SUMS)
 _index("ix_assistant_calls_agent", assistant_calls.c.agent_id, *_ORDER, *_SUMS)
 _index("ix_assistant_calls_number", assistant_calls.c.phone_number, *_ORDER)
@@ -61,5 +61,5 @@ _index(
     *_ORDER,
     where=assistant_calls.c.outcome.is_not(None),
 )
-# What is up: a handful of rows however many calls there were.
+# Active calls: few rows, however many calls there were.
 _index("ix_assistant_calls_live", *_ORDER, where=assistant_calls.c.outcome.is_(None))

@@ -1,4 +1,4 @@
-"""Campaigns, with the recipients that have not become messages yet."""
+"""Campaigns, with the recipients whose messages do not exist yet."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ campaigns: Final = sa.Table(
     "campaigns",
     metadata,
     sa.Column("campaign_id", SERIAL, primary_key=True),
-    # Made before the campaign has a number: a transaction that is repeated makes no second one.
+    # Created before the campaign has a number, so that a repeated transaction creates no second one.
     sa.Column("reference", sa.Text, nullable=False, unique=True),
     account(),
     text("name", nullable=False),
@@ -21,7 +21,7 @@ campaigns: Final = sa.Table(
     text("body_parameters", nullable=False),
     text("state", nullable=False),
     whole("total", nullable=False),
-    # How many of the recipients have become messages. All of them are kept until the last one has.
+    # Number of recipients whose messages exist. All recipients are kept until the last one has its message.
     whole("made", nullable=False),
     text("recipients", nullable=False),
     whole("created_at", nullable=False),
@@ -30,11 +30,11 @@ campaigns: Final = sa.Table(
     whole("started_at"),
     whole("handed_at"),
     whole("ended_at"),
-    # No number is used twice, so that no event of a campaign is taken for another's.
+    # No number is reused, so that no event of a campaign is attributed to another.
     sqlite_autoincrement=True,
 )
 sa.Index("ix_campaigns_list", campaigns.c.account_sid, campaigns.c.created_at, campaigns.c.campaign_id)
 _OPEN: Final = sa.text("state IN ('scheduled', 'running')")
-# What is still to be started, made or settled.
+# Campaigns still to be started, expanded or settled.
 sa.Index("ix_campaigns_open", campaigns.c.starts_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
 sa.Index("ix_campaigns_account_open", campaigns.c.account_sid, sqlite_where=_OPEN, postgresql_where=_OPEN)

@@ -1,4 +1,4 @@
-"""Messages over a messaging network, in both directions, and how fast each account may send."""
+"""Messages over a messaging network, in both directions, and the send rate of each account."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ chat_messages: Final = sa.Table(
     whole("delivered_at"),
     whole("read_at"),
     whole("failed_at"),
-    # Which process hands it to the network, until when it is that one's alone, and how often that failed.
+    # Process that submits the message, end of its lease, and number of failures.
     text("node", nullable=False),
     whole("leased_until", nullable=False),
     whole("attempts", nullable=False),
@@ -45,7 +45,7 @@ sa.Index(
     chat_messages.c.created_at,
     chat_messages.c.message_id,
 )
-# The states of a campaign's messages are counted from this index alone.
+# The statuses of a campaign's messages are counted from this index alone.
 sa.Index(
     "ix_chat_messages_campaign",
     chat_messages.c.campaign_id,
@@ -54,7 +54,7 @@ sa.Index(
     sqlite_where=chat_messages.c.campaign_id.is_not(None),
     postgresql_where=chat_messages.c.campaign_id.is_not(None),
 )
-# What waits for the network, account by account.
+# Messages waiting for the network, by account.
 sa.Index(
     "ix_chat_messages_queued",
     chat_messages.c.account_sid,
@@ -62,7 +62,7 @@ sa.Index(
     sqlite_where=chat_messages.c.status == "queued",
     postgresql_where=chat_messages.c.status == "queued",
 )
-# What the network may still tell of.
+# Messages that the network may still report on.
 _under_way: Final = chat_messages.c.status.in_(["sent", "delivered"])
 sa.Index(
     "ix_chat_messages_under_way",
@@ -76,6 +76,6 @@ chat_paces: Final = sa.Table(
     "chat_paces",
     metadata,
     sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), primary_key=True),
-    # When the last message that was let through would have left, had all been evenly spaced.
+    # Send time of the last admitted message if all were evenly spaced.
     whole("reached_at", nullable=False),
 )

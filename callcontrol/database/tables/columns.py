@@ -1,4 +1,4 @@
-"""The metadata that all tables share, and the few kinds of columns they have."""
+"""Metadata shared by all tables, and their column types."""
 
 from typing import Final
 
@@ -14,25 +14,25 @@ metadata: Final = sa.MetaData(
     }
 )
 
-# SQLite numbers rows by itself only where the type is spelled INTEGER.
+# SQLite autoincrements only columns whose type is spelled INTEGER.
 SERIAL: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def text(name: str, *, nullable: bool = True) -> sa.Column[str]:
-    """Text."""
+    """Text column."""
     return sa.Column(name, sa.Text, nullable=nullable)
 
 
 def whole(name: str, *, nullable: bool = True) -> sa.Column[int]:
-    """A whole number: an amount, a count, or a moment in microseconds."""
+    """Integer column: an amount, a count, or a time in microseconds."""
     return sa.Column(name, sa.BigInteger, nullable=nullable)
 
 
 def flag(name: str) -> sa.Column[bool]:
-    """True or false."""
+    """Boolean column."""
     return sa.Column(name, sa.Boolean, nullable=False)
 
 
 def account() -> sa.Column[str]:
-    """Whose the row is."""
+    """Column with the account that owns the row."""
     return sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), nullable=False)

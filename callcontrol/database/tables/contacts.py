@@ -11,7 +11,7 @@ contacts: Final = sa.Table(
     metadata,
     sa.Column("contact_id", SERIAL, primary_key=True, autoincrement=True),
     account(),
-    # Who made the row, so that a commit that is repeated finds its own instead of somebody else's.
+    # Creator of the row, so that a repeated commit recognizes its own row.
     text("made_by"),
     text("phone_number", nullable=False),
     text("first_name"),
@@ -27,7 +27,7 @@ contacts: Final = sa.Table(
     sa.UniqueConstraint("account_sid", "phone_number", name="uq_contacts_account_sid_phone_number"),
     sqlite_autoincrement=True,
 )
-# Holds all that a search looks at, so that it reads no row but those of the page.
+# Covers all columns of a search, so that it reads only the rows of the page.
 sa.Index(
     "ix_contacts_account_sid_contact_id",
     contacts.c.account_sid,

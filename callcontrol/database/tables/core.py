@@ -43,7 +43,7 @@ api_keys: Final = sa.Table(
     whole("created_at", nullable=False),
     whole("revoked_at"),
     text("name"),
-    # None is a live one.
+    # None means live.
     text("environment"),
 )
 sa.Index("ix_api_keys_account_sid", api_keys.c.account_sid)
@@ -159,7 +159,7 @@ sa.Index(
 )
 sa.Index("ix_phone_numbers_account_sid_created_at", phone_numbers.c.account_sid, phone_numbers.c.created_at)
 sa.Index("ix_phone_numbers_revision", phone_numbers.c.revision)
-# What there is to renew, in the order it falls due.
+# Numbers to renew, in order of their due time.
 sa.Index(
     "ix_phone_numbers_due",
     phone_numbers.c.next_billing_at,
@@ -187,8 +187,8 @@ calls: Final = sa.Table(
     text("from_number", nullable=False),
     text("to_number", nullable=False),
     text("status", nullable=False),
-    # The status once it is final. It is a column of its own because an index over ``status`` would have to be
-    # changed at every step of a call, and PostgreSQL would change all others with it.
+    # The final status. A separate column, because an index over ``status`` would change at every step of a
+    # call, and PostgreSQL would update all other indexes with it.
     text("outcome"),
     text("answered_by"),
     text("carrier_sid"),
@@ -222,11 +222,11 @@ calls: Final = sa.Table(
     text("details"),
     whole("sequence", nullable=False),
     text("node", nullable=False),
-    # What ends its legs in SIP should its process be killed; None once it is over.
+    # Dialog state to end its legs if its process is killed; None once the call has ended.
     text("dialogs"),
 )
 
-# Legs of calls whose record is closed and whose peers are still to be told, by the node that tells them.
+# Legs of closed calls whose peers have not been notified yet, by the node that notifies them.
 former_dialogs: Final = sa.Table(
     "former_dialogs",
     metadata,
@@ -236,8 +236,8 @@ former_dialogs: Final = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# A list is in the order (created_at, call_sid), newest first. Each index has the columns it is sorted by, so
-# that counting and skipping never leave the index; their columns never change once they are set.
+# Lists are ordered by (created_at, call_sid), newest first. Each index has the columns of the order, so that
+# counting and skipping use the index alone; indexed columns never change once set.
 _ORDER: Final = (calls.c.created_at, calls.c.call_sid)
 sa.Index("ix_calls_list", calls.c.account_sid, *_ORDER)
 sa.Index("ix_calls_list_direction", calls.c.account_sid, calls.c.direction, *_ORDER)
@@ -251,7 +251,7 @@ sa.Index(
     sqlite_where=calls.c.outcome.is_not(None),
     postgresql_where=calls.c.outcome.is_not(None),
 )
-# What is up, and what a restart has to reconcile; a handful of rows however many calls there were.
+# Active calls, and calls that a restart must reconcile; few rows, however many calls there were.
 sa.Index(
     "ix_calls_unfinished",
     calls.c.account_sid,
@@ -266,18 +266,18 @@ wallets: Final = sa.Table(
     sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), primary_key=True),
     whole("balance_paise", nullable=False),
     whole("reserved_paise", nullable=False),
-    # What calls were charged in one hour of the clock (hours since the epoch), for the limit of the account.
+    # Sum charged for calls in one clock hour (hours since the epoch), for the limit of the account.
     whole("spent_hour", nullable=False),
     whole("spent_paise", nullable=False),
     whole("updated_at", nullable=False),
-    # The last line of defence: no statement, however wrong, can spend a rupee twice.
+    # Last line of defence: no wrong statement can spend a rupee twice.
     sa.CheckConstraint("reserved_paise >= 0", name="reserved"),
     sa.CheckConstraint("balance_paise >= reserved_paise", name="balance"),
     sqlite_with_rowid=False,
 )
 
-# Only what is held now: a settlement deletes the row, so however many calls there were the table fits a page
-# or two, and a restart finds what it has to reconcile without searching.
+# Only open reserves: a settlement deletes the row, so the table stays within a page or two, and a restart
+# finds the reserves to reconcile without searching.
 reserves: Final = sa.Table(
     "reserves",
     metadata,
@@ -300,9 +300,9 @@ ledger: Final = sa.Table(
     text("note"),
     whole("created_at", nullable=False),
 )
-# The kind comes last, for lists that are narrowed to one without leaving the index.
+# The kind comes last, so that lists of one kind use the index alone.
 sa.Index("ix_ledger_list", ledger.c.account_sid, ledger.c.created_at, ledger.c.entry_id, ledger.c.kind)
-# A call is charged once, and a top-up that is repeated with the same reference is the same top-up.
+# A call is charged once, and a top-up repeated with the same reference is the same top-up.
 sa.Index(
     "uq_ledger_call_sid",
     ledger.c.call_sid,
@@ -322,12 +322,12 @@ sa.Index(
 deliveries: Final = sa.Table(
     "webhook_deliveries",
     metadata,
-    # Rows are numbered in the order they were published, which is the order of a call's events.
+    # Rows are numbered in order of publication, which is the order of a call's events.
     sa.Column("position", SERIAL, primary_key=True),
     sa.Column("delivery_id", sa.Text, nullable=False, unique=True),
     text("event_id", nullable=False),
     account(),
-    # None for what goes to the URL that the call itself was given.
+    # None for a delivery to the URL given for the call itself.
     text("subscription_id"),
     text("call_sid"),
     text("event", nullable=False),
@@ -350,7 +350,7 @@ sa.Index(
     sqlite_where=deliveries.c.status == "pending",
     postgresql_where=deliveries.c.status == "pending",
 )
-# What a delivery has to wait for: the older ones of its call.
+# The older deliveries of its call, which a delivery has to wait for.
 sa.Index("ix_webhook_deliveries_call_sid_position", deliveries.c.call_sid, deliveries.c.position)
 sa.Index("ix_webhook_deliveries_account_sid_created_at", deliveries.c.account_sid, deliveries.c.created_at)
 # The log of a subscription, newest first.
@@ -361,7 +361,7 @@ sa.Index(
     sqlite_where=deliveries.c.subscription_id.is_not(None),
     postgresql_where=deliveries.c.subscription_id.is_not(None),
 )
-# What waits for a subscription that is paused, deleted or moved.
+# Pending deliveries of subscriptions, for pausing, deletion and a change of URL.
 _waits: Final = sa.and_(deliveries.c.subscription_id.is_not(None), deliveries.c.status == "pending")
 sa.Index(
     "ix_webhook_deliveries_subscription_pending",
@@ -369,7 +369,7 @@ sa.Index(
     sqlite_where=_waits,
     postgresql_where=_waits,
 )
-# What bulk replays send again: few rows, and none of those of events to a call's own URL.
+# Failed deliveries for bulk replays: few rows, and none to a call's own URL.
 sa.Index(
     "ix_webhook_deliveries_failed",
     deliveries.c.subscription_id,
@@ -387,13 +387,13 @@ idempotency_keys: Final = sa.Table(
     text("body_hash", nullable=False),
     sa.Column("status", sa.Integer),
     sa.Column("body", sa.LargeBinary),
-    # The process that runs the request, and what it has done so far: both for when that process is killed.
+    # Process and effect of the running request, in case the process is killed.
     text("node"),
     text("effect"),
     whole("created_at", nullable=False),
 )
 sa.Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)
-# What a killed process left behind is found at the next start without looking at stored answers.
+# Finds requests of a killed process at the next start without reading stored responses.
 sa.Index(
     "ix_idempotency_keys_running",
     idempotency_keys.c.node,

@@ -1,4 +1,4 @@
-"""Number masking: its calls as its lists and statistics read them, and what an account has set."""
+"""Number masking: calls for lists and statistics, and settings of accounts."""
 
 from typing import Any, Final
 
@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from callcontrol.database.tables.columns import account, flag, metadata, text, whole
 
-# What lists are narrowed by and statistics add up, taken from the record of the call in the transactions that
-# write that; everything else about the call is in its record.
+# Columns for filters of lists and for statistics, copied from the call's record by the transactions that
+# write it; everything else about the call is in its record.
 masked_calls: Final = sa.Table(
     "masked_calls",
     metadata,
@@ -17,9 +17,9 @@ masked_calls: Final = sa.Table(
     text("direction", nullable=False),
     text("caller_number", nullable=False),
     text("target_number"),
-    # Changes with every step of the call, and therefore stands in no index.
+    # Changes with every step of the call, so it is in no index.
     text("status", nullable=False),
-    # The status once it is final, with what it came to: written once, when the call has ended.
+    # The final status, with the results: written once, when the call has ended.
     text("outcome"),
     flag("connected"),
     whole("bill_duration_sec"),
@@ -33,7 +33,7 @@ def _index(name: str, *columns: sa.Column[Any], where: sa.ColumnElement[bool] | 
     sa.Index(name, masked_calls.c.account_sid, *columns, sqlite_where=where, postgresql_where=where)
 
 
-# Behind the order of the list stands all that statistics add up.
+# All columns of the statistics follow the order of the list.
 _index(
     "ix_masked_calls_list",
     *_ORDER,
@@ -43,7 +43,7 @@ _index(
     masked_calls.c.price_paise,
 )
 _index("ix_masked_calls_direction", masked_calls.c.direction, *_ORDER)
-# How the calls of somebody went is asked most; the outcome behind the order answers that from the index too.
+# Outcomes by caller are the most frequent query; the outcome after the order lets the index answer it.
 _index("ix_masked_calls_caller", masked_calls.c.caller_number, *_ORDER, masked_calls.c.outcome)
 _index("ix_masked_calls_target", masked_calls.c.target_number, *_ORDER, masked_calls.c.outcome)
 _index("ix_masked_calls_outcome", masked_calls.c.outcome, *_ORDER, where=masked_calls.c.outcome.is_not(None))
@@ -53,14 +53,14 @@ _index(
     *_ORDER,
     where=masked_calls.c.session_id.is_not(None),
 )
-# What is up: a handful of rows however many calls there were.
+# Active calls: few rows, however many calls there were.
 _index("ix_masked_calls_live", *_ORDER, where=masked_calls.c.outcome.is_(None))
 
 masking_settings: Final = sa.Table(
     "masking_settings",
     metadata,
     sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), primary_key=True),
-    # The subscription that masking webhooks go to.
+    # The subscription for masking webhooks.
     text("subscription_id"),
     text("routing_url"),
     flag("record_calls"),

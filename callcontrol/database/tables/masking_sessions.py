@@ -1,4 +1,4 @@
-"""Masking sessions, and the two mappings that each of them is made of."""
+"""Masking sessions, and the two mappings of each."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ sessions: Final = sa.Table(
     text("party_b", nullable=False),
     text("masked_number", nullable=False),
     whole("call_time_limit_sec"),
-    # Nothing is what the account has set for all of its masked calls.
+    # NULL means the account's setting for all of its masked calls.
     sa.Column("record", sa.Boolean),
     flag("geo_match"),
     whole("expires_at", nullable=False),
-    # closed or expired; a session that has expired says so here a while later, its time says it at once.
+    # closed or expired; an expired session is marked here with a delay, ``expires_at`` applies at once.
     text("ended"),
     whole("ended_at"),
     whole("created_at", nullable=False),
@@ -46,7 +46,7 @@ sa.Index(
     sqlite_where=_OPEN,
     postgresql_where=_OPEN,
 )
-# What has expired, and is to be marked so.
+# Sessions to be marked as expired.
 sa.Index("ix_masking_sessions_due", sessions.c.expires_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
 mappings: Final = sa.Table(
@@ -60,7 +60,7 @@ mappings: Final = sa.Table(
     whole("ended_at"),
     sqlite_with_rowid=False,
 )
-# Who calls a masked number is put through to one other party, whatever two processes do at once.
+# A caller of a masked number reaches one other party, even if two processes write at once.
 sa.Index(
     "uq_masking_mappings_caller",
     mappings.c.account_sid,
@@ -70,5 +70,5 @@ sa.Index(
     sqlite_where=mappings.c.ended_at.is_(None),
     postgresql_where=mappings.c.ended_at.is_(None),
 )
-# The sessions of a party, those that are over included.
+# Sessions of a party, ended ones included.
 sa.Index("ix_masking_mappings_party", mappings.c.account_sid, mappings.c.caller_number)

@@ -1,4 +1,4 @@
-"""Messages that parties left on calls: files beside the recordings of the calls."""
+"""Voicemail messages: files beside the recordings of calls."""
 
 from typing import Final
 
@@ -13,13 +13,13 @@ messages: Final = sa.Table(
     account(),
     text("call_sid", nullable=False),
     text("node", nullable=False),
-    # None when the file was deleted.
+    # None if the file was deleted.
     text("path"),
     whole("duration_ms", nullable=False),
     whole("created_at", nullable=False),
 )
 sa.Index("ix_messages_call_sid", messages.c.call_sid, messages.c.created_at)
-# What there is to delete of an account, oldest first.
+# Messages of an account for deletion, oldest first.
 sa.Index(
     "ix_messages_kept",
     messages.c.account_sid,

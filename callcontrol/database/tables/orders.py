@@ -1,4 +1,4 @@
-"""Purchases of phone numbers, by which nothing that was begun is forgotten."""
+"""Orders of phone numbers, so that no started purchase is lost."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ number_orders: Final = sa.Table(
     whole("updated_at", nullable=False),
 )
 sa.Index("ix_number_orders_account_sid_created_at", number_orders.c.account_sid, number_orders.c.created_at)
-# What may have to be given back to the inventory; a handful of rows however many numbers were sold.
+# Orders whose number may have to be returned; few rows, however many numbers were sold.
 sa.Index(
     "ix_number_orders_open",
     number_orders.c.created_at,

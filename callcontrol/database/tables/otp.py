@@ -1,4 +1,4 @@
-"""One-time passwords that are spoken in calls; what a call did is in its own record."""
+"""One-time passwords spoken in calls; the call itself has its own record."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ otps: Final = sa.Table(
     sa.Column("call_sid", sa.Text, nullable=False, unique=True),
     text("to_number", nullable=False),
     text("reference"),
-    # A keyed digest; none once the password is used, guessed at too often or long over.
+    # A keyed digest; NULL once the password is used, was guessed too often or expired long ago.
     text("code_hash"),
     whole("attempts", nullable=False),
     whole("created_at", nullable=False),
@@ -22,9 +22,9 @@ otps: Final = sa.Table(
     whole("verified_at"),
 )
 sa.Index("ix_otps_account_sid_created_at", otps.c.account_sid, otps.c.created_at)
-# What limits the calls to one number; also the filter of that name.
+# For the limit of calls to one number; also for the filter of that name.
 sa.Index("ix_otps_account_sid_to_number_created_at", otps.c.account_sid, otps.c.to_number, otps.c.created_at)
-# What still has to be forgotten: a handful of rows however many passwords there were.
+# Digests still to be deleted: few rows, however many passwords there were.
 sa.Index(
     "ix_otps_kept",
     otps.c.expires_at,

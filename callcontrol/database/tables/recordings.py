@@ -1,4 +1,4 @@
-"""Recordings that are to be deleted; what is kept of a recording is in the record of its call."""
+"""Recordings marked for removal; the data of a recording is in the record of its call."""
 
 from typing import Final
 
@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from callcontrol.database.tables.columns import metadata, text
 from callcontrol.database.tables.core import calls
 
-# Files that no call has any more and that are still on the disk of a node. A row is written in the
-# transaction that takes the recording from its call, and goes when the file has: so a file whose deletion
-# was cut off, or that is on the disk of another server, is never forgotten.
+# Files without a call that are still on the disk of a node. A row is written in the transaction that removes
+# the recording from its call, and deleted after the file: so a file whose deletion was interrupted, or that
+# is on the disk of another server, is never left behind.
 recording_removals: Final = sa.Table(
     "recording_removals",
     metadata,
@@ -19,7 +19,7 @@ recording_removals: Final = sa.Table(
 )
 sa.Index("ix_recording_removals_node", recording_removals.c.node)
 
-# What there is to delete of an account, oldest first; calls without a recording are not in it.
+# Recordings of an account for deletion, oldest first; calls without a recording are not in it.
 sa.Index(
     "ix_calls_recorded",
     calls.c.account_sid,
@@ -28,6 +28,6 @@ sa.Index(
     sqlite_where=calls.c.recording_path.is_not(None),
     postgresql_where=calls.c.recording_path.is_not(None),
 )
-# Recordings that are not complete: those of calls that are up, and what a killed process left behind.
+# Incomplete recordings: of active calls, and of a killed process.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
 sa.Index("ix_calls_recording", calls.c.node, sqlite_where=_PENDING, postgresql_where=_PENDING)

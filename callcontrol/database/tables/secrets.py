@@ -1,4 +1,4 @@
-"""What tells a process at its start whether it has the key that the secrets are sealed with."""
+"""Sample that shows at the start if a process has the key of the secrets."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from callcontrol.database.tables.columns import metadata, text
 secret_check: Final = sa.Table(
     "secret_check",
     metadata,
-    # There is one row; its text is known, so only the right key opens it.
+    # One row with a known text, which only the right key decrypts.
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     text("sealed", nullable=False),
 )

@@ -1,4 +1,4 @@
-"""Subscriptions: where events go that are not of a call alone, and the secrets they are signed with."""
+"""Webhook subscriptions: URLs and signing secrets of events not bound to a call's own URL."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ subscriptions: Final = sa.Table(
     metadata,
     sa.Column("subscription_id", sa.Text, primary_key=True),
     account(),
-    # Whose events they are: of calls, of masking, of the voice assistant, of messaging.
+    # Service of the events: calls, masking, assistant or messaging.
     text("service", nullable=False),
     text("url", nullable=False),
     text("secret"),

@@ -1,4 +1,4 @@
-"""Where accounts send messages from, and the templates that the network has to approve."""
+"""Messaging channels of accounts, and templates that the network has to approve."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from callcontrol.database.tables.columns import SERIAL, account, flag, metadata, text, whole
 
-# A channel that has no row is what a new account has; a column without value is what such a channel has.
+# A channel without a row has the defaults of a new account; so has a column without a value.
 channels: Final = sa.Table(
     "channels",
     metadata,
@@ -35,14 +35,14 @@ templates: Final = sa.Table(
     whole("check_at"),
     whole("created_at", nullable=False),
     whole("updated_at", nullable=False),
-    # No number is ever used twice: what names a template that is gone finds nothing.
+    # No number is reused, so that references to a deleted template find nothing.
     sqlite_autoincrement=True,
 )
 sa.Index("uq_templates_name", templates.c.account_sid, templates.c.name, templates.c.language, unique=True)
-# What makes a repeated insert harmless when the answer to the first commit was lost on the way.
+# Makes a repeated insert harmless if the result of the first commit was lost.
 sa.Index("uq_templates_reference", templates.c.reference, unique=True)
 sa.Index("ix_templates_list", templates.c.account_sid, templates.c.status, templates.c.template_id)
-# What the network is to be asked about, soonest first.
+# Templates to query at the network, soonest first.
 sa.Index(
     "ix_templates_due",
     templates.c.check_at,

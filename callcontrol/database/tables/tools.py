@@ -1,4 +1,4 @@
-"""Tools of accounts, which of all tools they have disabled, and how often each was used."""
+"""Tools of accounts, tools they have disabled, and usage counts."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ tools: Final = sa.Table(
     sa.Column("tool_id", sa.Text, primary_key=True),
     account(),
     text("name", nullable=False),
-    # What may be shown of it, as JSON.
+    # Public definition, as JSON.
     text("definition", nullable=False),
     text("headers"),
     text("secret", nullable=False),
@@ -21,7 +21,7 @@ tools: Final = sa.Table(
     sa.UniqueConstraint("account_sid", "name"),
 )
 
-# Built-in tools have no row of their own, and can be disabled too.
+# Built-in tools have no row in ``tools``, and can be disabled too.
 disabled_tools: Final = sa.Table(
     "disabled_tools",
     metadata,

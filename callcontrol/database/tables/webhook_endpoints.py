@@ -1,4 +1,4 @@
-"""The numbers by which messaging knows its webhook subscriptions."""
+"""Numbers of messaging's webhook subscriptions."""
 
 from typing import Final
 
@@ -17,6 +17,6 @@ webhook_endpoints: Final = sa.Table(
         nullable=False,
         unique=True,
     ),
-    # So that no number is used twice, even after the highest one was deleted.
+    # No number is reused, even after the highest one was deleted.
     sqlite_autoincrement=True,
 )

@@ -1,1 +1,1 @@
-"""Loading the directory, and changing its rows."""
+"""Loader of the directory, and access to its rows."""

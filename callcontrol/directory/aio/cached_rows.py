@@ -1,4 +1,4 @@
-"""Rows that the in-memory directory mirrors, as the services read and change them that own them."""
+"""Access for services to rows that the in-memory directory mirrors."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 class MirroredRows:
     """
-    Reads and changes rows; once a change is answered, the directory of this process knows of it.
+    Reads and changes rows; once a change returns, the directory of this process has it.
 
-    An operation that refuses returns the ``DomainError``, which is raised here.
+    An operation returns a ``DomainError`` to fail, and it is raised here.
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
@@ -29,25 +29,25 @@ class MirroredRows:
         self._directory = directory
 
     async def look_up(self, operation: Callable[[Connection], T | DomainError]) -> T:
-        """What is read by its key."""
+        """Read a row by its key."""
         found = await self._database.look_up(operation)
         if isinstance(found, DomainError):
             raise found
         return found
 
     async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
-        """One page of what ``find(connection, offset=, limit=)`` reads with how many there are of it."""
+        """One page of ``find(connection, offset=, limit=)``, which returns rows and the total."""
         found, total = await self._database.read(
             lambda connection: find(connection, offset=(page - 1) * per_page, limit=per_page)
         )
         return Page(found, total, page, per_page)
 
     async def settle(self) -> None:
-        """Have the state of calls written that waits for it: one that has just ended is none that is up."""
+        """Write the pending state of calls, so that calls just ended do not count as active."""
         await self._writer.catch_up()
 
     async def change(self, operation: Callable[[Connection], T | DomainError]) -> T:
-        """Run a change in the next transaction, and have the directory take it in."""
+        """Run a change in the next transaction, then refresh the directory."""
         changed = await self._writer.commit(operation)
         await self._directory.refresh()
         return changed

@@ -1,9 +1,8 @@
 """
-Keeps the in-memory directory up to date with the database.
+Loader that keeps the in-memory directory up to date with the database.
 
-Changes of this process are taken in at once, those of other processes (the command line) within a second.
-A look-up that finds nothing may be early rather than wrong, so it brings the next look at the database
-forward.
+Changes of this process are applied at once, those of other processes (the command line) within a second. A
+failed lookup may only be early, so it triggers the next query of the database.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ _RESOLVE_TIMEOUT_S: Final = 5.0
 
 
 class DirectoryLoader(Directory):
-    """The directory of this process, with what feeds it."""
+    """Directory of this process, with its loader."""
 
     def __init__(self, database: Database, name_servers: Sequence[NameServer] = ()) -> None:
         super().__init__()
@@ -51,7 +50,7 @@ class DirectoryLoader(Directory):
         """Load everything, then follow changes."""
         await self.refresh()
         if self._resolving is not None:
-            # Names that do not resolve in time are taken in later; starting does not depend on the DNS.
+            # Names that do not resolve in time are added later; the start does not depend on DNS.
             await asyncio.wait([self._resolving], timeout=_RESOLVE_TIMEOUT_S)
         self._task = asyncio.create_task(self._follow(), name="directory-loader")
 
@@ -64,10 +63,10 @@ class DirectoryLoader(Directory):
 
     async def refresh(self) -> None:
         """
-        Take in what was committed before this was called.
+        Load all changes committed before this call.
 
         Raises:
-            ServiceUnavailable: The database does not answer; what is known stays as it is.
+            ServiceUnavailable: The database does not answer; the directory stays unchanged.
         """
         async with self._loading:
             if await self._database.look_up(rows.revision) != self.revision:
@@ -76,17 +75,17 @@ class DirectoryLoader(Directory):
         self._resolve_names()
 
     def missed(self) -> None:
-        """Something was looked up and not found: look at the database now, unless that was just done."""
+        """Report a failed lookup: query the database now, unless it was just queried."""
         self._look.set()
 
     async def refresh_after_miss(self) -> None:
         """
-        Take in what was committed before this was called; never fails.
+        Load all changes committed before this call; never raises.
 
-        However many look-ups miss, they share a query every tenth of a second.
+        All failed lookups share one query every tenth of a second.
         """
         if self._after_miss is not None and self._after_miss_began:
-            # That query may have been answered before what is missed was committed.
+            # That query may have read before the missing row was committed.
             await asyncio.shield(self._after_miss)
         if self._after_miss is None or self._after_miss.done():
             self._after_miss_began = False
@@ -113,7 +112,7 @@ class DirectoryLoader(Directory):
                 log.debug("the directory could not be refreshed; what is known stays as it is")
             except Exception:
                 log.exception("refreshing the directory failed; what is known stays as it is")
-            # However many look-ups miss, the database is asked this often at most.
+            # Limits queries however many lookups fail.
             await asyncio.sleep(_MISS_SPACING_S)
 
     def _resolve_names(self) -> None:
@@ -130,13 +129,12 @@ class DirectoryLoader(Directory):
     async def _resolve(self, hosts: list[str]) -> None:
         found = await asyncio.gather(*(self._look_up(host) for host in hosts))
         self._unresolved = not all(found)
-        # A name that does not resolve now keeps its former addresses: a DNS failure must not shut out a
-        # carrier that calls.
+        # A name that does not resolve keeps its last addresses: a DNS failure must not lock out a carrier.
         known = self.addresses()
         self.set_addresses({host: new or known.get(host, ()) for host, new in zip(hosts, found, strict=True)})
 
     async def _look_up(self, host: str) -> tuple[str, ...]:
-        """Where a named gateway may call from: the addresses of its name, and of the servers it leads to."""
+        """Addresses that a named gateway may call from: of its name, and of the servers it resolves to."""
         found: tuple[str, ...] = ()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_RESOLVE_TIMEOUT_S):

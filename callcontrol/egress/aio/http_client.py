@@ -1,4 +1,4 @@
-"""Asking customers' servers something over HTTP: once, within seconds, and no more than is needed."""
+"""HTTP client for requests to customers' servers: one attempt, time limit, size limit."""
 
 import asyncio
 import ssl
@@ -32,7 +32,7 @@ MAX_MESSAGE_CHARS: Final = 300
 
 
 class NotAnswered(Exception):
-    """A try that brought no answer: why, in one word and for people."""
+    """Request without a usable answer: a reason code and a readable message."""
 
     def __init__(self, reason: InstructionProblem, message: str, http_status: int | None = None) -> None:
         super().__init__(message)
@@ -43,9 +43,9 @@ class NotAnswered(Exception):
 
 class QuestionClient:
     """
-    Asks customers' servers, for all calls of a process; connections are kept for the next question.
+    Sends requests to customers' servers for all calls of a process; connections are reused.
 
-    ``timeout_s`` is for all of a question, from the first look at the name to the last byte of the answer.
+    ``timeout_s`` covers the whole request, from name resolution to the last byte of the answer.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class QuestionClient:
         self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None = None
     ) -> tuple[str, bytes]:
         """
-        Ask once, signed with each of the secrets; returns the media type and the body of the answer.
+        Send one request, signed with each of the secrets; returns media type and body of the answer.
 
-        A ``form`` takes the place of the event's own address and body, and adds its headers.
+        A ``form`` replaces the event's own URL and body, and adds its header fields.
 
         Raises:
-            NotAnswered: There is none that could be read.
+            NotAnswered: There is no usable answer.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -95,7 +95,7 @@ class QuestionClient:
         headers = signed_headers(event, secrets, unix_time_s())
         async with self._opened().request(
             event.method,
-            # What is signed is the address as it is written, which must then go out as it is.
+            # The signature covers the URL as written, so it must be sent unchanged.
             URL(form.url, encoded=True) if form is not None else query_url(event) if get else event.url,
             data=None if get else event.body,
             headers=headers if form is None else {**headers, **form.headers},
@@ -118,15 +118,15 @@ class QuestionClient:
 
 
 def question_session(destinations: Destinations, accept: str) -> aiohttp.ClientSession:
-    """A session that asks customers' servers at addresses that are judged; who asks limits the time."""
+    """HTTP session limited to permitted addresses; the caller sets the time limit."""
     return aiohttp.ClientSession(
-        # Every call asks one question at a time; a limit would let busy servers hold up the others.
+        # Every call sends one request at a time; a limit would let busy servers delay others.
         connector=checked_connector(destinations, limit=0, limit_per_host=0),
         timeout=aiohttp.ClientTimeout(total=None),
         headers={
             "User-Agent": "trunkline",
             "Accept": accept,
-            # What is compressed may be without end once it is not.
+            # A compressed body may expand without limit.
             "Accept-Encoding": "identity",
         },
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -137,10 +137,10 @@ def question_session(destinations: Destinations, accept: str) -> aiohttp.ClientS
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """
-    Read the body of an answer.
+    Read the body of a response.
 
     Raises:
-        NotAnswered: It is longer than ``limit`` bytes; its connection is closed.
+        NotAnswered: The body is longer than ``limit`` bytes; the connection is closed.
     """
     body = await response.content.read(limit + 1)
     while len(body) <= limit and (more := await response.content.read(limit)):
@@ -152,7 +152,7 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def reason_of(error: Exception) -> InstructionProblem:
-    """In one word, why a request to a server failed."""
+    """Reason code of a failed request."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "dns"
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):

@@ -1,4 +1,4 @@
-"""Resolve a customer's host once, have every address judged, and connect to those addresses only."""
+"""Resolver and connector that check every address of a customer's host before connecting."""
 
 import asyncio
 import errno
@@ -33,30 +33,29 @@ def _system_lookup(host: str, port: int) -> Sequence[SocketAddress]:
 
 class DestinationGuard:
     """
-    The guard of this process; implements ``callcontrol.calls.ports.Destinations``.
+    Destination checks of this process; implements ``callcontrol.calls.ports.Destinations``.
 
-    A host that resolves to a forbidden address among others is refused whole: whoever controls the name
-    would otherwise choose which of them is met.
+    A host with one forbidden address is rejected as a whole: otherwise the owner of the name could choose
+    which address is used.
 
-    Lookups run on threads of their own, one for each host that is being asked for, because a customer's
-    name server that never answers holds its thread for as long as the system's resolver cares to wait; on
-    the event loop's shared threads a few such names would hold up everybody's. Names of one domain get a
-    part of the threads only.
+    Lookups run on their own threads, one per host, because a name server that never answers blocks its
+    thread until the system's resolver times out; on the event loop's shared threads a few of these names
+    would delay all others. Names of one domain get only a part of the threads.
 
     Args:
         allow_private: Let this server connect to its own network.
-        lookup: What asks the system; it may block.
+        lookup: System lookup function; it may block.
     """
 
     def __init__(self, allow_private: bool = False, *, lookup: Lookup = _system_lookup) -> None:
         self.allow_private = allow_private
         self._lookup = lookup
-        # A URL that was taken once is asked about again at every request to it.
+        # An accepted URL is checked again at every request to it.
         self._checked = lru_cache(_MAX_CHECKED)(partial(check_url, allow_private=allow_private))
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[SocketAddress]]] = {}
 
     def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
-        """Refuse a URL that is wrong whatever it resolves to; see ``callcontrol.egress.url_policy``."""
+        """Reject a URL that is forbidden without resolving it; see ``callcontrol.egress.url_policy``."""
         self._checked(url, schemes=tuple(schemes))
 
     async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
@@ -65,7 +64,7 @@ class DestinationGuard:
 
         Raises:
             DestinationForbidden: One of its addresses must not be connected to.
-            OSError: It does not resolve, or not in five seconds.
+            OSError: It does not resolve within five seconds.
         """
         literal = literal_address(host)
         if literal is not None:
@@ -84,12 +83,12 @@ class DestinationGuard:
         return list(addresses)
 
     def _ask(self, host: str, port: int) -> "asyncio.Future[Sequence[SocketAddress]]":
-        """The lookup of a host; who asks while it is under way shares it."""
+        """Lookup of a host; concurrent callers share it."""
         key = (host, port)
         found = self._lookups.get(key)
         if found is not None:
             return found
-        # Name servers that never answer are mostly those of one domain, whatever names it makes up.
+        # Silent name servers mostly belong to one domain, whatever its host names.
         domain = _domain(host)
         under_way = sum(_domain(other) == domain for other, _ in self._lookups)
         if len(self._lookups) >= _MAX_LOOKUPS or under_way >= _MAX_LOOKUPS_OF_A_DOMAIN:
@@ -98,7 +97,7 @@ class DestinationGuard:
         future: asyncio.Future[Sequence[SocketAddress]] = loop.create_future()
         self._lookups[key] = future
         future.add_done_callback(lambda done: self._asked(key, done))
-        # A daemon, so that a name server that is silent does not hold up the end of the process.
+        # A daemon thread, so that a silent name server does not delay the end of the process.
         threading.Thread(
             target=self._run, args=(host, port, future, loop), name=f"resolve-{host[:40]}", daemon=True
         ).start()
@@ -107,7 +106,7 @@ class DestinationGuard:
     def _asked(self, key: tuple[str, int], done: "asyncio.Future[Sequence[SocketAddress]]") -> None:
         del self._lookups[key]
         if not done.cancelled():
-            done.exception()  # It is known to whoever still waits; nobody may be left.
+            done.exception()  # Waiters get the error; there may be none left.
 
     def _run(
         self,
@@ -129,12 +128,12 @@ class DestinationGuard:
     def _judge(self, host: str, address: str) -> None:
         reason = judge(ip_address(address.partition("%")[0]), allow_private=self.allow_private)
         if reason is not None:
-            # The address is left out: the customer has no business with what a name of ours resolves to.
+            # The address is omitted: customers must not learn what internal names resolve to.
             raise DestinationForbidden(f"{host} {reason}; give a public address.")
 
 
 def _domain(host: str) -> str:
-    """What a name's owner has: its last two labels, three where the last but one is short (``co.in``)."""
+    """Registered domain of a name: two labels, or three if the second last is short (``co.in``)."""
     labels = host.lower().rstrip(".").split(".")
     return ".".join(labels[-3 if len(labels) > 2 and len(labels[-2]) <= 3 else -2 :])
 
@@ -151,7 +150,7 @@ def _settle(
 
 
 class CheckedResolver(AbstractResolver):
-    """``Destinations`` as aiohttp's resolver: its client connects to judged addresses or not at all."""
+    """``Destinations`` as aiohttp's resolver: the client connects only to checked addresses."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
@@ -159,11 +158,11 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Resolve and judge; a refusal surfaces as a connection error."""
+        """Resolve and check; a forbidden address raises ``OSError``."""
         try:
             addresses = await self._destinations.resolve(host, port, False)
         except DomainError as refusal:
-            # aiohttp's own errors repeat what stands in ``strerror``.
+            # aiohttp's own errors repeat ``strerror``.
             raise OSError(errno.EACCES, refusal.message) from None
         return [
             ResolveResult(
@@ -178,18 +177,17 @@ class CheckedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""
 
 
 def checked_connector(
     destinations: Destinations, *, limit: int = 100, limit_per_host: int = 8
 ) -> aiohttp.TCPConnector:
     """
-    A connector whose every new connection is resolved and judged anew.
+    Connector that resolves and checks the host of every new connection.
 
-    aiohttp asks no resolver about hosts that are written as addresses, and URL parsers know more ways of
-    writing one than ``check_url`` may foresee. So the address of every socket is judged once more, the
-    moment before it is opened.
+    aiohttp does not resolve hosts written as addresses, and URL parsers accept more spellings of an address
+    than ``check_url`` may foresee. So the address of every socket is checked again before it is opened.
     """
 
     def open_socket(info: Any) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Whether calls of a binding could reach where it sends them, as far as that can be seen beforehand."""
+"""Advance checks that inbound calls can reach the target of a binding."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
@@ -16,21 +16,21 @@ __all__ = ["ReachDirectory", "binding_errors", "kept_agent_errors"]
 
 
 class ReachDirectory(Protocol):
-    """The in-memory directory, as far as bindings name what is in it."""
+    """Lookups in the in-memory directory that bindings need."""
 
     def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """The number and where its inbound calls go."""
+        """Number and the binding of its inbound calls."""
 
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None
     ) -> tuple[Carrier, Gateway] | None:
-        """The outbound gateway with a host, of the account's own or the platform's."""
+        """Outbound gateway with a host, of the account or the platform."""
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """An agent by its identifier, of whichever account."""
+        """Agent by its identifier, of any account."""
 
     async def refresh_after_miss(self) -> None:
-        """Take in what changed, with others who wait for it."""
+        """Load changes; concurrent callers share the query."""
 
 
 async def binding_errors(
@@ -42,10 +42,10 @@ async def binding_errors(
     phone_number_id: str | None = None,
 ) -> list[FieldError]:
     """
-    What of a binding its calls could not reach: addresses, numbers that may not be dialled, foreign numbers.
+    Errors of a binding whose target calls could not reach: bad addresses, forbidden or foreign numbers.
 
-    It is judged again whenever a call comes in; what can be seen now is said now. ``phone_number_id`` is the
-    number that is being bound: binding registers it.
+    Every inbound call checks again; this check reports errors early. ``phone_number_id`` is the number being
+    bound: binding registers it.
     """
     errors: list[FieldError] = []
     for field, schemes in _URLS:
@@ -66,10 +66,10 @@ async def binding_errors(
 
 def kept_agent_errors(connection: Connection, account_sid: str, binding: Binding | None) -> list[FieldError]:
     """
-    Why a binding to an agent cannot be written, none for other bindings.
+    Errors of a binding to an agent, checked in the transaction; none for other bindings.
 
-    It may have been deleted since ``binding_errors`` saw it; from here on it is kept from that until the
-    transaction ends, and after that by the binding.
+    The agent may have been deleted since ``binding_errors``; from here on it is locked until the transaction
+    ends, and afterwards the binding protects it.
     """
     if binding is None or binding.target != "voice_agent":
         return []
@@ -77,13 +77,13 @@ def kept_agent_errors(connection: Connection, account_sid: str, binding: Binding
 
 
 class _Stored:
-    """Agents as they are in the database, locked as they are looked up."""
+    """Agents in the database, locked by the lookup."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def agent(self, agent_id: str) -> VoiceAgent | None:
-        """An agent by its identifier, of whichever account."""
+        """Agent by its identifier, of any account."""
         return agents.get(self._connection, agent_id, lock=True)
 
 
@@ -98,7 +98,7 @@ _URLS = (
 async def _after_miss(
     judge: Callable[[], Sequence[FieldError]], refresh: Callable[[], Awaitable[None]]
 ) -> Sequence[FieldError]:
-    """Judge again before refusing: another process may have added what is missing a moment ago."""
+    """Check again before failing: another process may just have added the missing object."""
     errors = judge()
     if errors:
         await refresh()

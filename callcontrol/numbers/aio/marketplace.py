@@ -1,9 +1,9 @@
 """
-Numbers for sale: the supplier's listing, purchases, and giving back what is not wanted any more.
+Number marketplace: the supplier's listing, purchases, and return of numbers to the supplier.
 
-A purchase has four steps: its order is written; the supplier hands the number over to the order; one
-transaction charges the wallet and gives the number to the account; the customer is told. A process that dies
-between any two of them leaves an order behind, and ``sweep`` of any process gives back what it held.
+A purchase has four steps: its order is written; the supplier assigns the number to the order; one transaction
+charges the wallet and gives the number to the account; the customer gets the response. A process that dies
+between two steps leaves an open order, and ``sweep`` of any process returns its number.
 """
 
 import asyncio
@@ -54,10 +54,10 @@ _SUPPLIER_TIMEOUT_S: Final = 10.0
 
 
 class MarketDirectory(Protocol):
-    """The in-memory directory, as far as the market needs it."""
+    """Methods of the in-memory directory that the market needs."""
 
     async def refresh(self) -> None:
-        """Take in what changed, now."""
+        """Load changes now."""
 
 
 class NumberMarket:
@@ -73,13 +73,13 @@ class NumberMarket:
         self._running: set[asyncio.Task[Purchase]] = set()
 
     async def close(self) -> None:
-        """Wait for purchases that are under way: each is through in seconds."""
+        """Wait for purchases in progress; each takes seconds."""
         if self._running:
             await asyncio.wait(self._running)
 
     async def search(self, wanted: ListingFilter, page: int = 1, per_page: int = 20) -> Page[Listing]:
         """
-        Numbers that are for sale.
+        List numbers for sale.
 
         Raises:
             ServiceUnavailable: The supplier does not answer.
@@ -90,16 +90,16 @@ class NumberMarket:
 
     async def purchase(self, account_sid: str, request: PurchaseRequest) -> Purchase:
         """
-        Buy a number with its first months; it is not wired yet.
+        Buy a number with its first months; it has no binding yet.
 
-        Once begun it is carried through, even if whoever asked for it is gone.
+        Once started, the purchase completes even if the requester disconnects.
 
         Raises:
-            ValidationFailed: The request makes no sense.
+            ValidationFailed: The request is invalid.
             KycRequired: The account has not completed KYC.
-            NotFound: The number is not listed, or not any more.
-            NumberTaken: Someone has bought it.
-            QuoteStale: Its price is not the one acknowledged, or has just changed.
+            NotFound: The number is not listed, or no longer.
+            NumberTaken: The number has been sold.
+            QuoteStale: Its price is not the acknowledged one, or has just changed.
             InsufficientBalance: The wallet cannot pay for it.
             ServiceUnavailable: The supplier or the database does not answer; nothing was charged.
         """
@@ -126,7 +126,7 @@ class NumberMarket:
         return await asyncio.shield(task)
 
     async def sweep(self, now: datetime) -> int:
-        """Give back the numbers of orders that were given up or released; how many those were."""
+        """Return the numbers of abandoned or released orders to the supplier; returns their count."""
         given_back = 0
         for order in await self._database.read(orders.open_orders):
             if order.state is OrderState.PENDING and order.created_at + GIVEN_UP_AFTER > now:
@@ -134,13 +134,13 @@ class NumberMarket:
             try:
                 given_back += await self._return(order.order_id)
             except DomainError as error:
-                # One that the supplier does not take back must not keep the others from going.
+                # A number that the supplier does not accept back must not block others.
                 log.warning("the number %s is not given back yet: %s", order.number, error)
         return given_back
 
     def _finished(self, task: asyncio.Task[Purchase]) -> None:
         self._running.discard(task)
-        # Who asked may be gone; asked for, an exception is not reported as one that nobody saw.
+        # The requester may be gone; reading the exception avoids the report of an unretrieved one.
         if not task.cancelled():
             task.exception()
 
@@ -185,7 +185,7 @@ class NumberMarket:
             order_id=order.order_id,
             billing=opened(now, order.months),
         )
-        # The writer runs what it is given in a task of its own, which knows nothing of this request.
+        # The writer runs operations in its own task, without the context of this request.
         claim = CLAIM.get()
         try:
             balance_paise = await self._writer.commit(
@@ -193,14 +193,14 @@ class NumberMarket:
                 undo=lambda connection: _revert(connection, order, number),
             )
         except ServiceUnavailable:
-            # Whether the transaction is still on its way is not known here; the sweep finds out.
+            # The transaction may still commit; the sweep resolves it.
             raise
         except DomainError:
             await self._give_up(order)
             raise
         assert number.billing is not None
         log.info("%s is sold", number.number, extra={"account_sid": order.account_sid})
-        # The number is sold; a directory that cannot be refreshed now follows by itself.
+        # The number is sold; if the refresh fails now, the directory catches up by itself.
         with contextlib.suppress(DomainError):
             await self._directory.refresh()
         return Purchase(
@@ -220,13 +220,13 @@ class NumberMarket:
         return QuoteStale("The price changed during the purchase; search again for the new one.")
 
     async def _give_up(self, order: Order) -> None:
-        """Give back what an order holds; what does not succeed now is left to the sweep."""
+        """Return the number of an order to the supplier; the sweep retries failures."""
         with contextlib.suppress(DomainError):
             await self._return(order.order_id)
 
     async def _return(self, order_id: str) -> bool:
         now = utc_now()
-        # First it is made sure that the order can be delivered no more, then the number goes back.
+        # The order is closed to delivery first, then the number is returned.
         if not await self._writer.commit(lambda connection: _give_up(connection, order_id, now)):
             return False
         async with _supplier():
@@ -238,7 +238,7 @@ class NumberMarket:
 
 @contextlib.asynccontextmanager
 async def _supplier() -> AsyncIterator[None]:
-    """Have what the supplier does wrong be a refusal of ours."""
+    """Turn failures of the supplier into ``ServiceUnavailable``."""
     try:
         async with asyncio.timeout(_SUPPLIER_TIMEOUT_S):
             yield
@@ -254,7 +254,7 @@ def _taken() -> NumberTaken:
 
 
 def _open(connection: Connection, order: Order) -> DomainError | None:
-    """Write an order, if its account could pay for it now; it is charged later."""
+    """Write an order if its account could pay for it now; the charge comes later."""
     if wallets.available(connection, order.account_sid) < order.total_paise:
         return wallets.short_of(order.total_paise)
     orders.insert(connection, order)
@@ -262,14 +262,14 @@ def _open(connection: Connection, order: Order) -> DomainError | None:
 
 
 def _give_up(connection: Connection, order_id: str, now: datetime) -> bool:
-    """Give an order up unless it is delivered; whether its number is to go back."""
+    """Abandon an order unless it is delivered; returns True if its number must be returned."""
     orders.advance(connection, order_id, OrderEvent.GIVEN_UP, now)
     order = orders.get(connection, order_id)
     return order is not None and order.state is OrderState.RELEASING
 
 
 async def bought(database: Database, account_sid: str, phone_number_id: str) -> Purchase | None:
-    """A purchase of former times by the number that it gave, with the balance of now."""
+    """Earlier purchase of a number, with the current balance; None if there is none."""
 
     def read(connection: Connection) -> Purchase | None:
         number = numbers.get(connection, phone_number_id)
@@ -288,18 +288,18 @@ def _deliver(
     connection: Connection, order: Order, number: PhoneNumber, claim: tuple[str, str] | None = None
 ) -> int | DomainError:
     """
-    Charge the wallet and give the account its number, both or neither; returns the new balance.
+    Charge the wallet and give the account its number, atomically; returns the new balance.
 
-    ``claim`` is that of the request's idempotency key: what was bought for it is bought once.
+    ``claim`` is that of the request's idempotency key, under which the purchase is made once.
     """
     found = orders.get(connection, order.order_id, lock=True)
     if found is not None and found.phone_number_id == number.phone_number_id:
-        # The answer to the first commit was lost on the way; charging again only says what is left.
+        # The result of the first commit was lost; charging again only returns the balance.
         return _charge(connection, order, number)
     if wallets.available(connection, order.account_sid) < order.total_paise:
         return wallets.short_of(order.total_paise)
-    # Taking the revision keeps everybody else from changing numbers until the commit, so what is read of
-    # them from here on stays true.
+    # Taking the revision locks numbers against other writers until the commit, so what is read from here on
+    # stays true.
     revision = revisions.next_revision(connection)
     if numbers.by_number(connection, number.number) is not None:
         return _taken()
@@ -333,7 +333,7 @@ def _charge(connection: Connection, order: Order, number: PhoneNumber) -> int | 
 
 
 def _revert(connection: Connection, order: Order, number: PhoneNumber) -> None:
-    """Undo a delivery whose customer was told that it failed."""
+    """Undo a delivery that was reported to the customer as failed."""
     now = utc_now()
     if numbers.get(connection, number.phone_number_id, lock=True) is None:
         return

@@ -1,8 +1,8 @@
 """
-Charges the next month of every number that is due, and has unpaid ones suspended and released in time.
+Renewals: charge the next month of every due number, and suspend and release unpaid ones.
 
-Any number of processes may do so on one database: a number is locked while it is charged, and each of its
-months is charged by a reference of its own.
+Several processes may run on one database: a number is locked while it is charged, and each of its months is
+charged under its own reference.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ _AT_ONCE: Final = 100
 
 
 class RenewalDirectory(Protocol):
-    """The in-memory directory, as far as renewals need it."""
+    """Methods of the in-memory directory that renewals need."""
 
     async def refresh(self) -> None:
-        """Take in what changed, now."""
+        """Load changes now."""
 
 
 class Renewals:
-    """Renews numbers; ``also`` is what is done with each run, given the time of day."""
+    """Renews numbers; each run also calls ``also`` with the current time."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Renewals:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Run now, then every minute."""
+        """Start to run: now, then every minute."""
         self._task = asyncio.create_task(self._keep_running(), name="number-renewals")
 
     async def close(self) -> None:
@@ -69,10 +69,10 @@ class Renewals:
 
     async def run(self, now: datetime) -> int:
         """
-        Charge all that is due at a time, each number until it is paid or cannot pay; how many changed.
+        Charge all numbers due at ``now``, each until it is paid or refused; returns the number changed.
 
         Raises:
-            ServiceUnavailable: The database is failing; what was charged is charged.
+            ServiceUnavailable: The database is failing; charges already made stay.
         """
         changed = 0
         last: tuple[datetime, str] | None = None
@@ -85,7 +85,7 @@ class Renewals:
         return changed
 
     async def _renew(self, number: PhoneNumber, now: datetime) -> bool:
-        """Charge the months of a number that are due; whether anything changed."""
+        """Charge the due months of a number; returns True if anything changed."""
         changed = False
         while True:
             renewed = await self._writer.commit(
@@ -114,7 +114,7 @@ class Renewals:
             except DomainError as error:
                 log.warning("numbers could not be renewed now, trying again: %s", error)
             except Exception:
-                # A defect in one run must not keep all later ones from being made.
+                # A defect in one run must not stop later runs.
                 log.exception("renewing numbers failed")
             await asyncio.sleep(RUN_EVERY_S)
 
@@ -122,7 +122,7 @@ class Renewals:
 def _charge_month(
     connection: Connection, phone_number_id: str, now: datetime, terms: RenewalTerms
 ) -> PhoneNumber | None:
-    """Charge one month of a number if one is due; None when nothing changed."""
+    """Charge one month of a number if it is due; None if nothing changed."""
     number = numbers.get(connection, phone_number_id, lock=True)
     if number is None or number.billing is None or not is_due(number, now):
         return None

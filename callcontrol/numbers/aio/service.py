@@ -1,4 +1,4 @@
-"""Numbers of accounts and their wiring; the state changes are those of ``callcontrol.numbers.binding``."""
+"""Numbers of accounts and their configuration; ``callcontrol.numbers.binding`` has the state changes."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -36,18 +36,18 @@ Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
 DEFAULT_COUNTRIES: Final = ("IN",)
 
 MAX_LISTED: Final = 100_000
-"""Numbers that an operator is shown of one account."""
+"""Most numbers of one account that an operator is shown."""
 
 
 class NumberDirectory(ReachDirectory, Protocol):
-    """The in-memory directory, as far as numbers need it."""
+    """Methods of the in-memory directory that numbers need."""
 
     async def refresh(self) -> None:
-        """Take in what changed, now."""
+        """Load changes now."""
 
 
 class NumberService:
-    """Numbers of accounts; see ``interfaces.Numbers``."""
+    """Numbers of accounts; see ``callcontrol.calls.ports.Numbers``."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class NumberService:
         self, account_sid: str, number: str, friendly_name: str | None = None, *, number_type: str = "local"
     ) -> PhoneNumber:
         """
-        Give a number of the platform to an account, not wired yet.
+        Assign a number of the platform to an account, without a binding.
 
         Raises:
-            ValidationFailed: It is not in E.164.
+            ValidationFailed: The number is not in E.164.
             NotFound: There is no such account.
             Conflict: The number belongs to an account already.
         """
@@ -107,11 +107,10 @@ class NumberService:
         region: str | None = None,
     ) -> Page[PhoneNumber]:
         """
-        Numbers of the account, newest first.
+        List numbers of the account, newest first.
 
-        ``region`` narrows the list to numbers that begin with it, a country or area code such as ``+9180``,
-        or that were bought in the region of that name. Numbers that were released are listed only with
-        ``status`` released.
+        ``region`` selects numbers that begin with it, a country or area code like ``+9180``, or that were
+        bought in the region of that name. Released numbers are listed only with ``status`` released.
         """
         filters = {"status": status, "number_type": number_type}
         wanted = {name: value for name, value in filters.items() if value is not None}
@@ -120,7 +119,7 @@ class NumberService:
 
     async def get(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
-        One number of the account.
+        Get a number of the account.
 
         Raises:
             NotFound: It does not exist or is not the account's.
@@ -132,7 +131,7 @@ class NumberService:
 
     async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
-        One number of the account.
+        Get a number of the account.
 
         Raises:
             NotFound: There is no such number.
@@ -143,7 +142,7 @@ class NumberService:
 
     async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
         """
-        Change the label of a number; None takes it away.
+        Change the label of a number; None removes it.
 
         Raises:
             NotFound: There is no such number.
@@ -164,12 +163,12 @@ class NumberService:
 
     async def release(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
-        Take a number from its account and return it as it was; what was prepaid is not paid back.
+        Remove a number from its account and return its last state; prepaid months are not refunded.
 
         Raises:
             NotFound: There is no such number.
             Forbidden: It is another account's.
-            Conflict: Calls are up on it, or it is on a carrier of the account's own.
+            Conflict: It has active calls, or it is on the account's own carrier.
         """
         now = utc_now()
         await self._rows.settle()
@@ -191,10 +190,10 @@ class NumberService:
 
     async def release_by_number(self, account_sid: str, number: str) -> PhoneNumber:
         """
-        Release a number by what it is; see ``release``.
+        Release a number given in E.164; see ``release``.
 
         Raises:
-            NotFound: It is not on the account.
+            NotFound: The number is not on the account.
         """
         found = await self._database.look_up(
             lambda connection: numbers.by_number(connection, rules.check_number(number))
@@ -204,7 +203,7 @@ class NumberService:
         return await self.release(account_sid, found.phone_number_id)
 
     async def every(self, account_sid: str) -> Sequence[PhoneNumber]:
-        """All numbers of an account, newest first."""
+        """List all numbers of an account, newest first, up to ``MAX_LISTED``."""
         found, _ = await self._database.read(
             lambda connection: numbers.page(connection, account_sid, {}, offset=0, limit=MAX_LISTED)
         )
@@ -212,7 +211,7 @@ class NumberService:
 
     async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
         """
-        The wiring state of a number.
+        Get the configuration state of a number.
 
         Raises:
             NotFound: It does not exist or is not the account's.
@@ -235,12 +234,12 @@ class NumberService:
 
     async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> Wiring:
         """
-        Deregister a number; with ``force`` its inbound binding goes with it.
+        Deregister a number; with ``force`` its inbound binding is removed too.
 
         Raises:
             NotFound: It does not exist or is not the account's.
             NotConfigured: There is no platform carrier.
-            InboundBound: Inbound calls are still bound, and ``force`` was not given.
+            InboundBound: The number is still bound, and ``force`` was not given.
         """
         return await self._change(
             account_sid,
@@ -254,10 +253,10 @@ class NumberService:
         self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool = False
     ) -> Wiring:
         """
-        Send inbound calls of a number to a target, registering the number when it is not.
+        Bind inbound calls of a number to a target, registering the number if needed.
 
         Raises:
-            BindFailed: Fields of the target are wrong; all of them are named.
+            BindFailed: With every wrong field of the target.
             NotFound: The number does not exist or is not the account's.
             NotConfigured: There is no platform carrier.
             InboundConflict: It is bound elsewhere, and ``force`` was not given.
@@ -283,7 +282,7 @@ class NumberService:
 
     async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
         """
-        Send inbound calls of a number nowhere; it stays registered.
+        Remove the binding of inbound calls; the number stays registered.
 
         Raises:
             NotFound: It does not exist or is not the account's.
@@ -294,14 +293,14 @@ class NumberService:
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
         """
-        The account's number, if it may be used as caller-ID.
+        Get the account's number if it may be used as caller-ID.
 
         Raises:
             NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
         """
         known = self._directory.number(number)
         if known is None or known[0].account_sid != account_sid or not known[0].registered:
-            # Another process may have given it to the account, or registered it, a moment ago.
+            # Another process may have just assigned or registered it.
             await self._directory.refresh_after_miss()
             known = self._directory.number(number)
         if known is None or known[0].account_sid != account_sid:
@@ -344,7 +343,7 @@ def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
 
 
 def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:
-    """Take a number from its account; one that was bought goes back to the supplier in time."""
+    """Remove a number from its account; a purchased one is returned to the supplier later."""
     numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
     if number.order_id is not None:
         orders.advance(connection, number.order_id, OrderEvent.RELEASED, now)

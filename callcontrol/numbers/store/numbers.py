@@ -1,4 +1,4 @@
-"""Phone numbers and their wiring."""
+"""Phone numbers and their configuration."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -40,7 +40,7 @@ def update(connection: Connection, number: PhoneNumber, revision: int) -> None:
 
 
 def delete(connection: Connection, phone_number_id: str, now: datetime, revision: int) -> None:
-    """Take a number from its account; the row stays for the call records that name it."""
+    """Remove a number from its account; the row stays for the call records that name it."""
     connection.execute(
         sa.update(phone_numbers)
         .where(phone_numbers.c.phone_number_id == phone_number_id)
@@ -49,14 +49,14 @@ def delete(connection: Connection, phone_number_id: str, now: datetime, revision
 
 
 def get(connection: Connection, phone_number_id: str, *, lock: bool = False) -> PhoneNumber | None:
-    """A number by its identifier; ``lock`` keeps other writers from it until the transaction ends."""
+    """Get a number by its identifier; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(phone_numbers).where(phone_numbers.c.phone_number_id == phone_number_id, _LIVE)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return number_of(connection, row) if row is not None else None
 
 
 def by_number(connection: Connection, number: str) -> PhoneNumber | None:
-    """A number by its E.164 form."""
+    """Get a number by its E.164 form."""
     row = connection.execute(sa.select(phone_numbers).where(phone_numbers.c.number == number, _LIVE)).first()
     return number_of(connection, row) if row is not None else None
 
@@ -71,9 +71,9 @@ def page(
     limit: int,
 ) -> tuple[list[PhoneNumber], int]:
     """
-    A stretch of the account's numbers, newest first, and how many there are.
+    Page of the account's numbers, newest first, and the total.
 
-    ``region`` is the beginning of a number, or the name of a region. Released numbers are listed only where
+    ``region`` is the beginning of a number, or the name of a region. Released numbers are listed only if
     the filters ask for that status.
     """
     conditions = [phone_numbers.c.account_sid == account_sid]
@@ -96,7 +96,7 @@ def page(
 
 
 def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
-    """How many numbers are on a carrier of the account's own."""
+    """Count the numbers on a carrier of an account."""
     return (
         connection.scalar(
             sa.select(sa.func.count())
@@ -110,7 +110,7 @@ def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
 def due(
     connection: Connection, now: datetime, *, after: tuple[datetime, str] | None = None, limit: int
 ) -> list[PhoneNumber]:
-    """Numbers whose next month is to be charged, the longest due first; ``after`` is the last one seen."""
+    """Numbers whose next month is due, longest due first; ``after`` is the last one seen."""
     when, key = phone_numbers.c.next_billing_at, phone_numbers.c.phone_number_id
     conditions = [when.is_not(None), _LIVE, when <= to_micros(now)]
     if after is not None:
@@ -123,7 +123,7 @@ def due(
 def on_carriers(
     connection: Connection, account_sid: str, filters: Mapping[str, str], *, offset: int, limit: int
 ) -> tuple[list[PhoneNumber], int]:
-    """A stretch of the account's numbers on carriers of its own, newest first, and how many there are."""
+    """Page of the account's numbers on its own carriers, newest first, and the total."""
     mine = [phone_numbers.c.account_sid == account_sid, phone_numbers.c.carrier_sid.is_not(None), _LIVE]
     mine += [phone_numbers.c[name] == value for name, value in filters.items()]
     total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
@@ -138,7 +138,7 @@ def on_carriers(
 
 
 def changed_since(connection: Connection, seen: int) -> Iterator[tuple[PhoneNumber, bool]]:
-    """Numbers changed after a revision, each with whether it still belongs to its account."""
+    """Numbers changed after a revision, each with True if it still belongs to its account."""
     for row in connection.execute(sa.select(phone_numbers).where(phone_numbers.c.revision > seen)):
         yield number_of(connection, row), row.deleted_at is None
 
@@ -186,7 +186,7 @@ def _billing(row: Row[Any]) -> Billing | None:
 
 
 def number_of(connection: Connection, row: Row[Any]) -> PhoneNumber:
-    """The number in a row of the table."""
+    """Number of a row."""
     return PhoneNumber(
         phone_number_id=row.phone_number_id,
         account_sid=row.account_sid,

@@ -1,4 +1,4 @@
-"""Orders of phone numbers; the states change by the rules of ``callcontrol.numbers.orders`` only."""
+"""Orders of phone numbers; states change only by the rules of ``callcontrol.numbers.orders``."""
 
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ def insert(connection: Connection, order: Order) -> None:
 
 
 def get(connection: Connection, order_id: str, *, lock: bool = False) -> Order | None:
-    """An order; ``lock`` keeps other writers from it until the transaction ends."""
+    """Get an order; ``lock`` keeps other writers from it until the transaction ends."""
     wanted = sa.select(number_orders).where(number_orders.c.order_id == order_id)
     row = connection.execute(wanted.with_for_update() if lock else wanted).first()
     return _order(row) if row is not None else None
@@ -46,7 +46,7 @@ def advance(
     *,
     phone_number_id: str | None = None,
 ) -> bool:
-    """Have something happen to an order; whether its state has a rule for that."""
+    """Apply an event to an order; returns True if its state has a rule for the event."""
     order = get(connection, order_id, lock=True)
     rule = None if order is None else RULES.get((order.state, event))
     if rule is None:
@@ -59,7 +59,7 @@ def advance(
 
 
 def open_orders(connection: Connection) -> list[Order]:
-    """Orders that are pending or being given back, oldest first."""
+    """Orders that are pending or releasing, oldest first."""
     rows = connection.execute(sa.select(number_orders).where(_OPEN).order_by(number_orders.c.created_at))
     return [_order(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Recordings whose process was killed: what was recorded until then is a whole file, and is kept."""
+"""Recovery of recordings whose process was killed: the file is complete up to then, and is kept."""
 
 import asyncio
 import wave
@@ -13,9 +13,9 @@ _WAV_HEADER_BYTES: Final = 92
 
 async def keep_recording(record: CallRecord, folder: Path) -> int | None:
     """
-    Give a call that a former process left behind what it had recorded; how many milliseconds those are.
+    Attach the recording of a recovered call to its record; returns its length in milliseconds.
 
-    None when there is nothing new to have: no recording, one without audio, or one the call has already.
+    Returns None without a new recording: there is none, it has no audio, or the record has it already.
     """
     path = folder / recording_file(record.call_sid)
     recorded_ms = None
@@ -31,7 +31,7 @@ async def keep_recording(record: CallRecord, folder: Path) -> int | None:
 
 
 def _recorded_ms(path: Path) -> int | None:
-    """The length of a recording by the size of its file: what its header says may be a second old."""
+    """Length of a recording by the size of its file: the header may be a second behind."""
     try:
         audio_bytes = path.stat().st_size - _WAV_HEADER_BYTES
         with wave.open(str(path), "rb") as file:

@@ -1,4 +1,4 @@
-"""Messages that parties left on calls, as they are kept."""
+"""Storage of voicemail messages."""
 
 import logging
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class MessageStore:
-    """Keeps messages: one is found from the moment it is added, and outlives a database that is away."""
+    """Stores messages: an added message is found at once, and kept in memory while the database is down."""
 
     def __init__(self, database: Database, writer: Writer, *, node: str = "local") -> None:
         self._database = database
@@ -28,45 +28,45 @@ class MessageStore:
         writer.attach(self)
 
     def add(self, message: Message) -> None:
-        """Keep a message of this server; never waits, and never fails while the database is away."""
+        """Store a message of this server; never blocks, and never fails while the database is down."""
         made = replace(message, created_at=utc_now(), node=self._node)
         self._held[made.message_sid] = made
         self._writer.touch(soon=True)
 
     async def find(self, message_sid: str) -> Message | None:
-        """One message, of whichever account."""
+        """Find a message of any account."""
         held = self._held.get(message_sid) or self._taken.get(message_sid)
         return held or await self._database.look_up(partial(_get, message_sid))
 
     async def of_call(self, call_sid: str) -> Sequence[Message]:
-        """The messages of a call that can be had, the oldest first."""
+        """List the available messages of a call, oldest first."""
         await self._writer.catch_up()
         return await self._database.read(lambda connection: messages.of_call(connection, call_sid))
 
     async def flush(self) -> None:
-        """Wait until everything that was added before this is durable."""
+        """Wait until all messages added so far are durable."""
         await self._writer.flush()
 
-    # The writer asks these four when it puts a transaction together and when that has ended.
+    # Source of the writer: called when it builds a transaction and when the transaction has ended.
 
     def take(self) -> Operation[None] | None:
-        """What writes all that is held now."""
+        """Operation that writes all held messages; None without any."""
         if not self._held:
             return None
         self._taken, self._held = self._held, {}
         return partial(_insert, list(self._taken.values()))
 
     def written(self, result: None) -> None:
-        """They are durable."""
+        """Drop the taken messages, which are durable now."""
         self._taken = {}
 
     def give_back(self) -> None:
-        """Hold again what was taken."""
+        """Restore the taken messages."""
         self._held = {**self._taken, **self._held}
         self._taken = {}
 
     def refused(self, error: Exception) -> None:
-        """They cannot be stored, ever."""
+        """Drop the taken messages, which can never be stored."""
         log.error("messages are lost: %s", ", ".join(self._taken), exc_info=error)
         self._taken = {}
 

@@ -1,4 +1,4 @@
-"""Recordings after their calls: links to them, their files, and how long they are kept."""
+"""Finished recordings: links, files and retention."""
 
 import asyncio
 import contextlib
@@ -30,52 +30,52 @@ log = logging.getLogger(__name__)
 
 _FILE: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.wav")
 _LEFT_OVERS_EVERY: Final = timedelta(days=1)
-# Small steps with a rest between them: calls are waiting to be written as well.
+# Small steps with pauses in between, so that writes of calls do not wait.
 _STEP: Final = 100
 _PAUSE_S: Final = 0.02
 _NOBODY: Final = "nobody"
 
 
 class CallRecords(Protocol):
-    """The records of calls; see ``callcontrol.calls.records.aio.CallStore``."""
+    """Call records; see ``callcontrol.calls.records.aio.CallStore``."""
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account."""
+        """Get a call of the account."""
 
     async def find(self, call_sid: str) -> CallRecord | None:
-        """One call, of whichever account."""
+        """Find a call of any account."""
 
     async def flush(self) -> None:
-        """Wait until everything handed over before this is durable."""
+        """Wait until all records handed over so far are durable."""
 
 
 class Messages(Protocol):
-    """Messages that parties left; see ``callcontrol.recordings.aio.messages.MessageStore``."""
+    """Voicemail messages; see ``callcontrol.recordings.aio.messages.MessageStore``."""
 
     async def find(self, message_sid: str) -> Message | None:
-        """One message, of whichever account."""
+        """Find a message of any account."""
 
     async def of_call(self, call_sid: str) -> Sequence[Message]:
-        """The messages of a call that can be had."""
+        """List the available messages of a call."""
 
     async def flush(self) -> None:
-        """Wait until everything that was added before this is durable."""
+        """Wait until all messages added so far are durable."""
 
 
 class Accounts(Protocol):
     """Accounts in memory; see ``callcontrol.directory.directory.Directory``."""
 
     def account(self, account_sid: str) -> Account | None:
-        """An account."""
+        """Get an account, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingSettings:
     """
-    Where recordings are, who writes them there, and how long they are kept.
+    Folder of recordings, writing node, and retention.
 
-    The folder may be shared by several servers on one database, each with a ``node`` of its own.
-    ``kept_days`` is for accounts that have no time of their own.
+    Several servers on one database may share the folder, each with its own ``node``. ``kept_days`` applies
+    to accounts without a retention of their own.
     """
 
     folder: Path
@@ -86,9 +86,9 @@ class RecordingSettings:
 
 class RecordingService:
     """
-    The recordings of calls once they are complete, and the messages that were left on them.
+    Finished recordings of calls, and the voicemail messages left on them.
 
-    A file is named after its call or its message, and its link is made and judged in the same way.
+    A file is named after its call or its message; links to both are made and checked in the same way.
     """
 
     def __init__(
@@ -117,10 +117,10 @@ class RecordingService:
 
     async def link(self, account_sid: str, call_sid: str) -> str:
         """
-        A link that opens the recording of a call of the account for an hour, without a key.
+        Link that opens the recording of a call of the account for an hour, without a key.
 
         Raises:
-            NotFound: There is no such call, or no recording of it (yet, or any more).
+            NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
         """
         record = await self._calls.get(account_sid, call_sid)
@@ -129,7 +129,7 @@ class RecordingService:
 
     async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
         """
-        The same for a call that a product placed; whatever else is there is not shown to be there.
+        Link for a call that a product placed; other calls are reported as not found.
 
         Raises:
             NotFound: The account has no such call of the product, or no recording of it.
@@ -142,7 +142,7 @@ class RecordingService:
 
     async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
         """
-        The messages that were left on a call of the account, the oldest first, each with a link to it.
+        List the messages left on a call of the account, oldest first, each with a link to it.
 
         Raises:
             NotFound: There is no such call.
@@ -154,7 +154,7 @@ class RecordingService:
 
     async def delete_message(self, account_sid: str, call_sid: str, message_sid: str) -> None:
         """
-        Delete a message for ever; nobody gets it from the moment this returns, as with ``delete``.
+        Delete a message permanently; it is unavailable once this returns, as with ``delete``.
 
         Raises:
             NotFound: There is no such call, or no such message on it.
@@ -172,15 +172,15 @@ class RecordingService:
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
         """
-        Who a link speaks for: its account, for this recording alone.
+        Principal of a link: its account, limited to this recording.
 
         Raises:
-            Forbidden: It was not made by us for this call, was changed, or is over. Which of these it is,
-                and whether there is such a call, is not told.
+            Forbidden: The link was not made by us for this call, was changed, or has expired. The error does
+                not reveal which of these it is, or if the call exists.
         """
         now = self._now()
         record = await self._find(call_sid) if may_open(query, now) else None
-        # The digest of a call that is not there is made and compared as well, so that it takes as long.
+        # For an unknown call a digest is computed and compared as well, so that it takes as long.
         owner = record.account_sid if record is not None else _NOBODY
         opens = self._links.opens(owner, call_sid, query, now)
         account = self._accounts.account(owner)
@@ -190,11 +190,11 @@ class RecordingService:
 
     async def file(self, account_sid: str, call_sid: str) -> Path:
         """
-        The file with the recording of a call of the account, or with a message that was left on one.
+        File of a recording of a call of the account, or of a message left on one.
 
         Raises:
-            NotFound: There is no such call, or no recording of it (yet, or any more), or it is on the disk
-                of another server.
+            NotFound: There is no such call, it has no recording (yet, or any more), or the file is on the
+                disk of another server.
             Forbidden: It is another account's.
         """
         found = await self._find(call_sid)
@@ -209,15 +209,15 @@ class RecordingService:
 
     async def delete(self, account_sid: str, call_sid: str) -> None:
         """
-        Delete the recording of a call for ever.
+        Delete the recording of a call permanently.
 
-        Nobody gets it from the moment this returns, even if the disk fails to delete the file: that is tried
-        again until it is gone.
+        It is unavailable once this returns, even if the disk fails to delete the file: that is retried until
+        the file is gone.
 
         Raises:
             NotFound: There is no such call, or no recording of it.
             Forbidden: It is another account's.
-            Conflict: The call is up, or its recording is not complete yet.
+            Conflict: The call is active, or its recording is not complete yet.
         """
         record = await self._calls.get(account_sid, call_sid)
         if record.recording_status in PENDING:
@@ -226,7 +226,7 @@ class RecordingService:
             raise _none()
         if record.ended_at is None:
             raise Conflict("The call is up; delete its recording when it has ended.")
-        # What the call wrote last must not be written after this.
+        # Pending writes of the call must not be applied after this.
         await self._calls.flush()
         if not await self._writer.commit(lambda connection: recordings.discard(connection, record.call_sid)):
             raise _none()
@@ -235,12 +235,12 @@ class RecordingService:
 
     async def _remove_one(self, sid: str) -> None:
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))
-        # Of another server's files only those are deleted that are seen here; the others it does itself.
+        # A file of another server is deleted here only if this server sees it; else its own server does.
         if found is not None and (found.node == self._node or await asyncio.to_thread(self._seen, found)):
             await self._remove([found])
 
     async def _find(self, sid: str) -> "_Recorded | None":
-        """What is known of a file by the name of its call or its message."""
+        """Find a recorded file by the SID of its call or message."""
         record = await self._calls.find(sid)
         if record is not None:
             return _of_call(record)
@@ -248,7 +248,7 @@ class RecordingService:
         return _of_message(message) if message is not None else None
 
     async def _checked(self, recorded: "_Recorded") -> Path | None:
-        """The file of a recording; None when it is on the disk of another server."""
+        """Path of a recording's file; None if it is on the disk of another server."""
         if recorded.path is None:
             raise _none()
         path = await asyncio.to_thread(self._locate, recorded.sid, recorded.path)
@@ -256,14 +256,14 @@ class RecordingService:
             raise NotFound("The recording is no longer kept.")
         return path
 
-    # --- how long they are kept -----------------------------------------------------------------------------
+    # --- retention ------------------------------------------------------------------------------------------
 
     async def sweep(self) -> int:
         """
-        Delete what has been kept for long enough, and once a day files that no call has; how many files.
+        Delete expired recordings, and once a day files without a call; returns the number of files.
 
         Raises:
-            ServiceUnavailable: The database is failing; the rest is deleted the next time.
+            ServiceUnavailable: The database is failing; the remaining files are deleted next time.
         """
         now = self._now()
         for account_sid, before in await self._database.read(
@@ -287,7 +287,7 @@ class RecordingService:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _remove_all(self) -> int:
-        """Delete the files of this server that are to be deleted."""
+        """Delete the files of this server that are marked for removal."""
         count, place = 0, ""
         while True:
             read = partial(recordings.removals, node=self._node, after=place, limit=_STEP)
@@ -322,7 +322,7 @@ class RecordingService:
     # --- the disk; in threads -------------------------------------------------------------------------------
 
     def _places(self, call_sid: str, recorded_at: str) -> Iterator[Path]:
-        """Where a recording may be: where it was written, or here, when the folder has been moved since."""
+        """Possible paths of a recording: where it was written, or here if the folder was moved since."""
         yield Path(recorded_at)
         yield self._folder / recording_file(call_sid)
 
@@ -333,7 +333,7 @@ class RecordingService:
         return self._locate(removal.call_sid, removal.path) is not None
 
     def _unlink(self, removals: Iterable[Removal]) -> list[str]:
-        """Delete files; the calls whose file is gone, be it that it was before."""
+        """Delete files; returns the SIDs whose file is gone, including files already missing."""
         return [
             removal.call_sid
             for removal in removals
@@ -343,7 +343,7 @@ class RecordingService:
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """A file with what was recorded, which bears the name of its call or its message."""
+    """Recorded file, named after its call or message."""
 
     sid: str
     account_sid: str
@@ -373,7 +373,7 @@ def _none() -> NotFound:
 
 
 def _recorded_files(folder: Path) -> list[str]:
-    """The names of the recordings in a folder."""
+    """Names of the recordings in a folder."""
     with contextlib.suppress(OSError):
         return [path.name for path in folder.iterdir() if _FILE.fullmatch(path.name)]
     return []
@@ -387,7 +387,7 @@ def _written_at(path: Path) -> datetime | None:
 
 
 def _unlink_file(path: Path) -> bool:
-    """Delete a file that may be gone already; False when it cannot be deleted, which is logged."""
+    """Delete a file, which may be missing; False, and a log line, if it cannot be deleted."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Messages that parties left on calls: kept, found, and taken away again."""
+"""SQL of voicemail messages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,18 +19,18 @@ _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 
 def insert(connection: Connection, kept: Sequence[Message]) -> None:
-    """Keep messages; one that is there already stays as it is."""
+    """Insert messages; existing ones stay unchanged."""
     _INSERT.many(connection, [_row_of(message) for message in kept])
 
 
 def get(connection: Connection, message_sid: str) -> Message | None:
-    """One message."""
+    """Get a message, or None."""
     row = connection.execute(sa.select(messages).where(messages.c.message_sid == message_sid)).first()
     return _message_of(dict(row._mapping)) if row is not None else None
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Message]:
-    """The messages of a call whose files are there, the oldest first."""
+    """List the messages of a call that have a file, oldest first."""
     rows = connection.execute(
         sa.select(messages)
         .where(messages.c.call_sid == call_sid, messages.c.path.is_not(None))
@@ -40,12 +40,12 @@ def of_call(connection: Connection, call_sid: str) -> list[Message]:
 
 
 def discard(connection: Connection, message_sid: str) -> int:
-    """Take the file from one message; 1, or 0 when it has none."""
+    """Mark the file of a message for removal; returns 1, or 0 if it has none."""
     return _discard(connection, messages.c.message_sid == message_sid, limit=1)
 
 
 def discard_older(connection: Connection, account_sid: str, before: datetime, limit: int) -> int:
-    """Take the files from messages that were left before a moment, so many at most; how many."""
+    """Mark the files of messages left before a time for removal, up to ``limit``; returns their number."""
     old = sa.and_(messages.c.account_sid == account_sid, messages.c.created_at < to_micros(before))
     return _discard(connection, old, limit=limit)
 
@@ -59,7 +59,7 @@ def _discard(connection: Connection, chosen: sa.ColumnElement[bool], *, limit: i
     ).all()
     if not rows:
         return 0
-    # The removals are known by the name of the file, which is that of a call or of a message.
+    # Removals are keyed by the name of the file: the SID of a call or of a message.
     _INSERT_REMOVAL.many(
         connection, [{"call_sid": row.message_sid, "node": row.node, "path": row.path} for row in rows]
     )
@@ -69,7 +69,7 @@ def _discard(connection: Connection, chosen: sa.ColumnElement[bool], *, limit: i
 
 
 def kept(connection: Connection, message_sids: Sequence[str]) -> Mapping[str, KeptRecording]:
-    """What is known of the files that bear these names, of those that are messages."""
+    """State of the messages among these SIDs, by SID."""
     rows = connection.execute(sa.select(messages).where(messages.c.message_sid.in_(message_sids)))
     return {
         row.message_sid: KeptRecording(

@@ -1,4 +1,4 @@
-"""Recordings as their calls have them: which are due, which are to be deleted, and whose a file is."""
+"""SQL of recordings: expired ones, files marked for removal, and the owner of a file."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from callcontrol.recordings.retention import FOR_EVER, KeptRecording
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
 _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
-# Written out as in the index: SQLite takes a partial index only where it can see that it fits.
+# Literal as in the index: SQLite uses a partial index only if the condition matches its text.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file that is to be deleted, and the server that has written it."""
+    """File marked for removal, and the node that wrote it."""
 
     call_sid: str
     node: str
@@ -33,7 +33,7 @@ class Removal:
 
 
 def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[str, datetime]]:
-    """The accounts with recordings or messages that are too old, and since when those are."""
+    """Accounts with expired recordings or messages, each with the cutoff time."""
     days = sa.func.coalesce(accounts.c.recording_retention_days, default_days)
     before = to_micros(now) - days * _DAY_MICROS
     old = sa.exists().where(
@@ -53,7 +53,7 @@ def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[
 
 
 def discard_older(connection: Connection, account_sid: str, before: datetime, limit: int) -> int:
-    """Take the recordings of calls that ended before a moment from them, so many at most; how many."""
+    """Mark recordings of calls that ended before a time for removal, up to ``limit``; returns the count."""
     return _discard(
         connection,
         sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path)
@@ -68,7 +68,7 @@ def discard_older(connection: Connection, account_sid: str, before: datetime, li
 
 
 def discard(connection: Connection, call_sid: str) -> int:
-    """Take the recording of one call that is over from it; 1, or 0 when it has none."""
+    """Mark the recording of an ended call for removal; returns 1, or 0 if it has none."""
     return _discard(
         connection,
         sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path).where(
@@ -94,7 +94,7 @@ def _discard(connection: Connection, chosen: sa.Select[tuple[str, str, str | Non
 
 
 def removals(connection: Connection, node: str, after: str, limit: int) -> list[Removal]:
-    """Files of a node that are to be deleted, behind a place."""
+    """Files of a node marked for removal, after the SID ``after``."""
     rows = connection.execute(
         sa.select(recording_removals)
         .where(recording_removals.c.node == node, recording_removals.c.call_sid > after)
@@ -105,7 +105,7 @@ def removals(connection: Connection, node: str, after: str, limit: int) -> list[
 
 
 def removal(connection: Connection, call_sid: str) -> Removal | None:
-    """The file of one call that is to be deleted."""
+    """File of a call or message marked for removal, or None."""
     row = connection.execute(
         sa.select(recording_removals).where(recording_removals.c.call_sid == call_sid)
     ).first()
@@ -113,12 +113,12 @@ def removal(connection: Connection, call_sid: str) -> Removal | None:
 
 
 def removed(connection: Connection, call_sids: Collection[str]) -> None:
-    """The files of these calls are gone."""
+    """Clear the removal marks of deleted files."""
     connection.execute(sa.delete(recording_removals).where(recording_removals.c.call_sid.in_(call_sids)))
 
 
 def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptRecording]:
-    """What the calls among these say of their recordings."""
+    """State of the calls among these SIDs, by SID."""
     rows = connection.execute(
         sa.select(calls.c.call_sid, calls.c.ended_at, calls.c.recording_status, calls.c.recording_path).where(
             calls.c.call_sid.in_(call_sids)
@@ -133,7 +133,7 @@ def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptR
 
 
 def cut_off(connection: Connection, node: str) -> list[CallRecord]:
-    """Calls of a node that are over and whose recording is not: their process was killed in between."""
+    """Ended calls of a node with an unfinished recording: their process was killed in between."""
     rows = connection.execute(
         sa.select(calls).where(calls.c.node == node, _PENDING, calls.c.ended_at.is_not(None))
     )

@@ -1,4 +1,4 @@
-"""Numbers that accounts bring along, on carriers of their own."""
+"""Numbers of accounts on their own carriers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,16 +25,16 @@ __all__ = ["TrunkNumberService"]
 
 _CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
 _MAX_NUMBERS: Final = 10_000
-"""Every process has all numbers in memory, and nobody pays for these."""
+"""Every process keeps all numbers in memory, and these cost the account nothing."""
 
 
 class TrunkNumberService:
     """
-    Numbers on carriers of accounts' own.
+    Numbers on carriers that accounts own.
 
-    Registering one says that its carrier lets the account use it: calls may be placed as it from then on,
-    and those that come in from the carrier find it. A number of another account is refused with
-    ``Forbidden``, one that does not exist or is the platform's with ``NotFound``.
+    Registering a number states that its carrier lets the account use it: from then on it may be a caller-ID,
+    and inbound calls from the carrier are matched to it. A number of another account is refused with
+    ``Forbidden``, an unknown number or one of the platform with ``NotFound``.
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
@@ -53,9 +53,9 @@ class TrunkNumberService:
         Register a number on a carrier of the account.
 
         Raises:
-            ValidationFailed: It is not in E.164, or there is no such carrier or application.
+            ValidationFailed: The number is not in E.164, or the carrier or application does not exist.
             Forbidden: The carrier or the application is another account's.
-            Conflict: The number is registered already, by whomever, or the account has as many as it may.
+            Conflict: The number is registered already, by any account, or the account is at its limit.
         """
         now = utc_now()
         added = PhoneNumber(
@@ -88,13 +88,13 @@ class TrunkNumberService:
     async def list(
         self, account_sid: str, filters: Mapping[str, str], page: int = 1, per_page: int = 20
     ) -> Page[PhoneNumber]:
-        """Numbers of the account on its own carriers, newest first; filters are values of columns."""
+        """List numbers of the account on its own carriers, newest first; filters are column values."""
         find = partial(numbers.on_carriers, account_sid=account_sid, filters=filters)
         return await self._rows.page(find, page, per_page)
 
     async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
         """
-        Change the fields that are given: its friendly name, its carrier, its application.
+        Change the given fields: friendly name, carrier, application.
 
         Raises:
             NotFound: There is no such number.
@@ -120,12 +120,12 @@ class TrunkNumberService:
 
     async def remove(self, account_sid: str, number_sid: str) -> None:
         """
-        Remove a number; somebody else may register it then.
+        Remove a number; another account may register it afterwards.
 
         Raises:
             NotFound: There is no such number.
             Forbidden: It is another account's.
-            Conflict: Calls are up on it.
+            Conflict: The number has active calls.
         """
         now = utc_now()
         await self._rows.settle()
@@ -153,7 +153,7 @@ def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumb
 
 
 def _refusal(connection: Connection, number: PhoneNumber) -> DomainError | None:
-    """Why a number cannot name its carrier and its application; both are kept from being deleted."""
+    """Error if the number's carrier or application is not valid; locks both against deletion."""
     errors: list[FieldError] = []
     carrier = own_carrier(connection, number.account_sid, number.carrier_sid or "", lock=True)
     if isinstance(carrier, NotFound):

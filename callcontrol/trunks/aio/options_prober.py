@@ -1,4 +1,4 @@
-"""Keeps the health of gateways: takes what calls say of them, and asks by OPTIONS where calls do not tell."""
+"""Tracks gateway health from call outcomes, and from OPTIONS probes where calls give no evidence."""
 
 import asyncio
 import logging
@@ -19,28 +19,28 @@ log = logging.getLogger(__name__)
 PROBE_LIMIT_S: Final = 4.0
 TICK_S: Final = 0.5
 MAX_PROBES: Final = 64
-"""Probes at work; what is due beyond waits for the next round."""
+"""Probes in progress; further due probes wait for the next round."""
 
 
 _Place = tuple[str, int, str, str | None]
 
 
 class OutboundGateways(Protocol):
-    """Where the gateways are known."""
+    """Source of the outbound gateways."""
 
     def outbound_gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
-        """The gateways calls may leave by, with their carriers."""
+        """Gateways that calls may leave by, with their carriers."""
 
     def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called whenever carriers or gateways have changed."""
+        """Call ``tell`` whenever carriers or gateways have changed."""
 
 
 class GatewayProber:
     """
-    Feeds the table of gateways, and logs what changes in it.
+    Updates the gateway table and logs its state changes.
 
-    ``note`` is for what a call's session reports. A probe follows the way a call would take, to every
-    server a name leads to; one that answers is enough.
+    ``note`` takes the events of a call's session. A probe is routed as a call would be, to every server that
+    the name resolves to; one answer is enough.
     """
 
     def __init__(self, table: GatewayTable, user_agent: UserAgent, routes: OutboundGateways) -> None:
@@ -53,7 +53,7 @@ class GatewayProber:
         self._places: dict[str, _Place] = {}
 
     def start(self) -> None:
-        """Probe from now on."""
+        """Start probing."""
         self._routes.watch_trunks(self._note_places)
         self._note_places()
         self._task = asyncio.get_running_loop().create_task(self._follow(), name="gateway-prober")
@@ -67,7 +67,7 @@ class GatewayProber:
             await asyncio.wait(tasks)
 
     def note(self, gateway_sid: str, event: SessionEvent) -> None:
-        """Learn from what a call through a gateway reports."""
+        """Record an event of a call through a gateway."""
         now = asyncio.get_running_loop().time()
         if isinstance(event, Progress | Answered):
             self.table.answered(gateway_sid, utc_now(), now)
@@ -75,7 +75,7 @@ class GatewayProber:
             self._note_failure(gateway_sid, event, now)
 
     def _note_places(self) -> None:
-        """Forget what is known of gateways that are reached at another place than before."""
+        """Drop the health of gateways whose address has changed."""
         places = {gateway.gateway_sid: _place(carrier, gateway) for carrier, gateway in self._gateways()}
         for sid, place in places.items():
             if self._places.get(sid, place) != place:
@@ -87,7 +87,7 @@ class GatewayProber:
 
     def _note_failure(self, gateway_sid: str, event: Failed, now: float) -> None:
         if event.cause == "cancelled" or (event.cause == "timeout" and event.status != 408):
-            return  # We gave up on somebody who may well have been ringing.
+            return  # We gave up while the callee may still have been ringing.
         if event.cause != "response" or event.status == 503:
             tried = ", ".join(map(str, event.tried)) or event.reason
             log.info("gateway %s did not serve a call: %s", gateway_sid, tried)
@@ -99,7 +99,7 @@ class GatewayProber:
         while True:
             try:
                 self._look()
-            except Exception:  # One bad look must not end all probing.
+            except Exception:  # One failed round must not end all probing.
                 log.exception("looking after the gateways failed")
             await asyncio.sleep(TICK_S)
 
@@ -149,5 +149,5 @@ class GatewayProber:
 
 
 def _place(carrier: Carrier, gateway: Gateway) -> _Place:
-    """What decides where requests to a gateway are sent."""
+    """Values that decide where requests to a gateway are sent."""
     return gateway.host, gateway.port, gateway.protocol, carrier.outbound_proxy

@@ -1,4 +1,4 @@
-"""Keeps one registration at work for each registrar of each carrier that wants one."""
+"""Maintains one registration per registrar of each carrier that requires one."""
 
 import asyncio
 import logging
@@ -24,17 +24,17 @@ __all__ = ["Registrar"]
 log = logging.getLogger(__name__)
 
 STARTS_PER_S: Final = 50.0
-"""New registrations are begun no faster: carriers take a thousand at once for an attack."""
+"""Limit on new registrations: carriers treat a thousand at once as an attack."""
 STOP_LIMIT_S: Final = 2.0
-"""How long the end of the process waits for registrars to hear of it."""
+"""Time limit for unregistering when the process ends, in seconds."""
 
 
 class Registrar:
     """
-    The registrations of this process.
+    Registrations of this process.
 
-    They follow the directory: a carrier that is added is registered, one that is changed is registered anew
-    once the former binding is gone, one that is deleted or switched off is taken back.
+    They follow the directory: an added carrier is registered, a changed carrier is registered again after
+    its old binding is removed, a deleted or inactive carrier is unregistered.
     """
 
     def __init__(self, user_agent: UserAgent, routes: Routes) -> None:
@@ -50,13 +50,13 @@ class Registrar:
         self._none_left = asyncio.Event()
 
     def start(self) -> None:
-        """Register, and follow the directory from now on."""
+        """Register with all carriers, and start to follow the directory."""
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._routes.watch_trunks(self.follow)
         self.follow()
 
     async def stop(self) -> None:
-        """Take all registrations back; registrars that do not answer soon are left alone."""
+        """Unregister everywhere; registrars that do not answer within ``STOP_LIMIT_S`` are abandoned."""
         if self._clock is None or self._stopping:
             return
         self._stopping = True
@@ -70,7 +70,7 @@ class Registrar:
                 log.warning("%d registrations could not be taken back in time", len(self._runs))
 
     def follow(self) -> None:
-        """Bring the registrations into line with the directory."""
+        """Align the registrations with the directory."""
         if self._stopping:
             return
         self._wanted, self._refused = self._wants()
@@ -81,10 +81,10 @@ class Registrar:
             if key not in self._runs:
                 self._begin(key)
 
-    # What people see.
+    # Views.
 
     def views(self, carrier_sid: str | None = None) -> list[RegistrationView]:
-        """The registrations of a carrier, or all, the worst first."""
+        """Registrations of a carrier, or all of them, worst first."""
         views = [
             RegistrationView(key.registrar, RegistrationState.REJECTED, reason)
             for key, reason in self._refused.items()
@@ -98,12 +98,12 @@ class Registrar:
         return worst_first(views)
 
     def service_route(self, carrier: Carrier, gateway: Gateway) -> tuple[str, ...]:
-        """What a call to a gateway is to be routed by, as its registrar said, or another of the carrier's."""
+        """Service-Route (RFC 3608) of the gateway's registrar, else of another registrar of the carrier."""
         runs = [(key, run) for key, run in self._runs.items() if key.carrier_sid == carrier.carrier_sid]
         runs.sort(key=lambda item: (item[1].registration.destination.host != gateway.host, item[0]))
         return next((run.service_route for _, run in runs if run.service_route), ())
 
-    # At work.
+    # Running registrations.
 
     def _wants(self) -> tuple[dict[RegistrationKey, OutboundRegistration], dict[RegistrationKey, str]]:
         wanted: dict[RegistrationKey, OutboundRegistration] = {}
@@ -116,7 +116,7 @@ class Registrar:
                 for key, destination in registrars.items():
                     wanted[key] = registration_with(carrier, destination)
             except (InvalidValue, ParseError) as error:
-                # One carrier that is set up wrongly keeps no other from being registered.
+                # A misconfigured carrier must not stop others from registering.
                 refused[RegistrationKey(carrier.carrier_sid, "")] = str(error)
                 log.warning("the carrier %s cannot be registered: %s", carrier.carrier_sid, error)
         return wanted, refused
@@ -152,6 +152,6 @@ class Registrar:
             del self._runs[key]
             self._states.pop(key, None)
         if key in self._wanted:
-            self._begin(key)  # Its carrier was changed; the former binding is gone.
+            self._begin(key)  # The carrier was changed and its old binding is removed.
         if not self._runs:
             self._none_left.set()

@@ -37,12 +37,12 @@ class TrunkService:
     """
     Carriers and their gateways.
 
-    An account sees its own carriers only; one that exists under another owner is refused with
-    ``Forbidden``, one that does not exist with ``NotFound``.
+    An account sees its own carriers only; a carrier of another owner is refused with ``Forbidden``, an
+    unknown carrier with ``NotFound``.
 
     Attributes:
-        legs_at: How many legs this process has at a carrier or gateway, second parties of calls included;
-            whoever runs calls sets it.
+        legs_at: Counts the legs of this process at a carrier or gateway, B-legs included; set by the call
+            service.
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
@@ -52,11 +52,11 @@ class TrunkService:
 
     async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
         """
-        Create a carrier of the account from the fields that are given.
+        Create a carrier of the account from the given fields.
 
         Raises:
             ValidationFailed: With every wrong or unknown field.
-            Conflict: The account has as many carriers as it may have.
+            Conflict: The account is at its limit of carriers.
         """
         carrier = _carrier(account_sid, values)
 
@@ -72,12 +72,12 @@ class TrunkService:
         return carrier
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
-        """Carriers of the account, oldest first."""
+        """List carriers of the account, oldest first."""
         return await self._rows.page(partial(trunks.carriers_of, account_sid=account_sid), page, per_page)
 
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """
-        One carrier of the account.
+        Get a carrier of the account.
 
         Raises:
             NotFound: There is no such carrier.
@@ -89,7 +89,7 @@ class TrunkService:
         self, account_sid: str | None, carrier_sid: str, values: Mapping[str, Any]
     ) -> Carrier:
         """
-        Change the fields that are given; the next call goes by them, calls that are up by what they were.
+        Change the given fields; new calls use them, active calls keep the old values.
 
         Raises:
             NotFound: There is no such carrier.
@@ -123,21 +123,21 @@ class TrunkService:
         Raises:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
-            Conflict: Calls are up on it, or numbers attached to it.
+            Conflict: The carrier has active calls or attached numbers.
         """
         await self._delete_carrier(account_sid, carrier_sid)
 
     async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
         """
-        Create a gateway of the account's carrier from the fields that are given.
+        Create a gateway of the account's carrier from the given fields.
 
         Raises:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
             ValidationFailed: With every wrong or unknown field.
-            Conflict: The carrier has as many gateways as it may have.
+            Conflict: The carrier is at its limit of gateways.
         """
-        # Who may not know of the carrier is told so, not what is wrong with the gateway.
+        # Access to the carrier is checked first: others must not learn whether the gateway is valid.
         await self.get_carrier(account_sid, carrier_sid)
         gateway = _gateway(carrier_sid, values)
 
@@ -157,7 +157,7 @@ class TrunkService:
         self, account_sid: str, carrier_sid: str, page: int = 1, per_page: int = 20
     ) -> Page[Gateway]:
         """
-        Gateways of the account's carrier, the preferred first.
+        List gateways of the account's carrier, preferred first.
 
         Raises:
             NotFound: There is no such carrier.
@@ -170,7 +170,7 @@ class TrunkService:
 
     async def get_gateway(self, account_sid: str, carrier_sid: str, gateway_sid: str) -> Gateway:
         """
-        One gateway of the account's carrier.
+        Get a gateway of the account's carrier.
 
         Raises:
             NotFound: There is no such carrier, or no such gateway of it.
@@ -184,7 +184,7 @@ class TrunkService:
         self, account_sid: str | None, carrier_sid: str, gateway_sid: str, values: Mapping[str, Any]
     ) -> Gateway:
         """
-        Change the fields that are given; the next call goes by them.
+        Change the given fields; new calls use them.
 
         Raises:
             NotFound: There is no such carrier, or no such gateway of it.
@@ -216,7 +216,7 @@ class TrunkService:
         Raises:
             NotFound: There is no such carrier, or no such gateway of it.
             Forbidden: The carrier is another account's, or the platform's.
-            Conflict: Calls are up on it.
+            Conflict: The gateway has active calls.
         """
         await self._rows.settle()
         now, legs = utc_now(), self.legs_at(gateway_sid)
@@ -247,18 +247,18 @@ class TrunkService:
         gateway_policy: Mapping[str, Any] | None = None,
     ) -> tuple[Carrier, list[Gateway]]:
         """
-        Create a carrier of the platform; its gateways are preferred in the order given.
+        Create a carrier of the platform; its gateways are preferred in the given order.
 
         Args:
-            name: What people call it.
+            name: Display name.
             gateways: Protocol, host and port of each.
-            inbound: Whether calls may come from them.
-            outbound: Whether calls may leave through them.
-            username: Answers the carrier's digest challenges, with ``password``.
-            password: As above.
-            prefixes: Numbers it serves, in E.164; all when empty.
-            policy: Further fields of the carrier.
-            gateway_policy: Further fields of all its gateways.
+            inbound: Calls may come from the gateways.
+            outbound: Calls may leave through the gateways.
+            username: User name for the carrier's digest challenges.
+            password: Password for the same.
+            prefixes: Prefixes of the numbers it serves, in E.164; all numbers when empty.
+            policy: Other fields of the carrier.
+            gateway_policy: Other fields of all its gateways.
 
         Raises:
             ValidationFailed: With every wrong field.
@@ -299,12 +299,12 @@ class TrunkService:
         return carrier, made
 
     async def platform_carriers(self) -> list[Carrier]:
-        """The carriers of the platform, oldest first."""
+        """List carriers of the platform, oldest first."""
         found, _ = await self._database.read(lambda connection: trunks.carriers_of(connection, None))
         return found
 
     async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
-        """The gateways of a carrier of the platform, the preferred first."""
+        """List gateways of a platform carrier, preferred first."""
         return await self._gateways(carrier_sid)
 
     async def _gateways(self, carrier_sid: str) -> list[Gateway]:
@@ -312,11 +312,11 @@ class TrunkService:
 
     async def delete_platform_carrier(self, carrier_sid: str) -> None:
         """
-        Delete a carrier of the platform with its gateways; calls that are up on it go on.
+        Delete a carrier of the platform with its gateways; active calls on it continue.
 
         Raises:
             NotFound: There is no such carrier.
-            Forbidden: It is an account's.
+            Forbidden: It belongs to an account.
         """
         await self._delete_carrier(None, carrier_sid)
 
@@ -347,7 +347,7 @@ def own_carrier(
     connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
 ) -> Carrier | DomainError:
     """
-    A carrier of an account, or of the platform for None; or why it is none.
+    Carrier of an account, or of the platform for None; a ``DomainError`` if the owner has no such carrier.
 
     With ``lock`` it cannot be deleted until the transaction ends.
     """
@@ -362,7 +362,7 @@ def own_carrier(
 def refuse_application(
     connection: Connection, account_sid: str | None, app_sid: str | None
 ) -> DomainError | None:
-    """Why an application cannot be attached; None when it can, or when there is none to attach."""
+    """Error if the application cannot be attached; None if it can, or if none is given."""
     if app_sid is None or account_sid is None:
         return None
     owned = own_application(connection, account_sid, app_sid, lock=True)
@@ -392,7 +392,7 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
 
 
 def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
-    """What was set up on an engine that had it stays as it is when other fields change."""
+    """Check the carrier; media settings only when given, so those of another engine build stay valid."""
     check_carrier(carrier)
     if carrier.account_sid is None and carrier.app_sid is not None:
         raise ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")

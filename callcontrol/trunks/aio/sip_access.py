@@ -1,4 +1,4 @@
-"""Who is heard by SIP: the guard of the user agent, told which sources are ours."""
+"""SIP source filter: the user agent's guard with the known and trusted sources."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -17,7 +17,7 @@ def make_guard(
     *,
     silent: bool,
 ) -> Guard:
-    """A guard that knows the gateways of every carrier and the trusted networks."""
+    """Guard that accepts the gateways of every carrier and the trusted networks."""
     trusts = _membership(trusted)
 
     def is_known(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""One attempt at delivering a webhook, over HTTP."""
+"""HTTP client for one webhook delivery attempt."""
 
 import asyncio
 import logging
@@ -28,13 +28,13 @@ _MAX_PROBLEM_CHARS: Final = 300
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    How an attempt went.
+    Result of a delivery attempt.
 
     Attributes:
-        status: The HTTP status; 0 when there was none.
-        problem: What went wrong; None when the event was taken.
-        retry_after_s: When the receiver wants to be asked again.
-        silent: Whether the receiver could not be reached, or did not answer.
+        status: HTTP status; 0 without a response.
+        problem: Error text; None if the receiver accepted the event.
+        retry_after_s: Retry-After of the receiver, in seconds.
+        silent: True if the receiver could not be reached or did not answer.
     """
 
     status: int = 0
@@ -45,17 +45,17 @@ class Answer:
 
 class WebhookClient:
     """
-    Sends webhooks to addresses that were judged, follows nothing and keeps nothing of what comes back.
+    Sends webhooks to permitted addresses; follows no redirects and stores no response or cookie.
 
     Args:
-        destinations: Judges where requests may go.
-        timeout_s: How long a receiver has to answer, from resolving its name on.
+        destinations: Decides which destinations are permitted.
+        timeout_s: Time limit for a response, in seconds, name resolution included.
     """
 
     def __init__(self, destinations: Destinations, timeout_s: float) -> None:
         self._destinations = destinations
         self._timeout_s = timeout_s
-        # The caller bounds what is under way; a limit here would let busy hosts keep idle ones waiting.
+        # The outbox limits concurrent requests; a limit here would let busy hosts delay idle ones.
         self._session = aiohttp.ClientSession(
             connector=checked_connector(destinations, limit=0, limit_per_host=0),
             timeout=aiohttp.ClientTimeout(total=timeout_s),
@@ -66,7 +66,7 @@ class WebhookClient:
         )
 
     async def send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        """Make one attempt, signed with the secrets; whatever goes wrong is in the answer."""
+        """Make one attempt, signed with the secrets; every error is reported in the answer."""
         try:
             return await self._send(event, secrets)
         except DomainError as refusal:
@@ -107,9 +107,9 @@ class WebhookClient:
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
     """
-    Read a short body, so that its connection can be used again.
+    Read a short body, so that its connection can be reused.
 
-    The status has said all; a body that is long, slow or broken only costs the connection.
+    Only the status matters; a body that is long, slow or broken costs the connection.
     """
     if response.content.at_eof():
         return

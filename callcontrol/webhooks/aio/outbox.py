@@ -1,17 +1,17 @@
 """
-The webhook outbox: events that are durable before they are sent, and sent until somebody took them.
+Webhook outbox: events are durable before they are sent, and retried until accepted or the schedule ends.
 
-An event is written in the transaction of the change that it tells of. From then on it is delivered at least
-once; ``delivery_id`` tells a receiver that it had it already. Events of one call to one URL keep their
-order: one that waits for its next attempt holds back those behind it.
+An event is written in the transaction of the change that it reports. Delivery is at least once; receivers
+detect duplicates by ``delivery_id``. Events of one call to one URL keep their order: an event that waits for
+its next attempt holds back those behind it.
 
-The database is the only queue. Memory holds what is about to be sent and nothing that waits for a later
-attempt, so a receiver that is down for a day costs rows, not memory. In which order it is sent, and how much
-of it at once, is decided in ``callcontrol.webhooks.queues``: what a destination is too slow for goes back to
-the database, and one that is silent is only probed, so neither delays anybody else.
+The database is the only queue. Memory holds only deliveries that are due, none that wait for a later
+attempt, so a receiver that is down for a day costs rows, not memory. ``callcontrol.webhooks.queues`` decides
+the order and the concurrency: deliveries that a slow destination has no room for go back to the database,
+and a silent destination is only probed, so neither delays others.
 
-Outcomes are written in the transaction that takes what is due next, so what had to wait for them is not
-waited for twice.
+Outcomes are written in the transaction that leases the next due deliveries, so deliveries that wait for an
+outcome do not wait for a second transaction.
 """
 
 import asyncio
@@ -48,23 +48,23 @@ _BATCH: Final = 200
 @dataclass(frozen=True, slots=True)
 class OutboxSettings:
     """
-    How deliveries are paced.
+    Pacing of deliveries.
 
     Attributes:
-        node: The name under which this process leases rows; no two processes on one database share it.
-        per_destination: Requests under way to one scheme, host and port for one account.
+        node: Name under which this process leases rows; unique among the processes of one database.
+        per_destination: Concurrent requests to one scheme, host and port for one account.
         per_host: The same for all accounts together.
-        per_account: Requests under way for one account.
-        max_active: Requests under way in all.
-        max_held: Deliveries in memory; beyond it they wait in the database.
+        per_account: Concurrent requests for one account.
+        max_active: Concurrent requests in total.
+        max_held: Deliveries in memory; further ones wait in the database.
         max_held_per_destination: The same for one destination.
-        lease_s: How long the rows of a process that died wait for another one.
-        poll_s: How often the database is asked for what is due.
-        gather_s: How long after it was asked the database is not asked again, so that events gather.
-        timeout_s: How long a receiver has to answer.
-        offsets_s: When a delivery is tried, from its first attempt on.
-        silent_after: Attempts in a row without an answer after which a destination is only probed.
-        probe_s: How often.
+        lease_s: Lease time; rows of a crashed process wait this long for another process.
+        poll_s: Interval between queries for due deliveries.
+        gather_s: Minimum time between two queries, so that events are batched.
+        timeout_s: Response time limit of a receiver.
+        offsets_s: Attempt times, counted from the first attempt.
+        silent_after: Consecutive attempts without an answer after which a destination is only probed.
+        probe_s: Probe interval.
     """
 
     node: str = "local"
@@ -83,7 +83,7 @@ class OutboxSettings:
     probe_s: float = 5.0
 
     def limits(self) -> QueueLimits:
-        """The bounds of what is under way and in memory."""
+        """Limits of concurrent requests and of deliveries in memory."""
         return QueueLimits(
             per_destination=self.per_destination,
             per_host=self.per_host,
@@ -99,7 +99,7 @@ class OutboxSettings:
 
 @dataclass(slots=True)
 class OutboxStats:
-    """What the outbox has done so far; an attempt that a silent destination was spared is ``skipped``."""
+    """Counters of the outbox; ``skipped`` counts attempts not made because the destination is silent."""
 
     delivered: int = 0
     failed: int = 0
@@ -110,7 +110,7 @@ class OutboxStats:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What is this process's to send now, and the subscriptions it goes to as they are."""
+    """Deliveries leased to this process, and the current state of their subscriptions."""
 
     deliveries: Sequence[Delivery]
     recipients: dict[str, Recipient]
@@ -118,16 +118,16 @@ class _Taken:
 
 class _SteadyClock:
     """
-    The time of day for schedules and leases; it never goes back.
+    Wall clock for schedules and leases that never goes back.
 
-    When the system's clock is set back, what was due stays due, and what was leased stays leased.
+    When the system clock is set back, due deliveries stay due, and leased ones stay leased.
     """
 
     def __init__(self) -> None:
         self._last: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """The later of the system's time and what has passed since this was asked for last."""
+        """Later of the system time and the last result advanced by the elapsed monotonic time."""
         told, ticks = utc_now(), asyncio.get_running_loop().time()
         if self._last is not None:
             told = max(told, self._last[0] + timedelta(seconds=ticks - self._last[1]))
@@ -137,15 +137,15 @@ class _SteadyClock:
 
 class Outbox:
     """
-    Delivers the events of this process; an ``EventSink`` for the stores and a source for the writer.
+    Delivers webhook events; an ``EventSink`` for the stores and a source for the writer.
 
     Args:
-        writer: Writes outcomes, and leases what is due. It is closed after the outbox.
-        destinations: Judges where requests may go.
-        secrets_of: The signing secrets of an account, the newest first; called at every attempt. An event
-            of an account without any is not sent, and tried again later. What goes to a subscription is
-            signed with the secret of that, as it is when the event is taken from the database.
-        settings: The pace.
+        writer: Writes outcomes and leases due deliveries. Close it after the outbox.
+        destinations: Decides which destinations are permitted.
+        secrets_of: Returns the signing secrets of an account, newest first; called at every attempt. An
+            event of an account without secrets is not sent, and tried again later. A delivery to a
+            subscription is signed with the subscription's secret, as last read from the database.
+        settings: Pacing.
     """
 
     def __init__(
@@ -178,22 +178,22 @@ class Outbox:
 
     @property
     def held(self) -> int:
-        """Deliveries in memory: waiting for a connection, or under way."""
+        """Number of deliveries in memory: waiting for a connection, or in progress."""
         return len(self._ids)
 
     async def start(self) -> None:
-        """Take up what a former run of this node left, and deliver from now on."""
+        """Release the leases of an earlier run of this node, and start to deliver."""
         await self._writer.commit(partial(_release, self._settings.node, None))
         self._writer.attach(self)
         self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
 
     async def close(self) -> None:
-        """Stop delivering; what is under way gets two seconds, and the rest stays in the database."""
+        """Stop delivering; requests in progress get two seconds, all others stay in the database."""
         self._closing = True
         self._wake.set()
         if self._poller is not None:
-            # What it is leasing has to be let go of again, so it is stopped only if it does not stop.
+            # A lease in progress must be released again, so the task is cancelled only if it does not end.
             await asyncio.wait([self._poller], timeout=_CLOSE_S)
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
@@ -210,51 +210,51 @@ class Outbox:
             await self._client.close()
             self._client = None
 
-    # What the stores ask (callcontrol.calls.records.aio.EventSink).
+    # EventSink for the stores (callcontrol.calls.records.aio.EventSink).
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
-        """The events are durable: deliver them."""
+        """Deliver the events, which are durable now."""
         if events:
             self._wake.set()
 
-    # What the services that keep subscriptions ask.
+    # For the subscription services.
 
     def changed(self) -> None:
-        """A subscription or a delivery to one has been changed: look at once."""
+        """Query the database at once: a subscription or one of its deliveries has changed."""
         self._looked_at = None
         self._wake.set()
 
     async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        """Send an event that is kept nowhere, at once and once; never fails."""
+        """Send an event once, without storing it; never raises."""
         if self._client is None:
             return Answer(problem="this process delivers no webhooks")
         return await self._client.send(event, secrets)
 
-    # What the writer asks (callcontrol.database.aio.writer.Source).
+    # Source for the writer (callcontrol.database.aio.writer.Source).
 
     def take(self) -> Operation[None] | None:
-        """What writes the outcomes so far."""
+        """Operation that writes the outcomes so far; None without outcomes."""
         if not self._outcomes:
             return None
         self._writing, self._outcomes = self._outcomes, {}
         return partial(_record, list(self._writing.values()), self._clock.now())
 
     def written(self, result: None) -> None:
-        """The outcomes are durable, and what waited behind them may follow."""
+        """Drop the written outcomes, and query for the deliveries behind them."""
         self._writing = {}
         self._wake.set()
 
     def give_back(self) -> None:
-        """Hold again what was taken, unless there is newer."""
+        """Restore the taken outcomes, unless there are newer ones."""
         self._outcomes = {**self._writing, **self._outcomes}
         self._writing = {}
 
     def refused(self, error: Exception) -> None:
-        """The outcomes cannot be stored; their leases run out and they are delivered again."""
+        """Drop outcomes that cannot be stored; their leases expire and they are delivered again."""
         log.error("outcomes of webhooks could not be stored", exc_info=error)
         self._writing = {}
 
-    # What is due.
+    # Due deliveries.
 
     async def _poll(self) -> None:
         loop = asyncio.get_running_loop()
@@ -263,7 +263,7 @@ class Outbox:
             room = self._settings.max_held - len(self._ids) - len(self._outcomes) - len(self._writing)
             limit = min(room, _BATCH)
             if limit > 0 and await self._take_over(limit) == limit:
-                # Much is due: what was published last must not wait until all of it has been looked at.
+                # Backlog: alternate the order, so that recent events do not wait for all of it.
                 self._newest_first = not self._newest_first
                 continue
             self._newest_first = False
@@ -276,9 +276,9 @@ class Outbox:
             self._wake.clear()
 
     async def _take_over(self, limit: int) -> int:
-        """Write outcomes, lease deliveries that are due and queue them; how many."""
+        """Write outcomes, lease due deliveries and queue them; returns their number."""
         settings = self._settings
-        # The lease is counted from before it was asked for, so it ends here before it ends elsewhere.
+        # The lease is counted from before the query, so it ends here before it ends elsewhere.
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = self._clock.now()
         watched = self._watched()
@@ -319,7 +319,7 @@ class Outbox:
         return len(found.deliveries)
 
     def _watched(self) -> set[str] | None:
-        """The subscriptions of what is held, when it is time to look at them again; else None."""
+        """Subscriptions of the waiting deliveries if they are due for a check; else None."""
         now = asyncio.get_running_loop().time()
         if self._looked_at is not None and now < self._looked_at + self._settings.poll_s:
             return None
@@ -331,7 +331,7 @@ class Outbox:
         }
 
     def _is_known(self, delivery_id: str) -> bool:
-        """Whether a row came back, its lease over by a clock that jumped, that was never let go of."""
+        """Return True for a row still held here, whose lease ended because the clock jumped."""
         return delivery_id in self._ids or delivery_id in self._outcomes or delivery_id in self._writing
 
     def _admit(self, held: Held) -> None:
@@ -344,7 +344,7 @@ class Outbox:
     # Sending.
 
     def _pump(self) -> None:
-        """Have as much sent as may be under way."""
+        """Start sending as many deliveries as the limits allow."""
         loop = asyncio.get_running_loop()
         while not self._closing:
             taken = self._queues.take(loop.time())
@@ -352,7 +352,7 @@ class Outbox:
                 break
             held, destination = taken
             if loop.time() > held.until:
-                # Somebody else may have it by now.
+                # Another process may have leased it by now.
                 self._ids.discard(held.delivery.event.delivery_id)
                 self._queues.let_go(destination)
             elif not self._may_be_sent(held.delivery):
@@ -366,7 +366,7 @@ class Outbox:
             self._judge(held.delivery, Answer(problem="the destination has stopped answering"))
 
     def _may_be_sent(self, delivery: Delivery) -> bool:
-        """Whether a delivery's subscription still wants it, and where it goes; if not, it is let go of."""
+        """Return True if the subscription is active and has the same URL; release the delivery if not."""
         event = delivery.event
         if event.subscription_id is None:
             return True
@@ -376,7 +376,7 @@ class Outbox:
             delivery.last_error = "the subscription is " + ("deleted" if recipient is None else "paused")
         elif recipient.url == event.url:
             return True
-        # To a new URL it goes when it is taken anew.
+        # A delivery with a new URL is sent when it is leased again.
         self._put_back(delivery)
         return False
 
@@ -411,7 +411,7 @@ class Outbox:
     # Outcomes.
 
     def _judge(self, delivery: Delivery, answer: Answer) -> None:
-        """Note how an attempt went and decide on the next one."""
+        """Record the outcome of an attempt and schedule the next one."""
         now = self._clock.now()
         delivery.attempts += 1
         delivery.response_code = answer.status
@@ -447,20 +447,20 @@ class Outbox:
         )
 
     def _stop(self, event: WebhookEvent) -> None:
-        """Send nothing more to a subscription whose receiver said so; the outcome's transaction pauses it."""
+        """Stop sending to a subscription that answered 410; the outcome's transaction pauses it."""
         recipient = self._recipients.get(event.subscription_id or "")
         if recipient is not None and recipient.url == event.url:
             self._recipients[recipient.subscription_id] = replace(recipient, is_active=False)
 
     def _postpone(self, delivery: Delivery, wait_s: float) -> None:
-        """Have a delivery come back when its destination may have worked off what is held for it."""
+        """Reschedule a delivery for when its destination may have room for it."""
         wait_s = max(wait_s, self._settings.poll_s)
         delivery.next_attempt_at = self._clock.now() + timedelta(seconds=wait_s)
         self.stats.postponed += 1
         self._put_back(delivery)
 
     def _put_back(self, delivery: Delivery) -> None:
-        """Let go of a delivery: write its state, and end its lease."""
+        """Release a delivery: write its state and end its lease."""
         self._ids.discard(delivery.event.delivery_id)
         self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(delivery)
         self._writer.touch()

@@ -1,4 +1,4 @@
-"""Webhook subscriptions of accounts; ``callcontrol.webhooks.subscriptions`` says what makes sense."""
+"""Webhook subscriptions of accounts; ``callcontrol.webhooks.subscriptions`` validates them."""
 
 import asyncio
 import contextlib
@@ -37,35 +37,35 @@ from callcontrol.webhooks.subscriptions import (
 __all__ = ["Deliverer", "SubscriptionService", "clear_waiting", "reach_errors"]
 
 _MAX_SUBSCRIPTIONS: Final = 100
-# A campaign's receipts come in batches, and each of them makes a delivery for every endpoint.
+# A campaign's receipts come in batches, and each receipt creates a delivery for every endpoint.
 _MAX_ENDPOINTS: Final = 10
 _RESOLVE_S: Final = 2.0
-# A transaction of so many keeps others waiting for some milliseconds.
+# A transaction of this size delays others by some milliseconds.
 _REPLAYED_AT_ONCE: Final = 250
 _STEP_PAUSE_S: Final = 0.005
 _PAUSED: Final = "the subscription was paused"
-# How the events of a service say when they came about, where they say it in their own way.
+# Services whose events have another name for the creation time.
 _CREATED_AT: Final[Mapping[SubscribedService, str]] = {"assistant": "timestamp", "messaging": "createdAt"}
 
 
 class Deliverer(Protocol):
-    """What subscriptions need of the outbox."""
+    """Interface of the outbox for subscriptions."""
 
     def changed(self) -> None:
-        """Deliveries were made due: look at them now."""
+        """Query for due deliveries now."""
 
     async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        """Send an event once, beside everything that is queued; without secrets it is not signed."""
+        """Send an event once, ahead of the queues; without secrets it is not signed."""
 
 
 class SubscriptionService:
     """
-    The subscriptions of one service of the platform.
+    Subscriptions of one service of the platform.
 
-    One of another account or another service is not there, as far as anybody can tell.
+    A subscription of another account or another service is reported as not found.
 
-    ``secrets_of`` gives the secrets of an account that sign for a subscription without one of its own. One
-    that is created without a secret gets one where the service ``makes_secrets``.
+    ``secrets_of`` returns the secrets of an account, which sign for a subscription without its own secret.
+    With ``makes_secrets`` a subscription that is created without a secret gets a new one.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class SubscriptionService:
         Subscribe a URL to events.
 
         Raises:
-            ValidationFailed: With every wrong, missing or unknown field; the URL may lead where this server
-                does not go.
-            Conflict: The account has as many subscriptions as it may have.
+            ValidationFailed: With every wrong, missing or unknown field, or a URL that this server may not
+                connect to.
+            Conflict: The account is at its limit of subscriptions.
         """
         if self._makes_secrets and values.get("secret") is None:
             values = {**values, "secret": new_webhook_secret()}
@@ -113,14 +113,14 @@ class SubscriptionService:
         return await self._writer.commit(write)
 
     async def list(self, account_sid: str) -> list[Subscription]:
-        """The account's subscriptions, newest first."""
+        """List the account's subscriptions, newest first."""
         return await self._database.read(
             lambda connection: subscriptions.of_account(connection, account_sid, self._service)
         )
 
     async def get(self, account_sid: str, subscription_id: str) -> Subscription:
         """
-        One subscription of the account.
+        Get a subscription of the account.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -134,7 +134,7 @@ class SubscriptionService:
 
     async def numbered(self, account_sid: str, number: int) -> Subscription:
         """
-        One subscription of the account by its number.
+        Get a subscription of the account by its number.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -148,14 +148,14 @@ class SubscriptionService:
 
     async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
         """
-        Change the fields that are given.
+        Change the given fields.
 
-        What waits to be sent goes to the new URL, signed with the new secret. Once a subscription is paused
-        nothing is queued for it, and what was has failed, so that it can be replayed.
+        Pending deliveries go to the new URL, signed with the new secret. For a paused subscription nothing
+        is queued, and its pending deliveries fail, so that they can be replayed.
 
         Raises:
             NotFound: The account has no such subscription.
-            ValidationFailed: With every field that would be wrong.
+            ValidationFailed: With every wrong field.
         """
         former, now = await self.get(account_sid, subscription_id), utc_now()
         await self._judged(partial(changed_subscription, former, values, now), values)
@@ -176,7 +176,7 @@ class SubscriptionService:
 
     async def delete(self, account_sid: str, subscription_id: str) -> None:
         """
-        Delete a subscription with its log; what waits to be sent to it is not sent.
+        Delete a subscription and its pending deliveries; its log is no longer available.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -195,7 +195,7 @@ class SubscriptionService:
 
     async def test(self, account_sid: str, subscription_id: str) -> Trial:
         """
-        Send a ``webhook.test`` event now, once, and say how that went; a paused subscription gets it too.
+        Send a ``webhook.test`` event once, now, and return the result; works while paused.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -209,7 +209,7 @@ class SubscriptionService:
         self, account_sid: str, subscription_id: str, limit: int
     ) -> Sequence[LoggedDelivery]:
         """
-        The newest deliveries of a subscription, newest first.
+        List the latest deliveries of a subscription, newest first.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -229,10 +229,10 @@ class SubscriptionService:
 
     async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
         """
-        Send a delivery again, whatever became of it; one that is being sent at this moment is left alone.
+        Send a delivery again, whatever its status; one that is in progress is left alone.
 
         Raises:
-            NotFound: The account has no such subscription, or that no such delivery.
+            NotFound: The account has no such subscription, or the subscription no such delivery.
             Conflict: The subscription is paused.
         """
 
@@ -257,14 +257,15 @@ class SubscriptionService:
         """
         Send failed deliveries again, the oldest first, up to ``MAX_REPLAYED``.
 
-        They are marked in many small transactions, between which calls have theirs. Should the subscription
-        be paused or deleted meanwhile, or the database fail, those that are marked are sent again.
+        They are marked in many small transactions, so that those of calls can run in between. If the
+        subscription is paused or deleted meanwhile, or the database fails, the call raises, and deliveries
+        already marked stay due.
 
         Args:
-            account_sid: Whose subscription it is.
+            account_sid: Owner of the subscription.
             subscription_id: The subscription.
-            since: Deliveries created then or later.
-            until: Deliveries created before.
+            since: Only deliveries created then or later.
+            until: Only deliveries created before.
 
         Raises:
             NotFound: The account has no such subscription.
@@ -295,7 +296,7 @@ class SubscriptionService:
         return Replayed(count, truncated=left)
 
     async def _judged(self, make: Any, values: Mapping[str, Any]) -> Subscription:
-        """What ``make`` makes, if neither that nor the reach of a URL is wrong; one refusal names it all."""
+        """Return the result of ``make`` after checking the URL's destination; all errors in one exception."""
         errors: list[FieldError] = []
         made: Subscription | None = None
         try:
@@ -329,9 +330,9 @@ class SubscriptionService:
 
 async def clear_waiting(writer: Writer, subscription_id: str, reason: str) -> None:
     """
-    Take out what still waits for a subscription that was paused or deleted, in many small transactions.
+    Remove the pending deliveries of a paused or deleted subscription, in many small transactions.
 
-    Should the database fail, the outbox does the same to the rest, one by one when they are due.
+    If the database fails, the outbox removes the remaining ones one by one when they are due.
     """
     with contextlib.suppress(DomainError):
         while True:
@@ -346,10 +347,10 @@ def _clear(subscription_id: str, reason: str, connection: Connection) -> int:
 
 async def reach_errors(destinations: Destinations, url: str, field: str = "url") -> list[FieldError]:
     """
-    Why this server does not send to a URL, as far as that can be seen now; its host is resolved for it.
+    Errors of a URL that this server may not connect to; resolves its host.
 
-    A name that does not resolve, or not in two seconds, is taken: it may not have been set up yet, and every
-    connection is judged again.
+    A name that does not resolve within two seconds is accepted: it may not be set up yet, and every
+    connection is checked again.
     """
     schemes = ("http", "https") if url.lower().startswith("http:") else ("https",)
     try:
@@ -362,7 +363,7 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
         return [FieldError(field, error.message) for error in refusal.errors]
     except DomainError as refusal:
         return [FieldError(field, refusal.message.removeprefix("url: "))]
-    except OSError:  # A timeout is one as well.
+    except OSError:  # Includes TimeoutError.
         pass
     return []
 

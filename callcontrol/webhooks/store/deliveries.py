@@ -1,10 +1,10 @@
 """
-The webhook outbox: one row per delivery of an event to a URL.
+Table of the webhook outbox: one row per delivery of an event to a URL.
 
-A row is leased to the process that holds it in memory; the lease of a process that died runs out, and then
-any process may take the row. Releasing what a former run of the same node had leased makes a restart not
-wait for that. Only the oldest pending row of a call and URL can be leased, which keeps their order whoever
-delivers them, across restarts too.
+A row is leased to the process that holds it in memory; the lease of a crashed process expires, and then any
+process may lease the row. At its start a node releases the leases of its earlier run, so a restart does not
+wait for that. Only the oldest pending row of a call and URL can be leased, which keeps their order across
+processes and restarts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.webhooks.signing import is_gone
 
 _HOPELESS: Final = timedelta(days=7)
-"""All attempts at a delivery are made within two days, unless there is never room for them."""
+"""Pending rows this much older than the retention are deleted: all their attempts could have been made."""
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
 _PENDING: Final = deliveries.c.status == "pending"
-# An outcome that comes late, after the lease has run out, does not undo what another process achieved. One
-# that arrived is told although its subscription was paused while it was under way.
+# An outcome written after its lease expired must not overwrite that of another process. A successful one
+# is recorded even if its subscription was paused while the request was in progress.
 _OUTCOME: Final = Statement(
     sa.update(deliveries)
     .where(
@@ -56,7 +56,7 @@ _OUTCOME: Final = Statement(
 _DUE: Final = Statement(
     sa.select(deliveries.c.position)
     .where(
-        # Written out, so that the index of what is pending serves.
+        # A literal, so that the partial index of pending rows is used.
         sa.text("status = 'pending'"),
         deliveries.c.next_attempt_at <= sa.bindparam("micros", type_=sa.BigInteger),
         deliveries.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
@@ -68,7 +68,7 @@ _waiting: Final = deliveries.alias("waiting")
 
 
 def _goes_before(row: Any) -> sa.ColumnElement[bool]:
-    """Whether ``_older`` has to be delivered before a row."""
+    """Condition that ``_older`` must be delivered before a row."""
     return sa.and_(
         _older.c.status == "pending",
         _older.c.call_sid == row.c.call_sid,
@@ -78,11 +78,11 @@ def _goes_before(row: Any) -> sa.ColumnElement[bool]:
 
 
 def _taking(order: Any) -> Statement:
-    """Lease what is due; the index of what is pending gives it in order, so that little is looked at."""
+    """Lease due rows; the index of pending rows returns them in order, so few are read."""
     due = (
         sa.select(_waiting.c.position)
         .where(
-            # Written out, so that the index of what is pending serves.
+            # A literal, so that the partial index of pending rows is used.
             sa.text("waiting.status = 'pending'"),
             _waiting.c.next_attempt_at <= sa.bindparam("micros", type_=sa.BigInteger),
             _waiting.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
@@ -91,7 +91,7 @@ def _taking(order: Any) -> Statement:
         .order_by(order)
         .limit(sa.bindparam("limit", type_=sa.Integer))
         .with_for_update(skip_locked=True, of=_waiting)
-        # PostgreSQL may run a subquery several times, and would each time lock as many rows again.
+        # PostgreSQL may run a subquery several times, and would lock as many more rows each time.
         .cte("due")
     )
     return Statement(
@@ -108,9 +108,9 @@ _TAKE_NEWEST: Final = _taking(_waiting.c.next_attempt_at.desc())
 
 def _deferring() -> Statement:
     """
-    Make what is behind a delivery that waits for its next attempt due when that one is.
+    Postpone rows behind a delivery that waits for its next attempt until that delivery is due.
 
-    Else whatever calls publish to a receiver that is down would be looked at again at every turn.
+    Otherwise every event for a receiver that is down would be read again at every poll.
     """
     micros = sa.bindparam("micros", type_=sa.BigInteger)
     blocked = (
@@ -136,7 +136,7 @@ _DEFER_BLOCKED: Final = _deferring()
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who takes so many deliveries that are due now, and until when they are its own."""
+    """Lease request of a node: current time, end of the lease, and maximum number of deliveries."""
 
     node: str
     now: datetime
@@ -145,7 +145,7 @@ class Lease:
 
 
 def row_of(event: WebhookEvent) -> dict[str, Any]:
-    """The row of an event that is published now, due at once and held by nobody."""
+    """Row of a newly published event: due at once and not leased."""
     return {
         "delivery_id": event.delivery_id,
         "event_id": event.event_id,
@@ -169,17 +169,17 @@ def row_of(event: WebhookEvent) -> dict[str, Any]:
 
 
 def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write new deliveries; one that is there already is left as it is."""
+    """Insert new deliveries; existing ones stay unchanged."""
     _INSERT.many(connection, rows)
 
 
 def withdraw(connection: Connection, delivery_ids: Sequence[str]) -> None:
-    """Take back deliveries of something that is undone."""
+    """Delete deliveries of an undone change."""
     connection.execute(sa.delete(deliveries).where(deliveries.c.delivery_id.in_(delivery_ids)))
 
 
 def outcome_row(delivery: Delivery) -> dict[str, Any]:
-    """The state of a delivery that nobody holds any longer."""
+    """Row values of a delivery whose lease ends."""
     return {
         "_delivery_id": delivery.event.delivery_id,
         "_arrived": delivery.status == "delivered",
@@ -202,7 +202,7 @@ def record_outcomes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -
 
 
 def release(connection: Connection, node: str, lease: Lease | None = None) -> int:
-    """Free what a former run of this node had leased, or a lease that nobody heard of; how many rows."""
+    """Release all leases of a node, or one whose result was lost; returns the number of rows."""
     leased_until = deliveries.c.leased_until
     freed = connection.execute(
         sa.update(deliveries)
@@ -218,13 +218,13 @@ def release(connection: Connection, node: str, lease: Lease | None = None) -> in
 
 def take_due(connection: Connection, lease: Lease, *, newest_first: bool = False) -> list[Delivery]:
     """
-    Lease due deliveries that no living process holds and none of their call goes before.
+    Lease due deliveries that no process has leased and that are the oldest of their call and URL.
 
-    Those that have been due longest come first, or those that have just become due. They are returned in the
-    order of their publication.
+    Those due longest come first, or with ``newest_first`` those due last. They are returned in order of
+    publication.
     """
     micros = to_micros(lease.now)
-    # Most of the time nothing is due, and what follows costs more than this does.
+    # Usually nothing is due, and this query is cheaper than the lease.
     if _DUE.first(connection, {"micros": micros}) is None:
         return []
     values = {
@@ -241,7 +241,7 @@ def take_due(connection: Connection, lease: Lease, *, newest_first: bool = False
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
-    """The deliveries of a call's events, in the order of publication."""
+    """Deliveries of a call's events, in order of publication."""
     rows = connection.execute(
         sa.select(deliveries).where(deliveries.c.call_sid == call_sid).order_by(deliveries.c.position)
     )
@@ -250,14 +250,14 @@ def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
 
 def purge(connection: Connection, before: datetime, place: int, limit: int) -> tuple[int, int | None]:
     """
-    Delete deliveries older than ``before`` that are done with, of so many rows behind a place.
+    Delete finished deliveries older than ``before``, among the next ``limit`` rows after ``place``.
 
-    One that is still pending goes when it is older by ``_HOPELESS`` than that: its receiver takes fewer than
-    it is sent, and would have the table grow for ever. Rows are in the order of their publication, so no
-    index over their time is needed.
+    A pending delivery is deleted once it is older by ``_HOPELESS``: its receiver accepts fewer than it is
+    sent, and the table would grow without bound. Rows are in order of publication, so no index over their
+    time is needed.
 
     Returns:
-        How many are gone, and the place to go on from; None when no older one is left.
+        Number of deleted rows, and the place to continue from; None when no older one is left.
     """
     rows = connection.execute(
         sa.select(deliveries.c.position, deliveries.c.status, deliveries.c.created_at)
@@ -274,8 +274,8 @@ def purge(connection: Connection, before: datetime, place: int, limit: int) -> t
 
 
 def backlog(connection: Connection, at_most: int) -> tuple[int, int | None]:
-    """How many deliveries are not done, up to a bound, and when the first of them is due, in microseconds."""
-    # Written out, so that the index of what is pending serves.
+    """Number of pending deliveries, up to a bound, and the due time of the first, in microseconds."""
+    # A literal, so that the partial index of pending rows is used.
     pending = sa.select(deliveries.c.next_attempt_at).where(sa.text("status = 'pending'"))
     count = connection.scalar(sa.select(sa.func.count()).select_from(pending.limit(at_most).subquery()))
     first = connection.scalar(pending.order_by(deliveries.c.next_attempt_at).limit(1))
@@ -283,13 +283,13 @@ def backlog(connection: Connection, at_most: int) -> tuple[int, int | None]:
 
 
 def counts(connection: Connection) -> dict[str, int]:
-    """How many deliveries have each status."""
+    """Count deliveries by status."""
     rows = connection.execute(sa.select(deliveries.c.status, sa.func.count()).group_by(deliveries.c.status))
     return {row[0]: row[1] for row in rows}
 
 
 def to_delivery(row: Row[Any]) -> Delivery:
-    """The delivery that a row holds."""
+    """Delivery of a row."""
     return _delivery(row._mapping)
 
 

@@ -1,10 +1,10 @@
 """
-Events on their way into the outbox: to whom they go is decided in the transaction that publishes them.
+Fan-out of events to the outbox: the transaction that publishes an event determines its recipients.
 
 A ``Broadcast`` becomes one delivery for each active subscription of its account and service that lists it.
-An event that goes to one subscription, such as those of masked calls, goes to the URL that this one has now,
-and is not queued while it is paused. So whoever pauses or deletes a subscription, in a transaction of its
-own, has nothing queued for it afterwards; the outbox looks once more before it sends.
+An event for one subscription, e.g. of a masked call, goes to the subscription's current URL, and is not
+queued while the subscription is paused. So after the transaction that pauses or deletes a subscription,
+nothing is queued for it; the outbox checks once more before it sends.
 """
 
 import json
@@ -28,12 +28,12 @@ from callcontrol.secrets import encryption as sealing
 from callcontrol.webhooks.store import deliveries
 
 AT_ONCE: Final = 1000
-"""How much of what waits for a subscription is changed in one transaction: some milliseconds."""
+"""Pending deliveries of a subscription changed per transaction, which takes some milliseconds."""
 
 _waits: Final = deliveries_table.alias("waits")
 
 _DELIVERIES: Final = UUID("5f0f3f0e-6a2e-4c0b-9c56-2f3c0d1b7a44")
-"""What ids of deliveries to subscriptions are made in: an event to a subscription has always the same one."""
+"""UUID namespace of delivery ids: an event and a subscription always give the same id."""
 
 _ACTIVE: Final = Statement(
     sa.select(subscriptions.c.subscription_id, subscriptions.c.url, subscriptions.c.event_types).where(
@@ -54,11 +54,11 @@ _ONE: Final = Statement(
 
 
 def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
-    """Write the deliveries of events, which is all that is needed to have them sent; how many there are."""
+    """Write the deliveries of events, which queues them for sending; returns their number."""
     if not events:
         return 0
     found: list[WebhookEvent] = []
-    # The events of one transaction often go to few subscriptions: each is looked up once.
+    # Events of one transaction often go to few subscriptions: each is looked up once.
     actives = cache(partial(_actives, connection))
     urls = cache(partial(_url, connection))
     for event in events:
@@ -74,22 +74,22 @@ def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
 
 
 def has_listeners(connection: Connection, account_sid: str, service: str) -> bool:
-    """Whether an account has an active subscription to a service; without one no event need be made."""
+    """Return True if an account has an active subscription to a service; events are needless otherwise."""
     return bool(_actives(connection, account_sid, service))
 
 
 def take_back(connection: Connection, events: Sequence[WebhookEvent]) -> None:
-    """Delete the deliveries of events that are undone."""
+    """Delete the deliveries of undone events."""
     deliveries.withdraw(connection, [event.delivery_id for event in events])
 
 
 def delivery_id_of(event_id: str, subscription_id: str) -> str:
-    """The id of an event's delivery to a subscription; a transaction that is repeated makes no second one."""
+    """Id of an event's delivery to a subscription; a repeated transaction creates no second one."""
     return str(uuid5(_DELIVERIES, f"{event_id}/{subscription_id}"))
 
 
 def recipients(connection: Connection, subscription_ids: Iterable[str]) -> dict[str, Recipient]:
-    """The subscriptions as they are now, with their secrets; one that is gone is left out."""
+    """Current state of the subscriptions, with their secrets; deleted ones are left out."""
     found = {}
     for subscription_id in subscription_ids:
         row = _ONE.first(connection, {"subscription_id": subscription_id})
@@ -99,7 +99,7 @@ def recipients(connection: Connection, subscription_ids: Iterable[str]) -> dict[
 
 
 def readdressed(connection: Connection, delivery: Delivery, found: Mapping[str, Recipient]) -> Delivery:
-    """A delivery with the URL that its subscription has now; what was published meanwhile has the former."""
+    """Delivery with its subscription's current URL; one published during the change has the old URL."""
     recipient = found.get(delivery.event.subscription_id or "")
     if recipient is None or recipient.url == delivery.event.url:
         return delivery
@@ -113,10 +113,10 @@ def readdressed(connection: Connection, delivery: Delivery, found: Mapping[str, 
 
 def pause(connection: Connection, subscription_id: str, reason: str) -> int:
     """
-    Have what waits for a subscription fail, replayable, because it is paused; how much that was.
+    Fail the pending deliveries of a paused subscription, replayable; returns their number.
 
-    At most ``AT_ONCE``, for calls wait to be written as well: ``clear`` sees to the rest. What a process is
-    sending at this moment may still arrive.
+    At most ``AT_ONCE``, so that writes of calls do not wait; ``clear`` handles the remaining ones. A request
+    in progress may still arrive.
     """
     return connection.execute(
         sa.update(deliveries_table)
@@ -126,7 +126,7 @@ def pause(connection: Connection, subscription_id: str, reason: str) -> int:
 
 
 def withdraw(connection: Connection, subscription_id: str) -> int:
-    """Delete what waits for a subscription, because it is deleted; how much that was, as for ``pause``."""
+    """Delete the pending deliveries of a deleted subscription; limit and result as for ``pause``."""
     return connection.execute(
         sa.delete(deliveries_table).where(deliveries_table.c.position.in_(_waiting(subscription_id)))
     ).rowcount
@@ -134,9 +134,9 @@ def withdraw(connection: Connection, subscription_id: str) -> int:
 
 def clear(connection: Connection, subscription_id: str, reason: str) -> int:
     """
-    Take some of what still waits for a subscription that is paused or deleted, as these do; how much.
+    Fail or delete some pending deliveries of a paused or deleted subscription; returns their number.
 
-    Nothing of one that is active, which it may have become again meanwhile.
+    Changes nothing if the subscription is active again.
     """
     row = _ONE.first(connection, {"subscription_id": subscription_id})
     if row is None:
@@ -146,10 +146,10 @@ def clear(connection: Connection, subscription_id: str, reason: str) -> int:
 
 def redirect(connection: Connection, subscription_id: str, url: str) -> int:
     """
-    Have what waits for a subscription sent to its new URL; how much that was, as for ``pause``.
+    Change the URL of a subscription's pending deliveries; limit and result as for ``pause``.
 
-    The newest, for these have to keep their order with what their calls publish next. Older ones get the new
-    URL when they are taken; see ``readdressed``.
+    The newest are changed, because they must keep their order with later events of their calls. Older ones
+    get the new URL when they are leased; see ``readdressed``.
     """
     newest = _waiting(subscription_id).order_by(_waits.c.position.desc())
     return connection.execute(
@@ -159,9 +159,9 @@ def redirect(connection: Connection, subscription_id: str, url: str) -> int:
 
 def disable(connection: Connection, subscription_id: str, url: str, reason: str, now: datetime) -> bool:
     """
-    Pause a subscription whose receiver wants nothing more; whether it did.
+    Pause a subscription whose URL answered 410; returns True if it was paused.
 
-    Only while it still has the URL that said so.
+    Only if it still has that URL.
     """
     changed = connection.execute(
         sa.update(subscriptions)
@@ -198,7 +198,7 @@ def _copy(event: Broadcast, row: dict[str, Any]) -> WebhookEvent:
 
 
 def _url(connection: Connection, subscription_id: str) -> str | None:
-    """Where what is published for a subscription goes; None while it wants nothing, or is gone."""
+    """URL of a subscription; None if it is paused or deleted."""
     row = _ONE.first(connection, {"subscription_id": subscription_id})
     return row["url"] if row is not None and row["is_active"] else None
 
@@ -217,7 +217,7 @@ def _waiting(subscription_id: str) -> sa.Select[int]:
         sa.select(_waits.c.position)
         .where(
             _waits.c.subscription_id == subscription_id,
-            # Written out, so that the index of what is pending serves.
+            # A literal, so that the partial index of pending rows is used.
             sa.text("waits.status = 'pending'"),
         )
         .limit(AT_ONCE)

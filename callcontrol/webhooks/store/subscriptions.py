@@ -1,4 +1,4 @@
-"""Webhook subscriptions, and the log of what was sent to each."""
+"""Webhook subscriptions and the delivery log of each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import NUMBERED, LoggedDelivery, Subscription
 
 Window = tuple[datetime | None, datetime | None]
-"""When deliveries were created: from the first moment on, before the second; None is no bound."""
+"""Creation times of deliveries: from the first on, before the second; None is no bound."""
 
 _SHOWN: Final[Sequence[sa.Column[Any]]] = (
     deliveries.c.delivery_id,
@@ -33,18 +33,18 @@ _SHOWN: Final[Sequence[sa.Column[Any]]] = (
     deliveries.c.next_attempt_at,
     deliveries.c.delivered_at,
 )
-"""What the log shows of a delivery: never its body."""
+"""Columns of a delivery in the log; never its body."""
 
 _STORED: Final = sa.select(subscriptions, webhook_endpoints.c.endpoint_id).outerjoin(
     webhook_endpoints, webhook_endpoints.c.subscription_id == subscriptions.c.subscription_id
 )
 _candidate: Final = deliveries.alias("candidate")
-# Written out, so that the index of what has failed serves.
+# A literal, so that the partial index of failed rows is used.
 _FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
 
 
 def insert(connection: Connection, subscription: Subscription) -> Subscription:
-    """Write a new subscription, and give it its number if its service has them; what was written."""
+    """Insert a subscription and return it, with a new number if its service uses numbers."""
     connection.execute(
         sa.insert(subscriptions).values(
             subscription_id=subscription.subscription_id,
@@ -62,7 +62,7 @@ def insert(connection: Connection, subscription: Subscription) -> Subscription:
 
 
 def update(connection: Connection, subscription: Subscription) -> None:
-    """Write what a subscription has become, and nothing else; what waits to be sent is left as it is."""
+    """Write a changed subscription; its pending deliveries stay unchanged."""
     connection.execute(
         sa.update(subscriptions)
         .where(subscriptions.c.subscription_id == subscription.subscription_id)
@@ -72,9 +72,9 @@ def update(connection: Connection, subscription: Subscription) -> None:
 
 def change(connection: Connection, former: Subscription, changed: Subscription, why_paused: str) -> None:
     """
-    Write what a subscription has become, and what that means for what waits to be sent.
+    Write a changed subscription and update its pending deliveries.
 
-    That goes to the new URL; once the subscription is paused it has failed, with the reason given.
+    They go to the new URL; if the subscription is paused, they fail with the given reason.
     """
     update(connection, changed)
     if changed.url != former.url:
@@ -84,7 +84,7 @@ def change(connection: Connection, former: Subscription, changed: Subscription, 
 
 
 def delete(connection: Connection, subscription_id: str) -> None:
-    """Delete a subscription and what waits to be sent; what was sent stays for as long as anything does."""
+    """Delete a subscription and pending deliveries; finished ones stay until their retention ends."""
     connection.execute(
         sa.delete(webhook_endpoints).where(webhook_endpoints.c.subscription_id == subscription_id)
     )
@@ -93,20 +93,20 @@ def delete(connection: Connection, subscription_id: str) -> None:
 
 
 def get(connection: Connection, subscription_id: str, *, lock: bool = False) -> Subscription | None:
-    """One subscription, of whichever account and service; ``lock`` keeps other writers from it."""
+    """Get a subscription of any account and service; ``lock`` keeps other writers from it."""
     wanted = _STORED.where(subscriptions.c.subscription_id == subscription_id)
     row = connection.execute(wanted.with_for_update(of=subscriptions) if lock else wanted).first()
     return _subscription(connection, row) if row is not None else None
 
 
 def by_number(connection: Connection, number: int) -> Subscription | None:
-    """The subscription with a number, of whichever account."""
+    """Get a subscription of any account by its number."""
     row = connection.execute(_STORED.where(webhook_endpoints.c.endpoint_id == number)).first()
     return _subscription(connection, row) if row is not None else None
 
 
 def of_account(connection: Connection, account_sid: str, service: str) -> list[Subscription]:
-    """The account's subscriptions of a service, newest first."""
+    """List the account's subscriptions of a service, newest first."""
     rows = connection.execute(
         _STORED.where(
             subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
@@ -116,7 +116,7 @@ def of_account(connection: Connection, account_sid: str, service: str) -> list[S
 
 
 def count(connection: Connection, account_sid: str, service: str) -> int:
-    """How many subscriptions of a service the account has."""
+    """Count the account's subscriptions of a service."""
     wanted = sa.select(sa.func.count()).where(
         subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
     )
@@ -124,7 +124,7 @@ def count(connection: Connection, account_sid: str, service: str) -> int:
 
 
 def log_of(connection: Connection, subscription_id: str, limit: int) -> list[LoggedDelivery]:
-    """The newest deliveries of a subscription, newest first."""
+    """List the latest deliveries of a subscription, newest first."""
     rows = connection.execute(
         sa.select(*_SHOWN)
         .where(deliveries.c.subscription_id == subscription_id)
@@ -136,9 +136,9 @@ def log_of(connection: Connection, subscription_id: str, limit: int) -> list[Log
 
 def replay(connection: Connection, subscription: Subscription, delivery_id: str, now: datetime) -> int | None:
     """
-    Have a delivery made again, from its first attempt on; how many that were, None without such a delivery.
+    Reset a delivery to its first attempt; returns the number reset, None if there is no such delivery.
 
-    One that is on its way at this moment is left alone: it counts as none.
+    A delivery in progress stays unchanged and counts as 0.
     """
     mine = (
         deliveries.c.delivery_id == delivery_id,
@@ -154,14 +154,14 @@ def replay(connection: Connection, subscription: Subscription, delivery_id: str,
 def replay_failed(
     connection: Connection, subscription: Subscription, window: Window, now: datetime, limit: int
 ) -> int:
-    """Have failed deliveries of a window made again, the oldest first; how many those were."""
+    """Reset failed deliveries of a window, oldest first; returns their number."""
     oldest = _failed(subscription, window).limit(limit)
     again = sa.update(deliveries).where(deliveries.c.position.in_(oldest)).values(_anew(subscription, now))
     return connection.execute(again).rowcount
 
 
 def any_failed(connection: Connection, subscription: Subscription, window: Window) -> bool:
-    """Whether there are failed deliveries of a window."""
+    """Return True if a window has failed deliveries."""
     return connection.execute(_failed(subscription, window).limit(1)).first() is not None
 
 
@@ -176,7 +176,7 @@ def _failed(subscription: Subscription, window: Window) -> sa.Select[int]:
 
 
 def _anew(subscription: Subscription, now: datetime) -> dict[str, Any]:
-    """A delivery that is to be made as if it had just been published."""
+    """Row values that reset a delivery to newly published."""
     return {
         "url": subscription.url,
         "status": "pending",

@@ -1,4 +1,4 @@
-"""What a trunk allows and how it wants to be talked to; limits of single gateways."""
+"""Policy and number formats of trunks; limits of gateways."""
 
 import sqlalchemy as sa
 from alembic import op

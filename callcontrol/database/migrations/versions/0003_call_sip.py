@@ -1,4 +1,4 @@
-"""What an INVITE said beyond who calls whom."""
+"""Further header fields of a call's INVITE."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How far the recording of a call is."""
+"""Recording status of a call."""
 
 import sqlalchemy as sa
 from alembic import op

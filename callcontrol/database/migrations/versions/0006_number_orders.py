@@ -1,4 +1,4 @@
-"""Numbers that are bought and renewed."""
+"""Purchase and renewal of numbers."""
 
 import sqlalchemy as sa
 from alembic import op

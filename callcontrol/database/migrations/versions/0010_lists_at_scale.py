@@ -1,4 +1,4 @@
-"""What lists of a million calls need; spending by the hour; whose an unfinished request is."""
+"""Indexes for lists of a million calls; spending per hour; node of an unfinished request."""
 
 import sqlalchemy as sa
 from alembic import op

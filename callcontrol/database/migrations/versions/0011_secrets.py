@@ -1,4 +1,4 @@
-"""The sample by which a process sees whether it has the key of the secrets."""
+"""Sample that shows if a process has the key of the secrets."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Webhook subscriptions, and the deliveries that go to them."""
+"""Webhook subscriptions and their deliveries."""
 
 import sqlalchemy as sa
 from alembic import op

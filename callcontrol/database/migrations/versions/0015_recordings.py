@@ -1,4 +1,4 @@
-"""How long recordings are kept, and which are to be deleted."""
+"""Retention of recordings, and recordings marked for removal."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How accounts speak to voice agents: their dialect and the secrets of their streams."""
+"""Stream settings of accounts: protocol and secrets."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Calls with voice agents: what was said, and how they are listed and counted; keys with names."""
+"""Calls with voice agents: transcripts, lists and analytics; names of API keys."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the built-in voice agent of an account says and asks."""
+"""Scripts of the built-in voice agent."""
 
 import sqlalchemy as sa
 from alembic import op

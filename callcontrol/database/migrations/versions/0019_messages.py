@@ -1,4 +1,4 @@
-"""Messages that callers leave."""
+"""Voicemail messages."""
 
 import sqlalchemy as sa
 from alembic import op

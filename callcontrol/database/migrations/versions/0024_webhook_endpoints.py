@@ -28,7 +28,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("subscription_id", name=op.f("uq_webhook_endpoints_subscription_id")),
         sqlite_autoincrement=True,
     )
-    # Those that were kept through a downgrade are given numbers anew.
+    # Subscriptions kept through a downgrade get new numbers.
     op.execute(
         "INSERT INTO webhook_endpoints (subscription_id) SELECT subscription_id FROM webhook_subscriptions"
         " WHERE service = 'messaging' ORDER BY created_at, subscription_id"

@@ -1,4 +1,4 @@
-"""Tools of accounts and what was done with them."""
+"""Tools of accounts and their usage."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What ends the legs of calls in SIP when their process was killed."""
+"""SIP dialogs of calls, to end their legs after their process was killed."""
 
 import sqlalchemy as sa
 from alembic import op

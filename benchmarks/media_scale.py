@@ -21,7 +21,6 @@ from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
 from benchmarks.sut import background, bare_relay, rtpload_binary, run_rtpload
 from fixtures.ports import free_port
 
-_NEAR, _FAR = 20000, 26000
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")
 _COLUMNS = (
     "what",
@@ -94,7 +93,7 @@ def _most(directory: Path, seconds: float) -> Iterator[Step]:
 
 
 def _floor(directory: Path, calls: int, seconds: float) -> Step:
-    with bare_relay(directory, calls, _NEAR, _FAR) as (pid, ports):
+    with bare_relay(directory, calls) as (pid, ports):
         return _measure("bare relay", directory, pid, ports, seconds, free_port())
 
 

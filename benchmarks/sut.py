@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
-from fixtures.ports import free_port
+from fixtures.ports import free_port, port_range
 from fixtures.server_process import Account, ServerFailed, ServerProcess, wait_until
 from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
 
 __all__ = [
     "LOAD",
     "NUMBER",
+    "RTP_PORTS",
     "SystemUnderTest",
     "bare_relay",
     "media_calls",
@@ -31,6 +32,8 @@ __all__ = [
 LOAD = Path(__file__).parent / "load"
 NUMBER = "+918047000001"
 _STREAM_NUMBER = "+918047000002"
+RTP_PORTS = 9_000
+"""RTP ports of the server: enough for the largest step."""
 
 
 class SystemUnderTest:
@@ -43,16 +46,18 @@ class SystemUnderTest:
         agent_port: Where the agent of the second number listens.
     """
 
-    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str] | None = None, *, rtp_ports: int = RTP_PORTS
+    ) -> None:
         self.directory = directory
         self.uac_port, self.uas_port = free_port(), free_port()
         self.agent_port = free_port()
+        first, last = port_range(rtp_ports)
         self.server = ServerProcess(
             directory / "server",
             prefix=SUT_PREFIX,
-            # Below the tools' ports, and wide enough for the largest step.
             environment={
-                "TRUNKLINE_RTP_PORTS": "20000-28999",
+                "TRUNKLINE_RTP_PORTS": f"{first}-{last}",
                 "TRUNKLINE_MAX_CPS": "1000",
                 **(environment or {}),
             },
@@ -130,15 +135,16 @@ def tool_binary(directory: Path, name: str) -> str:
 
 
 @contextmanager
-def bare_relay(
-    directory: Path, calls: int, near: int, far: int, sink: int | None = None
-) -> Iterator[tuple[int, list[int]]]:
+def bare_relay(directory: Path, calls: int, sink: int | None = None) -> Iterator[tuple[int, list[int]]]:
     """
     Run the relay that does nothing else; gives its process and its near ports.
 
     Its far end listens at `sink`; without that it is one that sends everything back.
     """
     sink_port = sink or free_port()
+    # One allocation: the two sides are never given the same ports.
+    near, _ = port_range(4 * calls)
+    far = near + 2 * calls
     binary = rtpload_binary(directory)
     relay = [binary, "relay", "--near", str(near), "--far", str(far), "--sink", str(sink_port)]
     echo = background([binary, "echo", "--listen", str(sink_port)], directory)

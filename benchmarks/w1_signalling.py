@@ -30,7 +30,6 @@ COLUMNS = {
     "repeated": "retransmissions",
     "RSS MiB": "server.rss_mib",
 }
-_NEAR, _FAR = 20000, 20001
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -53,8 +52,8 @@ def step(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
 
 def _floor(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
     """The same calls from caller to callee by way of a relay that knows nothing of SIP."""
-    with bare_relay(sut.directory, 1, _NEAR, _FAR, sink=sut.uas_port) as (pid, _):
-        return _calls(sut, rate, calls, "bare relay", pid, f"127.0.0.1:{_NEAR}")
+    with bare_relay(sut.directory, 1, sink=sut.uas_port) as (pid, (port,)):
+        return _calls(sut, rate, calls, "bare relay", pid, f"127.0.0.1:{port}")
 
 
 def _calls(sut: SystemUnderTest, rate: float, calls: int, what: str, pid: int, target: str) -> dict[str, Any]:

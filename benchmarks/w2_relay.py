@@ -36,7 +36,6 @@ COLUMNS = {
     "switches": "server.context_switches",
     "RSS KiB/call": "rss_kib_per_call",
 }
-_NEAR, _FAR = 20000, 28000
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -51,7 +50,7 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 
 def _floor(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
-    with bare_relay(sut.directory, calls, _NEAR, _FAR) as (pid, ports):
+    with bare_relay(sut.directory, calls) as (pid, ports):
         return _measure("bare relay", sut, pid, ports, seconds, free_port())
 
 

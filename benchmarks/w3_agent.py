@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.machine import SUT_PREFIX, Usage, sample
 from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload, tool_binary
 from benchmarks.w2_relay import taker
-from fixtures.ports import free_port
+from fixtures.ports import free_port, port_range
 from fixtures.server_process import wait_until
 
 CLAIM = (
@@ -34,7 +34,6 @@ COLUMNS = {
 
 # Wake-ups of the native bridge: each time something comes, or on a grid that adds up to a millisecond.
 GRIDS_US = (0, 1000)
-_NEAR = 20000
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -50,12 +49,13 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 
 def floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dict[str, Any]:
-    bridge = [*SUT_PREFIX, tool_binary(sut.directory, "agent_bridge"), "--near", str(_NEAR)]
+    near, _ = port_range(2 * calls)
+    bridge = [*SUT_PREFIX, tool_binary(sut.directory, "agent_bridge"), "--near", str(near)]
     bridge += ["--agent", str(sut.agent_port), "--calls", str(calls), "--grid-us", str(grid_us)]
     process = subprocess.Popen(bridge, stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: process.poll() is not None, 1.0)
-        ports = [_NEAR + 2 * index for index in range(calls)]
+        ports = [near + 2 * index for index in range(calls)]
         what = f"native, {grid_us / 1000:g} ms grid" if grid_us else "native bridge"
         return _measure(what, sut, process.pid, ports, seconds, free_port())
     finally:

@@ -13,10 +13,13 @@ import sys
 import time
 from typing import Final
 
-__all__ = ["SOAK", "count", "progress", "seconds"]
+__all__ = ["RTP_PORTS", "SOAK", "count", "progress", "seconds"]
 
 SOAK: Final = os.environ.get("TRUNKLINE_SOAK", "") not in ("", "0")
 """Whether the long versions run, whose limits are what we owe; those of the short ones are generous."""
+
+RTP_PORTS: Final = 9_000 if SOAK else 2_400
+"""RTP ports of a server under load."""
 
 _started_s = time.monotonic()
 

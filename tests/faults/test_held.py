@@ -23,7 +23,7 @@ from benchmarks.sut import (
 )
 from fixtures.ports import free_port
 from fixtures.sipp_run import Load, start_sipp
-from tests.faults.lengths import SOAK, count, progress, seconds
+from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 
 pytestmark = pytest.mark.skipif(bool(tools_missing()), reason="needs SIPp, a C compiler and taskset")
 
@@ -38,7 +38,7 @@ def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
     """Bridged calls that are held with G.711 both ways lose no packet, and their audio arrives evenly."""
     calls = count("HELD_CALLS", short=8, long=300)
     length_s = seconds("HELD_S", short=2.0, long=600.0)
-    with SystemUnderTest(tmp_path) as sut:
+    with SystemUnderTest(tmp_path, rtp_ports=RTP_PORTS) as sut:
         floor, relay = w2_relay.run(sut, Namespace(calls=str(calls), seconds=length_s))
         rtp = relay["rtp"]
         added_ms = rtp["rtt_ms"]["p99"] - floor["rtp"]["rtt_ms"]["p99"]
@@ -58,7 +58,7 @@ def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: P
     rate = float(count("HELD_OFFERED", short=200, long=1000))
     length_s = seconds("HELD_OFFERED_S", short=3.0, long=60.0)
     echo_port, load_port = free_port(), free_port()
-    with SystemUnderTest(tmp_path, ENVIRONMENT) as sut, ThreadPoolExecutor() as aside:
+    with SystemUnderTest(tmp_path, ENVIRONMENT, rtp_ports=RTP_PORTS) as sut, ThreadPoolExecutor() as aside:
         with background([tool_binary(tmp_path, "rtpload"), "echo", "--listen", str(echo_port)], tmp_path):
             callees = start_sipp(
                 str(LOAD / "uas_media.xml"),

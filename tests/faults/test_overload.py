@@ -10,7 +10,7 @@ from benchmarks import flood
 from benchmarks.overload import ENVIRONMENT, gateway, measure, offer
 from benchmarks.sut import SystemUnderTest
 from fixtures.server_process import wait_until
-from tests.faults.lengths import SOAK, count, progress, seconds
+from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.faults.peers import Peer, answers
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.waiting import PATIENCE_S
@@ -23,7 +23,7 @@ _COPIES = 40
 def test_more_calls_than_can_be_carried(tmp_path: Path) -> None:
     """Offered three times what it can carry, and 1,000 calls/s, a server carries what it can and recovers."""
     offered = float(count("OVERLOAD_RATE", short=300, long=1000))
-    with SystemUnderTest(tmp_path, ENVIRONMENT) as sut:
+    with SystemUnderTest(tmp_path, ENVIRONMENT, rtp_ports=RTP_PORTS) as sut:
         found = measure(
             sut,
             range(50, 1000, 50) if SOAK else [20.0],
@@ -54,7 +54,7 @@ def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
     rate = float(count("SESSIONS_RATE", short=20, long=100))
     hold_s = seconds("SESSIONS_HOLD_S", short=3.0, long=20.0)
     environment = {**ENVIRONMENT, "TRUNKLINE_RTP_PORTS": "10000-59999"}
-    with SystemUnderTest(tmp_path, environment) as sut, gateway(sut):
+    with SystemUnderTest(tmp_path, environment, rtp_ports=RTP_PORTS) as sut, gateway(sut):
         offer(sut, 10.0, 1.0)  # The first calls fill caches and pools.
         found = offer(sut, rate, seconds("SESSIONS_S", short=5.0, long=3600.0), hold_ms=round(1000 * hold_s))
         progress(f"{rate * hold_s:.0f} sessions up: {found}")
@@ -71,7 +71,7 @@ def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
 @pytest.mark.timeout(0)
 def test_a_flood_of_bad_requests_costs_good_calls_nothing(tmp_path: Path) -> None:
     """Under 5,000 bad requests a second from a stranger no good call fails, and the stranger is banned."""
-    with SystemUnderTest(tmp_path, flood.ENVIRONMENT) as sut:
+    with SystemUnderTest(tmp_path, flood.ENVIRONMENT, rtp_ports=RTP_PORTS) as sut:
         found = flood.measure(
             sut,
             count("FLOOD_RATE", short=500, long=5000),

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
+from fixtures.ports import port_range
 from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine
 
@@ -125,7 +126,8 @@ def line(label: str, delays_ms: list[float]) -> str:
 
 
 async def measure(seconds: float, rate: int) -> dict[str, Any]:
-    engine = MediaEngine(EngineSettings(port_min=40000, port_max=40099))
+    first, last = port_range(100)
+    engine = MediaEngine(EngineSettings(port_min=first, port_max=last))
     await engine.start()
     near = engine.open_stream(lambda event: None)
     far = engine.open_stream(lambda event: None, near)

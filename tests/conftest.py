@@ -1,4 +1,4 @@
-"""What all tests share: order, clocks and examples, and another try where the machine stood still."""
+"""Order, clocks and examples of all tests, and another try after a standstill of the machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STILL_S = 0.05
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Give tests that hold both ends of everything a clock of their own; `real_time` says why one has not."""
+    """Select virtual time for tests that hold both ends of every connection; `real_time` names the exceptions."""
     folder, *below = item.path.relative_to(_HERE).parts
     virtual = folder in _VIRTUAL_TIME and len(below) == 1 and item.get_closest_marker("real_time") is None
     return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}

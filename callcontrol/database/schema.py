@@ -61,6 +61,8 @@ def _alembic(connection: Connection, action: Literal["upgrade", "downgrade"], re
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    # In folders by feature; the order is that of the revisions.
+    config.set_main_option("recursive_version_locations", "true")
     config.attributes["connection"] = connection
     run = command.upgrade if action == "upgrade" else command.downgrade
     run(config, revision)

@@ -1,6 +1,8 @@
 """Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
 
 import logging
+import os
+import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,9 +28,12 @@ from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.requests import make_cancel
 from sip.transactions.table import MAGIC_COOKIE, Key, TransactionTable, server_key
 
-__all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "TraceRecord"]
+__all__ = ["SIP_PORT", "Endpoint", "EndpointUser", "Tokens", "TraceRecord"]
 
 logger = logging.getLogger(__name__)
+
+_TOKEN_CHARS = 20
+_POOL_BYTES = 4000
 
 WAKE_SPACING_S = 0.02
 """Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
@@ -428,3 +433,29 @@ class Endpoint:
             )
         except Exception:
             logger.exception("The trace callback failed")
+
+
+class Tokens:
+    """
+    Source of tags, branches, Call-IDs and client nonces, and of random delays.
+
+    Tokens come from a pool of system randomness: one system call for 400 of them.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ""
+        self._at = 0
+        self._random = random.SystemRandom()
+
+    def token(self) -> str:
+        """Return 80 random bits as 20 hexadecimal digits."""
+        at = self._at
+        if at + _TOKEN_CHARS > len(self._pool):
+            self._pool = os.urandom(_POOL_BYTES).hex()
+            at = 0
+        self._at = at + _TOKEN_CHARS
+        return self._pool[at : at + _TOKEN_CHARS]
+
+    def pick(self, low: float, high: float) -> float:
+        """Return a random number between two bounds."""
+        return self._random.uniform(low, high)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from sip.aio.contacts import settle_contact
 from sip.aio.endpoint import Endpoint
 from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.server_failover import Attempt, prefer
 from sip.aio.session import OutboundSession, Session
 from sip.aio.transaction_io import DEAF
-from sip.aio.transport import Flow
+from sip.aio.transport import Flow, settle_contact
 from sip.effects import Failure, Purpose, SendAck, StartRequest
 from sip.location.failover import TargetRests
 from sip.location.rfc3263 import Target, Wanted, default_port

@@ -4,10 +4,9 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sip.aio.contacts import settle_contact
 from sip.aio.session import OutboundSession, Session
 from sip.aio.transaction_io import DEAF, ClientRun
-from sip.aio.transport import Flow
+from sip.aio.transport import Flow, settle_contact
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose, StartRequest
 from sip.location.failover import Failover, Outcome, Tried
 from sip.location.rfc3263 import Target, Wanted

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sip.aio.endpoint import Endpoint
-from sip.aio.failure_details import explained, tried_by
 from sip.aio.transaction_io import DEAF, ClientRun, ServerRun
 from sip.aio.transport import Address, Flow
 from sip.effects import (
@@ -310,7 +309,7 @@ class Session:
         """Handle a request that was not sent or not answered; `trouble` is the transport's error text."""
         effects = self._machine.fail_request(purpose, failure)
         if trouble is not None and failure is Failure.TRANSPORT:
-            effects = [explained(effect, trouble) for effect in effects]
+            effects = [_explained(effect, trouble) for effect in effects]
         self._perform(effects)
 
     def on_timer(self, event: int) -> None:
@@ -583,5 +582,14 @@ class OutboundSession(Session):
 
     def _tell(self, event: SessionEvent) -> None:
         if isinstance(event, Failed):
-            event = replace(event, tried=tried_by(event, self.invite.destination, self.attempt))
+            attempt = self.attempt
+            tried = self.invite.destination.tried(event) if attempt is None else attempt.tried
+            event = replace(event, tried=tried)
         super()._tell(event)
+
+
+def _explained(effect: Effect, trouble: str) -> Effect:
+    """Add the transport's error text to the `Failed` event of a session."""
+    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
+        return Notify(replace(effect.event, reason=trouble))
+    return effect

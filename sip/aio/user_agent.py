@@ -5,11 +5,9 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from sip.aio.admission import Admission
 from sip.aio.auth import Door
-from sip.aio.contacts import contact_of
-from sip.aio.endpoint import Endpoint, TraceRecord
-from sip.aio.guard import Guard
+from sip.aio.endpoint import Endpoint, Tokens, TraceRecord
+from sip.aio.guard import Admission, Guard
 from sip.aio.handover import Sharing
 from sip.aio.probes import probe, probe_rested
 from sip.aio.recovery import FormerSessions, OnOver
@@ -21,9 +19,8 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.tokens import Tokens
 from sip.aio.transaction_io import ClientRun
-from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
+from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer

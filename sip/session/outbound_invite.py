@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 from sip.auth.digest import Credentials
+from sip.events import Failed
+from sip.location.failover import Outcome, Tried
+from sip.location.rfc3263 import default_port
 from sip.message.fields import NameAddr
 from sip.message.responses import ACCEPT
 from sip.message.uri import SipUri
@@ -26,6 +29,17 @@ class Destination:
     host: str
     port: int = 5060
     verify: str | None = None
+
+    def tried(self, event: Failed) -> tuple[Tried, ...]:
+        """Return the target that a failed call to this IP address tried; empty if nothing was sent."""
+        if event.cause == "cancelled" or event.cause == "resolve":
+            return ()
+        outcome: Outcome = event.cause
+        if outcome == "response" and event.status == 503:
+            outcome = "unavailable"
+        transport = self.transport or "udp"
+        port = self.port or default_port(transport)
+        return (Tried(transport, self.host, port, outcome, event.retry_after_s),)
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ async def test_ports_begin_to_rest_though_nothing_else_happens() -> None:
 
 
 def _bound(ports: range) -> int:
-    """How many of the ports have a socket, as another socket finds them."""
+    """Number of the ports that another socket cannot bind."""
     count = 0
     for port in ports:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:

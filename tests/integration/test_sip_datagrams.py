@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sip.aio import datagrams
+from sip.aio import udp
 from sip.aio.transport import Address, Flow, Listen
 from sip.aio.udp import UdpTransport
 from tests.support.waiting import until
@@ -29,8 +29,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket
 @pytest.fixture(params=["native", "python"])
 def ways(request: pytest.FixtureRequest) -> tuple[Read, Send]:
     if request.param == "python":
-        return datagrams.receive_in_python, datagrams.send_in_python
-    return datagrams.receive_datagrams, datagrams.send_datagram
+        return udp.receive_in_python, udp.send_in_python
+    return udp.receive_datagrams, udp.send_datagram
 
 
 def address(sock: socket.socket) -> Address:

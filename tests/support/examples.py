@@ -1,4 +1,4 @@
-"""How many examples a property test is tried with."""
+"""Number of examples of a property test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["THOROUGH", "examples"]
 
 THOROUGH: Final = os.environ.get("TRUNKLINE_THOROUGH", "") not in ("", "0")
-"""Whether this run is to try all; others try a fifth, the same ones each time."""
+"""True in a run with all examples; other runs use a fifth, the same ones each time."""
 
 
 def examples(count: int) -> int:

@@ -1,4 +1,4 @@
-"""What is told at the end of a run: time by folder, the slowest tests, and those that ran again."""
+"""Report at the end of a run: time by folder, the slowest tests, and those that ran again."""
 
 from __future__ import annotations
 

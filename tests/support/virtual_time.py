@@ -68,8 +68,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         advance(self._now_ns)
         return lambda: self._engines.remove(advance)
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Have a thread do it; time stands still meanwhile."""
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]  # The stub has type parameters.
+        """Run a function in a thread; time stands still meanwhile."""
         done = super().run_in_executor(executor, func, *args)
         self._elsewhere += 1
         done.add_done_callback(self._returned)
@@ -83,7 +83,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return transport, protocol
 
     def _hold(self, transport: asyncio.SubprocessTransport) -> None:
-        waiting = self.create_task(transport._wait())  # type: ignore[attr-defined]
+        waiting = self.create_task(transport._wait())  # type: ignore[attr-defined]  # No public method waits.
         waiting.add_done_callback(self._returned)
 
     def _returned(self, _: asyncio.Future[Any]) -> None:
@@ -97,11 +97,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @property
     def busy_elsewhere(self) -> bool:
-        """Whether a thread or a program was asked for something."""
+        """True while a thread or a program works for this loop."""
         return self._elsewhere > 0
 
     def run_engines(self) -> float:
-        """Have all engines do what is due now, and say when more will be, in seconds of this clock."""
+        """Run what is due in all engines; returns the time of the next work, in seconds of this clock."""
         now_ns = self._now_ns
         while True:
             due_ns = min((advance(now_ns) for advance in self._engines), default=1 << 62)
@@ -109,12 +109,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                 return due_ns / 1e9
 
     def move_to(self, when_s: float) -> None:
-        """Let time pass."""
+        """Move the clock forward, never back."""
         self._now_s = max(self._now_s, when_s)
 
 
 class _WallClock:
-    """What the product asks of the modules `time` and `datetime` for the time of day."""
+    """Stand-in for the modules `time` and `datetime` where the product reads the time of day."""
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop

@@ -39,7 +39,7 @@ def tables(connection: Connection) -> set[str]:
 
 def test_the_newest_migration_is_the_head() -> None:
     assert migrations.__file__ is not None
-    scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
+    scripts = ScriptDirectory(str(Path(migrations.__file__).parent), recursive_version_locations=True)
     assert scripts.get_heads() == [schema.HEAD]
 
 

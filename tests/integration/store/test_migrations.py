@@ -25,7 +25,7 @@ GIVEN: dict[str, Any] = {"status": "completed", "balance_paise": 1000, "ended_at
 def revisions() -> list[str]:
     """All revisions, oldest first."""
     assert migrations.__file__ is not None
-    scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
+    scripts = ScriptDirectory(str(Path(migrations.__file__).parent), recursive_version_locations=True)
     return [script.revision for script in scripts.walk_revisions()][::-1]
 
 

@@ -42,7 +42,7 @@ class FailingDatabase(Database):
         self.transactions = 0
         self.hold: asyncio.Event | None = None
         self.held = False
-        """Whether a transaction has met `hold`."""
+        """True once a transaction has met `hold`."""
         self.cut = ""
         """Where the connection is lost in the next transaction: before its commit, or after."""
 

@@ -26,7 +26,7 @@ async def _nothing(scope: Any, receive: Any, send: Any) -> None:
 
 def _request(*, closing: bool) -> web.Request:
     request = make_mocked_request("POST", "/integrations/mcp")
-    request.transport.is_closing.return_value = closing  # type: ignore[union-attr]
+    request.transport.is_closing.return_value = closing  # type: ignore[union-attr]  # A mock.
     return request
 
 

@@ -34,7 +34,7 @@ _STILL_S = 0.05
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Select virtual time for tests that hold both ends of every connection; `real_time` names the exceptions."""
+    """Select virtual time for tests that hold both ends of every connection, unless marked `real_time`."""
     folder, *below = item.path.relative_to(_HERE).parts
     virtual = folder in _VIRTUAL_TIME and len(below) == 1 and item.get_closest_marker("real_time") is None
     return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}

@@ -1,1 +1,1 @@
-"""What the server costs, measured: one module per claim; see README.md."""
+"""Benchmarks of the server: one module per claim; see README.md."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import NUMBER, SystemUnderTest
-from fixtures.server_process import ServerFailed, wait_until
+from tests.support.server_process import ServerFailed, wait_until
 
 CLAIM = "from POST /v1/calls to the INVITE on the wire, calls answered and held 1 s; GET of a call's state"
 COLUMNS = {

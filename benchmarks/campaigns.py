@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.api_latency import Load
 from benchmarks.sut import SystemUnderTest
-from fixtures.server_process import ServerFailed, wait_until
+from tests.support.server_process import ServerFailed, wait_until
 
 _EVERY_S = 0.01
 _ASKED_EVERY_S = 0.5
@@ -112,7 +112,7 @@ class Prober(threading.Thread):
             self._took_ms.append(1000 * (time.perf_counter() - began))
 
     def stop(self) -> dict[str, float]:
-        """How long the answers took."""
+        """Return the times of the answers."""
         self._stopped.set()
         self.join()
         self._connection.close()

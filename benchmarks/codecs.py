@@ -1,5 +1,5 @@
 """
-What codecs take of a processor: `python -m benchmarks.codecs [--rounds N] [--bitrate BPS] [--loss PERCENT]`.
+CPU cost of codecs: `python -m benchmarks.codecs [--rounds N] [--bitrate BPS] [--loss PERCENT]`.
 
 Processor time for 20 ms of sound in one direction: decoding, encoding, hiding a loss, and each transcoding
 pair with the rate conversion between them. Each figure is the least of several rounds. Calls cross from

@@ -1,5 +1,5 @@
 """
-What it costs to commit a call, on SQLite and PostgreSQL: `python -m benchmarks.commit_cost [--rates 50,200]`.
+Cost of committing a call, on SQLite and PostgreSQL: `python -m benchmarks.commit_cost [--rates 50,200]`.
 
 Each call is inserted with a reserve, changes its status three times, ends and is settled, over the services
 that the server runs. `server` is the CPU of this process for that, above the same tasks without a database;
@@ -28,7 +28,7 @@ from benchmarks.store_writes import Run
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls
-from callcontrol.database.tables import calls as table
+from callcontrol.database.tables.calls import calls as table
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.wallet import store as wallet
 
@@ -36,7 +36,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def postgres_cpu_s() -> float:
-    """What the PostgreSQL of this benchmark has used; processes that ended are counted by their parent."""
+    """CPU time of this benchmark's PostgreSQL; its parent process counts the processes that ended."""
     total, ours = 0.0, {os.getpid()}
     # A parent has the lower number, but where the numbers have come round.
     for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):

@@ -1,4 +1,4 @@
-"""What a member of a conference costs: CPU of the engine's one thread, for conferences of several sizes.
+"""Cost of a conference member: CPU of the engine's one thread, for conferences of several sizes.
 
 The far ends live in a process of their own, where each plays a tone. Without a conference the same members
 only play a tone themselves and receive one that nobody listens to: the difference is decoding and mixing.

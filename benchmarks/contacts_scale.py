@@ -1,5 +1,5 @@
 """
-How quick contacts are found: `python -m benchmarks.contacts_scale [--contacts 100000]`.
+Time to find contacts: `python -m benchmarks.contacts_scale [--contacts 100000]`.
 
 Has one account add contacts with names in three scripts, many at once as requests do, then reads what
 GET /api/v1/contacts reads: pages at both ends, and searches that find nobody, one, some and everybody. Each
@@ -36,7 +36,7 @@ def number(index: int) -> str:
 
 
 def people(count: int) -> Iterator[dict[str, Any]]:
-    """What contacts are made of."""
+    """Names and numbers of the contacts."""
     chance = random.Random(1)
     for index in range(count):
         yield {
@@ -50,7 +50,7 @@ def people(count: int) -> Iterator[dict[str, Any]]:
 
 
 def questions(count: int) -> Iterator[tuple[str, str, int]]:
-    """What is searched, with the page."""
+    """Searches, with the page."""
     yield "all, page 1", "", 1
     yield "all, last page", "", count // 50
     yield "search that finds nobody", "zzzzzz", 1
@@ -99,7 +99,7 @@ async def run(kind: str, url: str, count: int) -> None:
 
 
 async def tidied(url: str) -> None:
-    """Have PostgreSQL do its housekeeping now."""
+    """Run PostgreSQL's housekeeping now."""
     parsed = sa.make_url(url)
     connection = await asyncpg.connect(
         user=parsed.username, database=parsed.database, host=parsed.query["host"]

@@ -1,5 +1,5 @@
 """
-What a frame of audio costs in each dialect: `python -m benchmarks.dialects [--rounds N] [--frames N]`.
+CPU cost of a frame of audio in each dialect: `python -m benchmarks.dialects [--rounds N] [--frames N]`.
 
 Processor time of writing one frame of 20 ms to an agent and of reading one from it, in microseconds, beside
 the least that any of them must do: base64 for the dialects in JSON, nothing for the binary ones. Each figure
@@ -46,7 +46,7 @@ def agents_frame(name: str, audio: bytes) -> bytes:
 
 
 def works(name: str, encoding: Encoding, rate_hz: int) -> tuple[Work, Work]:
-    """What is done for one frame to the agent, and for one from it."""
+    """Work for one frame to the agent, and for one from it."""
     dialect = made(name, encoding, rate_hz)
     audio = bytes(index % 251 for index in range(frame_bytes(encoding, rate_hz)))
     if dialect.binary_audio:

@@ -1,5 +1,5 @@
 """
-What a flood does to calls: `python -m benchmarks.flood [--flood 5000] [--rate 20] [--seconds 10]`.
+Effect of a flood on calls: `python -m benchmarks.flood [--flood 5000] [--rate 20] [--seconds 10]`.
 
 Calls are made between two gateways, first in peace, then while INVITEs from an address that is no gateway's
 come in. The difference of the set-up times is what the flood costs the callers, the CPU what it costs the

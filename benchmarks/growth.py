@@ -11,9 +11,9 @@ from benchmarks.campaigns import Prober
 from benchmarks.machine import sample
 from benchmarks.sut import SystemUnderTest
 from benchmarks.w1_signalling import callee, caller, step
-from fixtures.ports import free_port
-from fixtures.server_process import ServerFailed, wait_until
-from fixtures.sipp_run import Load, Sipp
+from tests.support.ports import free_port
+from tests.support.server_process import ServerFailed, wait_until
+from tests.support.sipp_run import Load, Sipp
 
 CLAIM = "CPU per bridged call at a fixed rate, and memory of a call, while many others are up; no media sent"
 COLUMNS = {

@@ -1,4 +1,4 @@
-"""What a figure was measured on, and what a process used while it was measured."""
+"""Machine of a measurement, and the resources that a process used meanwhile."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ __all__ = ["AGENT_PREFIX", "SUT_PREFIX", "TOOL_PREFIX", "Usage", "describe", "sa
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
+_NONE = "unknown"
+_LOAD_BEFORE = os.getloadavg()
 # The system under test has a core of its own where there are two; on one core figures mean little anyway.
 _CORES = sorted(os.sched_getaffinity(0))
 SUT_PREFIX = ["taskset", "-c", str(_CORES[0])]
@@ -27,7 +29,7 @@ AGENT_PREFIX = ["taskset", "-c", str(_CORES[-2] if len(_CORES) > 2 else _CORES[-
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a process has used up to a moment."""
+    """Resources that a process used up to a moment."""
 
     at_s: float
     cpu_s: float
@@ -52,7 +54,7 @@ class Usage:
 
 
 def sample(pid: int) -> Usage:
-    """What the process has used until now, all its threads together."""
+    """Return the resources used by the process so far, over all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     status = Path(f"/proc/{pid}/status").read_text()
     rss = re.search(r"VmRSS:\s+(\d+)", status)
@@ -73,16 +75,23 @@ def describe() -> dict[str, Any]:
     """The machine, the commit and the versions, to stand beside every figure."""
     return {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _output("git", "-C", str(_ROOT), "describe", "--always", "--dirty"),
+        "commit": _commit(),
         "cpu": _cpu_model(),
         "cores": len(_CORES),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "kernel": platform.release(),
-        "load_before": [round(value, 2) for value in os.getloadavg()],
+        "load_before": [round(value, 2) for value in _LOAD_BEFORE],
         "python": platform.python_version(),
         "sipp": _output("sipp", "-v").splitlines()[0].strip(" ."),
         "packages": {name: _version(name) for name in ("uvloop", "aiohttp", "picows", "sqlalchemy")},
     }
+
+
+def _commit() -> str:
+    commit = _output("git", "-C", str(_ROOT), "describe", "--always")
+    # Documents are not measured, and benchmarks that ran before this one have written into theirs.
+    changed = _output("git", "-C", str(_ROOT), "status", "--porcelain", "-uno", "--", ".", ":!docs")
+    return commit if changed == _NONE else f"{commit}-dirty"
 
 
 def _busy_s(core: int) -> float:
@@ -109,5 +118,5 @@ def _output(*command: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except OSError:
-        return "unknown"
-    return done.stdout.strip() or "unknown"
+        return _NONE
+    return done.stdout.strip() or _NONE

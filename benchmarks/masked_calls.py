@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import LOAD, NUMBER, SystemUnderTest
-from fixtures.ports import free_port
-from fixtures.server_process import ServerFailed, wait_until
-from fixtures.sipp_run import Load, Sipp, start_sipp
+from tests.support.ports import free_port
+from tests.support.server_process import ServerFailed, wait_until
+from tests.support.sipp_run import Load, Sipp, start_sipp
 
 CLAIM = (
     "CPU per masked call, INVITE to BYE on both legs, beside a plain bridged one; each call told and billed"
@@ -76,7 +76,7 @@ class MaskedBench:
         self._api("PATCH", "/v1/masking/settings", values)
 
     def step(self, what: str, rate: float, calls: int, name: str = "") -> dict[str, Any]:
-        """Have a number of calls made at a rate, measure them, and compare all that is known of each."""
+        """Place calls at a rate, measure them, and compare all records of each."""
         directory = self.sut.directory
         parties = self.parties(calls)
         balance_before = self.balance_paise()
@@ -177,7 +177,7 @@ class MaskedBench:
         return [item for page in found for item in page]
 
     def balance_paise(self) -> int:
-        """What the wallet holds."""
+        """Return the balance of the wallet."""
         return round(100 * float(self._api("GET", "/v1/masking/billing")["wallet_balance"]))
 
     def _api(self, method: str, path: str, body: Any = None) -> Any:

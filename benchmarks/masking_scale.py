@@ -1,5 +1,5 @@
 """
-How quick the logs and statistics of masking are: `python -m benchmarks.masking_scale [--calls 1000000]`.
+Time to list masking logs and statistics: `python -m benchmarks.masking_scale [--calls 1000000]`.
 
 Fills a database with masked calls of one account (half a year of them; 20 parties who are in one of twenty
 calls each, 200,000 who are in a few, a tenth of the calls inbound by 20,000 sessions), then reads what
@@ -35,7 +35,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.clock import timestamp
 from callcontrol.database.aio.pages import Pager
-from callcontrol.database.tables import calls
+from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.masking import masked_calls
 from callcontrol.masking.calls import PRODUCT, masked_details
 from callcontrol.masking.logs import MaskedCallFilter
@@ -160,7 +160,7 @@ async def fill_postgres(url: str, account_sid: str, count: int) -> None:
 
 
 def questions(count: int) -> Iterator[tuple[str, MaskedCallFilter, int]]:
-    """What is asked, with the page."""
+    """Queries, with the page."""
     pages, now = count // 20, datetime.now(UTC)
     month = {"start": now - timedelta(days=60), "end": now - timedelta(days=30)}
     wanted = MaskedCallFilter

@@ -1,5 +1,5 @@
 """
-What a relayed or transcoded packet costs from ten to a thousand legs: `python -m benchmarks.media_scale`.
+Cost of a relayed or transcoded packet for ten to a thousand legs: `python -m benchmarks.media_scale`.
 
 The media engine alone, one thread on one core, beside a relay that does nothing but recvmmsg and sendmmsg,
 taken in turn in one run. Prints a table, leaves JSON, and draws `--plot` where matplotlib is installed.
@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
 from benchmarks.sut import background, bare_relay, rtpload_binary, run_rtpload
-from fixtures.ports import free_port
+from tests.support.ports import free_port
 
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")
 _COLUMNS = (

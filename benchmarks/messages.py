@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.load.api_load import Api
 from benchmarks.machine import SUT_PREFIX, sample
-from fixtures.server_process import ServerProcess
+from tests.support.server_process import ServerProcess
 
 _PATIENCE_S = 120.0
 _PATH = "/api/v1/messages"

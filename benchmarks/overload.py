@@ -1,5 +1,5 @@
 """
-What is left of the calls when more are offered than can be carried: `python -m benchmarks.overload`.
+Calls carried under overload: `python -m benchmarks.overload`.
 
 First the knee is found: calls are offered at rising rates until a part of them is not answered any more. Then
 `--times` the knee is offered, and `--offered` a second, while calls that came up before are held; at last, as
@@ -22,9 +22,9 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, describe, sample
 from benchmarks.sut import NUMBER, SystemUnderTest
-from fixtures.ports import free_port
-from fixtures.server_process import ServerFailed, wait_until
-from fixtures.sipp_run import Load, Sipp, start_sipp
+from tests.support.ports import free_port
+from tests.support.server_process import ServerFailed, wait_until
+from tests.support.sipp_run import Load, Sipp, start_sipp
 
 __all__ = ["ENVIRONMENT", "calls_held", "gateway", "goodput_kept", "measure", "offer"]
 
@@ -106,7 +106,7 @@ def measure(
 
 
 def goodput_kept(step: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """What part of the best goodput is left under a load, by time and by processor time the server had."""
+    """Share of the best goodput that is left under a load, by time and by CPU time that the server had."""
     return {
         figure: round(step[figure] / max(other[figure] for other in others), 3)
         for figure in ("goodput", "goodput_per_cpu_s")
@@ -115,7 +115,7 @@ def goodput_kept(step: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict
 
 @contextmanager
 def gateway(sut: SystemUnderTest) -> Iterator[Sipp]:
-    """Have the callee's trunk answer whatever comes."""
+    """Make the callee's trunk answer every call."""
     running = start_sipp(
         "uas.xml",
         sut.directory,
@@ -176,7 +176,7 @@ def offer(sut: SystemUnderTest, rate: float, seconds: float, hold_ms: int = _HOL
 
 
 def _ended(sut: SystemUnderTest) -> float:
-    """How many calls were carried to their end; those that were refused are none."""
+    """Number of calls carried to their end; refused calls do not count."""
     try:
         return sut.server.metric("trunkline_calls_ended_total")
     except KeyError:

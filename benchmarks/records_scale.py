@@ -1,5 +1,5 @@
 """
-How quick lists of calls are when there are many: `python -m benchmarks.records_scale [--calls 1000000]`.
+Time to list calls among many: `python -m benchmarks.records_scale [--calls 1000000]`.
 
 Fills a database with calls of one account (half a year of them, 20 caller-IDs, 200,000 callees), then reads
 what GET /v1/calls reads: pages at the beginning, in the middle and at the end, every filter, and by cursor.
@@ -31,7 +31,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.calls.records.store import lists as call_lists
 from callcontrol.database.aio.pages import Pager
-from callcontrol.database.tables import calls
+from callcontrol.database.tables.calls import calls
 from callcontrol.models import (
     CallFilter,
     CallRecord,
@@ -117,7 +117,7 @@ async def fill_postgres(url: str, account_sid: str, count: int) -> None:
 
 
 def questions(count: int) -> Iterator[tuple[str, CallFilter, int | Position]]:
-    """What is asked, with the page or the place."""
+    """Queries, with the page or the cursor."""
     pages, now = count // 20, datetime.now(UTC)
     month = {"start": now - timedelta(days=60), "end": now - timedelta(days=30)}
     yield "all, page 1", CallFilter(), 1

@@ -2,7 +2,8 @@
 The tables and plots of docs/performance.md that `make bench` writes.
 
 What stands between `<!-- bench NAME -->` and `<!-- end of NAME -->` is written anew for benchmark NAME, with
-its plot in a file beside the document; the others stay as they were. One without a place there is left out.
+its plot in a file beside the document; the others stay as they were. A benchmark without a place there is
+left out, and so are figures of a commit with changes or of a busy machine.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ _PANELS: dict[str, tuple[_Panel, ...]] = {
 def write(document: Path, result: Mapping[str, Any], columns: Mapping[str, str]) -> None:
     """Put a benchmark's result into the document, if the document has a place for it."""
     name, text = result["benchmark"], document.read_text() if document.exists() else ""
+    if (objection := _objection(result["machine"])) is not None:
+        print(f"not written into {document}: {objection}")
+        return
     place = re.compile(rf"(<!-- bench {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
     if place.search(text) is None:
         return
@@ -63,8 +67,17 @@ def write(document: Path, result: Mapping[str, Any], columns: Mapping[str, str])
     print(f"written into {document}")
 
 
+def _objection(machine: Mapping[str, Any]) -> str | None:
+    """Return the reason why figures of this machine and commit are not published."""
+    if machine["commit"].endswith("-dirty"):
+        return f"commit {machine['commit']} has changes"
+    if machine["load_before"][0] > machine["cores"] / 2:
+        return f"the load of the machine was {machine['load_before'][0]:g}, of {machine['cores']} cores"
+    return None
+
+
 def section(result: Mapping[str, Any], columns: Mapping[str, str], plot: str | None) -> str:
-    """What the document says of a benchmark, as Markdown."""
+    """Return the section of the document about a benchmark, as Markdown."""
     machine = result["machine"]
     head, *body = rows(columns, result["steps"])
     lines = [

@@ -1,5 +1,5 @@
 """
-What forged RTP does to a call: `python -m benchmarks.rtp_attack [--seconds N] [--rate PACKETS_PER_S]`.
+Effect of forged RTP on a call: `python -m benchmarks.rtp_attack [--seconds N] [--rate PACKETS_PER_S]`.
 
 One bridged call is relayed while another process sends forged packets to its port: in order, from several
 addresses and ports, under the call's own SSRC and under others. Counts what of them is heard or answered, and
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from fixtures.ports import port_range
 from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine
+from tests.support.ports import port_range
 
 SSRC = 0xFA12
 FORGED = b"\x42" * 160

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from fixtures.server_process import ServerProcess
+from tests.support.server_process import ServerProcess
 
 __all__ = ["SCRAPED_EVERY_S", "scraped"]
 
@@ -16,7 +16,7 @@ SCRAPED_EVERY_S = 15.0
 
 @contextmanager
 def scraped(server: ServerProcess, every_s: float = SCRAPED_EVERY_S) -> Iterator[None]:
-    """Have the metrics asked for until the end of the block."""
+    """Scrape the metrics until the end of the block."""
     over = threading.Event()
 
     def ask() -> None:

@@ -1,5 +1,5 @@
 """
-What the SIP core takes of a processor, without sockets: `python -m benchmarks.sip_core [--rounds N]`.
+CPU cost of the SIP core, without sockets: `python -m benchmarks.sip_core [--rounds N]`.
 
 Parse and serialise single messages, run transactions, and whole calls between two user agents on a network in
 memory. Each figure is the least of several rounds, which is what the code takes when nothing disturbs it.

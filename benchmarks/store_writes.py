@@ -1,5 +1,5 @@
 """
-What it costs to write a call: `python -m benchmarks.store_writes [--rates 100,300] [--busy 0,0.8]`.
+Cost of writing a call: `python -m benchmarks.store_writes [--rates 100,300] [--busy 0,0.8]`.
 
 Each call is inserted with a reserve, changes its status three times, ends, and is settled, on SQLite in a
 temporary folder. Three ways to run the same transactions are compared: on the event loop, on a thread of
@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.aio.sqlite import Sqlite
 from callcontrol.errors import ServiceUnavailable
@@ -159,7 +159,7 @@ async def _run(way: str, rate: int, seconds: float, busy: float) -> str:
         secrets = SecretBox([new_key()])
         backend = WAYS[way](sa.make_url(f"sqlite:///{Path(folder) / 'calls.db'}"), secrets)
         await backend.migrate()
-        storage = Storage(Database(backend), secrets=secrets)
+        storage = Storage(Database(backend), secrets, StorageSettings())
         await storage.writer.start()
         await storage.directory.start()
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)

@@ -12,9 +12,9 @@ from benchmarks.machine import AGENT_PREFIX, Usage
 from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload
 from benchmarks.w2_relay import taker
 from benchmarks.w3_agent import GRIDS_US, floor
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from media.streams.dialects import DIALECTS
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 
 CLAIM = (
     "CPU per 100 agent streams in each dialect beside one native thread that does nothing else; delay to and "

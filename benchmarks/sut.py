@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX
-from fixtures.ports import free_port, port_range
-from fixtures.server_process import Account, ServerFailed, ServerProcess, wait_until
-from fixtures.sipp_run import SIPP, Load, Sipp, start_sipp
+from tests.support.ports import free_port, port_range
+from tests.support.server_process import Account, ServerFailed, ServerProcess, wait_until
+from tests.support.sipp_run import SIPP, Load, Sipp, start_sipp
 
 __all__ = [
     "LOAD",
@@ -93,7 +93,7 @@ class SystemUnderTest:
 
 
 def tools_missing() -> list[str]:
-    """What has to be installed before a benchmark can run."""
+    """Return the tools that must be installed before a benchmark can run."""
     tools = {
         "SIPp (sip-tester)": SIPP,
         "a C compiler": shutil.which("cc"),

@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarks.machine import TOOL_PREFIX, sample
 from benchmarks.sut import NUMBER, SystemUnderTest, bare_relay
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load, Sipp, start_sipp
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load, Sipp, start_sipp
 
 CLAIM = (
     "CPU per bridged call's signalling, INVITE to BYE on both legs, held 1 s, call records written, beside a "
@@ -46,7 +46,7 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
 
 
 def step(sut: SystemUnderTest, rate: float, calls: int) -> dict[str, Any]:
-    """Have a number of calls made at a rate, and measure them."""
+    """Place calls at a rate, and measure them."""
     return _calls(sut, rate, calls, "trunkline", sut.server.pid, sut.target)
 
 

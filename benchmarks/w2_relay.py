@@ -17,8 +17,8 @@ from benchmarks.sut import (
     rtpload_binary,
     run_rtpload,
 )
-from fixtures.ports import free_port
-from fixtures.sipp_run import Load, start_sipp
+from tests.support.ports import free_port
+from tests.support.sipp_run import Load, start_sipp
 
 CLAIM = (
     "CPU per relayed packet of bridged G.711 calls and round trip, beside the bare relay of the same minutes"

@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.machine import SUT_PREFIX, Usage, sample
 from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload, tool_binary
 from benchmarks.w2_relay import taker
-from fixtures.ports import free_port, port_range
-from fixtures.server_process import wait_until
+from tests.support.ports import free_port, port_range
+from tests.support.server_process import wait_until
 
 CLAIM = (
     "CPU per 100 agent streams (L16, 8 kHz, JSON) and the caller's round trip through agent and back, beside "

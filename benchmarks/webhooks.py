@@ -1,5 +1,5 @@
 """
-What webhooks cost and how late they are: `python -m benchmarks.webhooks [throughput] [delay] [--json FILE]`.
+Cost and delay of webhooks: `python -m benchmarks.webhooks [throughput] [delay] [--json FILE]`.
 
 `throughput`: events of as many calls are published as fast as they are delivered, to receivers that answer at
 once; deliveries a second of one core, and CPU per delivery, all of it counted: publishing, leasing, signing,
@@ -39,7 +39,7 @@ import sqlalchemy as sa
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX, describe, sample
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database import tables
+from callcontrol.database.tables import webhooks
 from callcontrol.models import CallRecord, CallStatus, WebhookEvent
 from callcontrol.webhooks.store import deliveries
 
@@ -214,8 +214,8 @@ async def _delay(
 
 async def _until_delivered(storage: Storage, urls: Sequence[str]) -> None:
     """Wait, for a minute at most, until those that live have got all, however busy the machine is."""
-    rows = sa.select(sa.func.count()).where(tables.deliveries.c.status == "pending")
-    waiting = rows.where(tables.deliveries.c.url.in_(urls))
+    rows = sa.select(sa.func.count()).where(webhooks.deliveries.c.status == "pending")
+    waiting = rows.where(webhooks.deliveries.c.url.in_(urls))
     until = time.monotonic() + 60.0
     while time.monotonic() < until:
         await asyncio.sleep(0.5)

@@ -43,7 +43,7 @@ from pipecat.workers.runner import WorkerRunner
 
 RATE_HZ = 8000
 LOUD = 500
-"""What counts as speech, as the root of the mean square of samples of 16 bits."""
+"""Threshold of speech, as the root mean square of 16-bit samples."""
 SILENCE_FRAMES = 30
 MOST_BYTES = 10 * RATE_HZ * 2
 
@@ -96,7 +96,7 @@ def chime(hz: float, seconds: float) -> bytes:
 
 
 def serializer_of(protocol: str, call: Any) -> FrameSerializer:
-    """What reads and writes the frames of a protocol; closing the socket is all it takes to end a call."""
+    """Return the serializer of a protocol; closing the socket is enough to end a call."""
     match protocol:
         case "exotel":
             return ExotelFrameSerializer(call.stream_id, call.call_id)

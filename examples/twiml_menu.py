@@ -29,7 +29,7 @@ def twiml(*verbs: str) -> web.Response:
 
 
 def say(text: str) -> str:
-    """Have it spoken."""
+    """Speak a text."""
     return f'<Say language="en-IN">{escape(text)}</Say>'
 
 

@@ -22,7 +22,7 @@ from fuzz.harness import MAX_INPUT_BYTES, SLOW_S, Target, load_targets  # noqa: 
 
 GRACE_S = 120.0
 """
-How long a target may take to start and to end, beside its share of the time: importing it with what counts
+Time for a target to start and to end, beside its share of the time: importing it with coverage of
 its branches takes long beside other work, and an input that hangs is found by libFuzzer itself.
 """
 

@@ -1,5 +1,5 @@
 """
-What a fuzz target is, and the mutations that feed it.
+Fuzz targets, and the mutations that feed them.
 
 No coverage feedback is needed: a target tells the outcomes of its inputs
 apart, and an input with a new outcome joins the corpus.
@@ -41,7 +41,7 @@ class Target:
     seeds: Sequence[bytes]
     dictionary: Sequence[bytes] = ()
     module: str = ""
-    """Where it was found; whoever declares it leaves it empty."""
+    """Module that defines the target; set by the harness."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "media" / "native" / "fuzz" / "corpus"
 MAX_INPUT_BYTES = 1024
 MUTATIONS_PER_S = 5000
-"""What a target manages on a slow machine without libFuzzer."""
+"""Rate of a target on a slow machine without libFuzzer."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def has_libfuzzer() -> bool:
-    """Whether clang is there with its fuzzing library."""
+    """Return True if clang is installed with its fuzzing library."""
     clang = shutil.which("clang++")
     if clang is None:
         return False

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fixtures.server_process import ServerProcess
 from fuzz.wire_messages import SDP, Call, Mill, request
 from tests.support.certificates import Authority
+from tests.support.server_process import ServerProcess
 
 __all__ = ["Report", "WireFailed", "run"]
 
@@ -50,7 +50,7 @@ class WireFailed(Exception):
 
 @dataclass
 class Report:
-    """What a run saw."""
+    """Results of a run."""
 
     seed: int
     sent: dict[str, int] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class Wire:
     # Receiving.
 
     def _pump(self, wait_s: float) -> None:
-        """Take what came back, and answer what the party that is called was asked."""
+        """Handle the received messages, and answer requests to the callee."""
         waiting = [*self._udp.values(), *self._streams.values()]
         for sock in select.select(waiting, [], [], wait_s)[0]:
             if sock in self._udp.values():
@@ -313,7 +313,7 @@ class Wire:
     # A call to send requests within, and the trunk whose OPTIONS are answered throughout.
 
     def _call(self) -> Call:
-        """Have a call answered; without room for one the requests go to a call that is over."""
+        """Set up a call; without room for one, requests go to a call that is over."""
         via, branch = ("UDP", self._local(TRUNK)), self._mill.branch()
         call = Call(f"{branch}@wire", branch, f"<sip:{NUMBER}@127.0.0.1>", cseq=0)
         self._answers.clear()

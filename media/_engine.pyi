@@ -385,7 +385,7 @@ class Engine:
         """
     def next_id(self) -> int: ...
     def drain(self) -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, bytes]]]:
-        """Fetch all events (stream, kind, a, b, c; see outlet.hpp) and all frames (tap, audio)."""
+        """Fetch all events (stream, kind, a, b, c; see event_queue.hpp) and all frames (tap, audio)."""
     def stats(self) -> EngineFigures: ...
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""

@@ -1,8 +1,8 @@
 """
 Effects returned by the state machines: send a message, arm a timer, notify the layer above.
 
-Effects are plain values. The machines never send, sleep or read a clock; the endpoint performs the effects
-in order.
+Effects are plain values. The machines never send, sleep or read a clock; the transaction layer performs the
+effects in order.
 """
 
 from enum import Enum, IntEnum

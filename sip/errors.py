@@ -27,7 +27,7 @@ class ParseError(SipError):
     Bytes or text from a peer that are not acceptable SIP.
 
     ``reason`` is our own wording and never quotes the peer, so it is safe in
-    a log line and as a reason phrase. ``offset`` is where the trouble starts,
+    a log line and as a reason phrase. ``offset`` is where the transport_error starts,
     in bytes of the message (or characters of the text) that was parsed, as
     nearly as it is known; ``near`` is the peer's text there, not for showing.
     ``status`` is the status of the response a request deserves.

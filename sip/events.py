@@ -100,11 +100,6 @@ class Failed(SessionEvent):
     retry_after_s: int | None = None
     tried: tuple[Tried, ...] = ()
 
-    @property
-    def timed_out(self) -> bool:
-        """True when the peer did not respond or rang too long."""
-        return self.cause == "timeout"
-
 
 @dataclass(frozen=True, slots=True)
 class Confirmed(SessionEvent):
@@ -178,7 +173,7 @@ class ReferReceived(SessionEvent):
     """
     The peer sent a REFER that asks us to call a target: answer with `accept_refer` or `reject_refer`.
 
-    After accepting, report the progress with `tell_refer`, up to a final status.
+    After accepting, report the progress with `notify_refer`, up to a final status.
     """
 
     refer: Refer

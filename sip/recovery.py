@@ -17,7 +17,7 @@ from sip.message.message import Request
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 
-__all__ = ["CSEQ_MARGIN", "FormerSession", "Kind", "Saved", "restore", "save_dialog", "save_invite"]
+__all__ = ["CSEQ_MARGIN", "RecoveredDialog", "Kind", "Saved", "restore", "save_dialog", "save_invite"]
 
 Saved = Mapping[str, Any]
 """A saved session, as JSON values."""
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 @dataclass(slots=True)
-class FormerSession:
+class RecoveredDialog:
     """
     A session whose process has ended.
 
@@ -101,7 +101,7 @@ def save_invite(
     return saved
 
 
-def restore(saved: Saved) -> FormerSession:
+def restore(saved: Saved) -> RecoveredDialog:
     """
     Rebuild a session from its journal values.
 
@@ -120,7 +120,7 @@ def restore(saved: Saved) -> FormerSession:
 _Way = tuple[str, tuple[str, int], str | None]
 
 
-def _dialog(saved: Saved, way: _Way) -> FormerSession:
+def _dialog(saved: Saved, way: _Way) -> RecoveredDialog:
     local, remote = str(saved["local"]), str(saved["remote"])
     local_tag = NameAddr.parse(local).tag or ""
     dialog = Dialog(str(saved["call_id"]), (local, local_tag), (remote, NameAddr.parse(remote).tag))
@@ -130,13 +130,13 @@ def _dialog(saved: Saved, way: _Way) -> FormerSession:
     dialog.route_set = tuple(str(route) for route in routes)
     dialog.next_hop()  # Raises for malformed routes now, not when the BYE is sent.
     dialog.session_id = str(saved.get("session_id", ""))
-    return FormerSession(Kind.UP, *way, dialog.call_id, local_tag, dialog=dialog)
+    return RecoveredDialog(Kind.UP, *way, dialog.call_id, local_tag, dialog=dialog)
 
 
-def _invite(kind: Kind, saved: Saved, way: _Way) -> FormerSession:
+def _invite(kind: Kind, saved: Saved, way: _Way) -> RecoveredDialog:
     headers = Headers([(str(name), str(value)) for name, value in saved["fields"]])
     request = Request("INVITE", SipUri.parse(saved["target"]), headers)
     tag = request.from_.tag if kind is Kind.CALLING else request.to.tag
     if request.via.branch is None or request.cseq.method != "INVITE":
         raise ParseError("A saved INVITE lacks its branch")
-    return FormerSession(kind, *way, request.call_id, tag or "", request=request)
+    return RecoveredDialog(kind, *way, request.call_id, tag or "", request=request)

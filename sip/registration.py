@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final
 
-from sip.auth.client import Authenticator
-from sip.auth.digest import Credentials
+from sip.auth.digest import Authenticator, Credentials
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
 from sip.errors import ParseError
 from sip.machine import NOTHING, Machine, Rules, compile_rules
@@ -106,7 +105,7 @@ class RegistrationSettings:
     """Settings of all registrations of a user agent; see `sip.session.model.SessionSettings`."""
 
     product: str
-    pick: Callable[[float, float], float]
+    random_between: Callable[[float, float], float]
     token: Callable[[], str]
 
 
@@ -124,7 +123,7 @@ class State(IntEnum):
 
     IDLE = 0
     ACTIVE = 1
-    LEAVING = 2
+    STOPPING = 2
     """Stopping; the removal waits for the response to the request under way (RFC 3261 10.2)."""
     REMOVING = 3
     """Removing the binding with Expires 0."""
@@ -200,11 +199,11 @@ class Registration(Machine[State]):
 
     def start(self) -> Sequence[Effect]:
         """Send the first REGISTER."""
-        return self.handle(Event.START)
+        return self.trigger(Event.START)
 
     def stop(self) -> Sequence[Effect]:
         """Remove the binding, and end."""
-        return self.handle(Event.STOP_LATER if self._busy else self._stop_event())
+        return self.trigger(Event.STOP_LATER if self._busy else self._stop_event())
 
     def receive(self, response: Response) -> Sequence[Effect]:
         """Handle a response to the request under way."""
@@ -212,31 +211,31 @@ class Registration(Machine[State]):
         if status < 200 or not self._busy:
             return NOTHING
         self._busy = False
-        if self.state is State.LEAVING:
+        if self.state is State.STOPPING:
             self._bound = self._bound or status < 300
-            return self.handle(self._stop_event())
+            return self.trigger(self._stop_event())
         if status < 300:
-            return self.handle(Event.ACCEPTED, response)
+            return self.trigger(Event.ACCEPTED, response)
         if status in (401, 407) and self._learn(response):
-            return self.handle(Event.CHALLENGED)
+            return self.trigger(Event.CHALLENGED)
         if status == 423 and (longer_s := self._longer_s(response)) is not None:
-            return self.handle(Event.TOO_BRIEF, longer_s)
-        return self.handle(Event.REFUSED, response)
+            return self.trigger(Event.TOO_BRIEF, longer_s)
+        return self.trigger(Event.REFUSED, response)
 
     def fail(self, failure: Failure) -> Sequence[Effect]:
         """Handle the failure of the request under way: it got no final response."""
         if not self._busy:
             return NOTHING
         self._busy = False
-        if self.state is State.LEAVING:
-            return self.handle(self._stop_event())
-        return self.handle(Event.FAILED, failure)
+        if self.state is State.STOPPING:
+            return self.trigger(self._stop_event())
+        return self.trigger(Event.FAILED, failure)
 
     def reconnect(self) -> Sequence[Effect]:
         """Handle the loss of the connection that the registrar may use to reach us: refresh soon."""
         if self.state is not State.ACTIVE or self._busy or not self._bound:
             return NOTHING
-        return (Arm(Event.TIMER_REFRESH, self._settings.pick(0.5, RECONNECT_WITHIN_S)),)
+        return (Arm(Event.TIMER_REFRESH, self._settings.random_between(0.5, RECONNECT_WITHIN_S)),)
 
     def _stop_event(self) -> Event:
         return Event.STOP if self._bound else Event.STOP_NOW
@@ -329,7 +328,7 @@ class Registration(Machine[State]):
 
     def _refresh_after_s(self, granted_s: int) -> float:
         early_s = min(granted_s * REFRESH_FRACTION, granted_s - REFRESH_AHEAD_S)
-        return max(early_s * self._settings.pick(0.95, 1.0), granted_s / 2, MIN_REFRESH_S)
+        return max(early_s * self._settings.random_between(0.95, 1.0), granted_s / 2, MIN_REFRESH_S)
 
     def _refuse(self, response: Response) -> Sequence[Effect]:
         status = response.status
@@ -358,12 +357,14 @@ class Registration(Machine[State]):
         self.status = RegistrationStatus(state, reason, code)
         wait_s = self._wait_s(MAX_REJECTED_WAIT_S if rejected else MAX_UNREACHABLE_WAIT_S)
         if retry_after_s is not None:
-            wait_s = max(wait_s, min(retry_after_s, MAX_RETRY_AFTER_S) * self._settings.pick(1.0, 1.1))
+            wait_s = max(
+                wait_s, min(retry_after_s, MAX_RETRY_AFTER_S) * self._settings.random_between(1.0, 1.1)
+            )
         return (Arm(Event.TIMER_REFRESH, wait_s), Report(self.status))
 
     def _wait_s(self, longest_s: float) -> float:
         doubled_s = FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 16)
-        return min(doubled_s, longest_s) * self._settings.pick(1.0, 1.25)
+        return min(doubled_s, longest_s) * self._settings.random_between(1.0, 1.25)
 
     def _lapse(self, _: None) -> Sequence[Effect]:
         self._bound = False
@@ -440,10 +441,10 @@ RULES: Rules[State, Event] = {
     (_S.ACTIVE, _E.TIMER_REFRESH): (_S.ACTIVE, _R._register),
     (_S.ACTIVE, _E.TIMER_LAPSE): (_S.ACTIVE, _R._lapse),
     (_S.ACTIVE, _E.STOP): (_S.REMOVING, _R._remove),
-    (_S.ACTIVE, _E.STOP_LATER): (_S.LEAVING, _R._leave),
+    (_S.ACTIVE, _E.STOP_LATER): (_S.STOPPING, _R._leave),
     (_S.ACTIVE, _E.STOP_NOW): (_S.ENDED, _R._end),
-    (_S.LEAVING, _E.STOP): (_S.REMOVING, _R._remove),
-    (_S.LEAVING, _E.STOP_NOW): (_S.ENDED, _R._end),
+    (_S.STOPPING, _E.STOP): (_S.REMOVING, _R._remove),
+    (_S.STOPPING, _E.STOP_NOW): (_S.ENDED, _R._end),
     (_S.REMOVING, _E.ACCEPTED): (_S.ENDED, _R._end),
     (_S.REMOVING, _E.CHALLENGED): (_S.REMOVING, _R._remove),
     (_S.REMOVING, _E.TOO_BRIEF): (_S.ENDED, _R._end),
@@ -459,10 +460,10 @@ IGNORED = (
     # Before the start there is no request and no binding.
     | {(_S.IDLE, event) for event in (*_ANSWERS, *_TIMERS, _E.STOP, _E.STOP_LATER)}
     # `receive` and `fail` turn any answer into a stop; the timers are disarmed.
-    | {(_S.LEAVING, event) for event in (*_ANSWERS, *_TIMERS, _E.START, _E.STOP_LATER)}
+    | {(_S.STOPPING, event) for event in (*_ANSWERS, *_TIMERS, _E.START, _E.STOP_LATER)}
     # A second stop.
     | {(_S.REMOVING, event) for event in (*_TIMERS, _E.START, _E.STOP, _E.STOP_LATER, _E.STOP_NOW)}
     | {(_S.ENDED, event) for event in Event}
 )
 
-Registration.ROWS = compile_rules(RULES, State, Event)
+Registration.ROWS = compile_rules(RULES)

@@ -1,4 +1,4 @@
-"""Timer values of RFC 3261 and one queue for all running timers of an endpoint; no clock, no I/O."""
+"""Timer values of RFC 3261 and one queue for all running timers of a transaction layer; no clock, no I/O."""
 
 from collections import deque
 from dataclasses import dataclass

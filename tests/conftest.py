@@ -11,9 +11,9 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from fixtures.server_process import ServerProcess
 from tests.support.examples import THOROUGH
 from tests.support.report import RETRIED, RunReport
+from tests.support.server_process import ServerProcess
 from tests.support.stillness import Watch, tries
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """
-    Have the collector look at the thousands of tests no more.
+    Exempt the thousands of tests from garbage collection.
 
     They are hundreds of thousands of objects, and to go through them holds up every loop for half a second.
     """

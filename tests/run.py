@@ -8,7 +8,7 @@ long   what `test` leaves out: the marked tests, and property tests with all the
 =====  =============================================================================================
 
 What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
-so three for each processor are the default.
+so three for each processor are the default, eight at most: the ports of 127.0.0.1 are divided among them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.native import builds
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _ALL: Final = ("tests",)
+_MOST_RUNNERS: Final = 8
 _FAST: Final = (
     "tests/unit",
     "tests/contract",
@@ -86,7 +87,7 @@ def _tests(
     runners: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Step:
-    count = os.environ.get("TEST_RUNNERS") or str(runners or 3 * (os.cpu_count() or 1))
+    count = os.environ.get("TEST_RUNNERS") or str(runners or min(3 * (os.cpu_count() or 1), _MOST_RUNNERS))
     ours = ["-q", "-n", count, "--dist", "worksteal", "-m", marked]
     # A place that the caller names takes the place of all.
     named = [argument for argument in of_pytest if argument.startswith("tests/")]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.test_layering import PACKAGES, ROOT, sources
 
+_INSTRUMENTS = ("tests", "benchmarks", "fuzz", "examples")
 _BEGINS_BADLY = re.compile(r"(What|Whether|How|Which|Who|Whom|Where|Why|Take|Have|Let|Give)\b")
 
 
@@ -27,7 +28,7 @@ def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield statement.lineno, value.value.strip()
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", (*PACKAGES, *_INSTRUMENTS))
 def test_docstrings_begin_with_a_verb_or_a_noun(package: str) -> None:
     found = [
         f"{path}:{line}: {text.splitlines()[0]}"

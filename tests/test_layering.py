@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,3 +153,43 @@ def test_no_source_has_grown_past_six_hundred_lines() -> None:
         if (count := len((ROOT / path).read_text().splitlines())) > 600
     ]
     assert large == []
+
+
+SMALL_LINES = 60
+# Modules of fewer lines with one importer, that have a reason to stand alone.
+SMALL = {
+    "api/__main__.py": "`python -m api`",
+    "api/cli/health.py": "a command, imported by its name",
+    "api/cli/serve.py": "a command, imported by its name",
+    "api/openapi/links.py": "the document would have two concerns",
+    "api/process/node_lock.py": "the only lock file; the server would have another concern",
+    "api/routes/integrations.py": "a group of endpoints, beside the others",
+    "api/schemas/wallet.py": "a group of schemas, beside the others",
+    "callcontrol/agents/store/transcripts.py": "SQL; its user is above the floor of SQL",
+    "callcontrol/assistant/product.py": "the policy of a product, in the same place for each",
+    "callcontrol/bootstrap/directory_rows.py": "pure; its user is not",
+    "callcontrol/calls/records/store/orphaned_dialogs.py": "SQL; its user is not",
+    "callcontrol/calls/steps/agent_reconnect.py": "a state table; its user is near the limit of lines",
+    "callcontrol/masking/product.py": "the policy of a product, in the same place for each",
+    "callcontrol/trunks/aio/sip_access.py": "the access rules of trunks; its user belongs to calls",
+    "callcontrol/trunks/dial_strings.py": "the gateways' formats of numbers; its user belongs to routing",
+    "callcontrol/trunks/session_id.py": "RFC 7989; its user belongs to calls",
+}
+
+
+def test_a_small_module_has_several_importers_or_a_reason() -> None:
+    """A package's `__init__` that exports a module stands for all importers of the package."""
+    paths = [path for package in PACKAGES for path in sources(package)]
+    importers: Counter[str] = Counter()
+    for path in paths:
+        found = {name.replace(".", "/") for _, name in imports(path)}
+        importers.update(name for name in found for _ in range(2 if path.name == "__init__.py" else 1))
+    small = {
+        str(path)
+        for path in paths
+        if path.name != "__init__.py"
+        and not {"migrations", "tables"} & set(path.parts)
+        and len((ROOT / path).read_text().splitlines()) < SMALL_LINES
+        and importers[str(path.with_suffix(""))] < 2
+    }
+    assert small == set(SMALL)

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What the row names between backticks as the place of the work and of its proof."""
+        """Return the names between backticks in the row, of its code and of its proof."""
         return _QUOTED.findall(self.where)
 
 
@@ -66,7 +66,7 @@ def defines(names: frozenset[str], wanted: str) -> bool:
 
 
 def is_test(name: str) -> bool:
-    """Whether a name is that of a test, a class of tests, a file of tests or a SIPp scenario that exists."""
+    """Return True for the name of an existing test, class of tests, file of tests or SIPp scenario."""
     if name.endswith(".cpp"):
         return (ROOT / "media" / "native" / "tests" / name).is_file()
     if name.endswith(".xml"):
@@ -81,7 +81,7 @@ def is_test(name: str) -> bool:
 
 
 def is_code(name: str) -> bool:
-    """Whether a dotted name leads to a module or to something in one."""
+    """Return True if a dotted name leads to a module or to an object in one."""
     if not _DOTTED.fullmatch(name):
         return False
     parts = name.split(".")

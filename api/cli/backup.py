@@ -32,7 +32,7 @@ def run(settings: Settings, chosen: argparse.Namespace) -> int:
     """
     source, target = _source(settings), Path(chosen.to)
     if target.exists() and any(target.iterdir()):
-        raise StartFailed(f"{target} is not empty; name a folder that is yet to be made")
+        raise StartFailed(f"{target} is not empty; name a new folder")
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = _copy_database(source, target / DATABASE_FILE)
     key = settings.data_dir / KEY_FILE
@@ -78,7 +78,7 @@ def _copy_database(source: Path, target: Path) -> Path:
     except sqlite3.Error as error:
         raise StartFailed(f"the database {source} cannot be copied: {error}") from error
     if found != "ok":
-        raise StartFailed(f"the copy is not whole ({found}); the database {source} is damaged")
+        raise StartFailed(f"the copy is incomplete ({found}); the database {source} is damaged")
     with unfinished.open("rb") as written:
         os.fsync(written.fileno())
     return unfinished.rename(target)

@@ -10,9 +10,9 @@ from importlib import import_module, metadata
 from typing import Any
 
 from api.process.config import PREFIX, VARIABLES, Settings
-from api.process.values import ListenAddress, parse_gateway, parse_int
+from api.process.values import ListenAddress, WholeNumber, parse_gateway
 from callcontrol.accounts.keys import MAX_OVERLAP_S
-from callcontrol.recordings.retention import MAX_RETENTION_DAYS
+from callcontrol.models.accounts import MAX_RETENTION_DAYS
 
 __all__ = ["build_parser"]
 
@@ -68,7 +68,7 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--config", metavar="FILE", help="TOML file with settings; the environment wins over it"
+        "--config", metavar="FILE", help="TOML file with settings; environment variables override it"
     )
     parser.set_defaults(parser=parser)
     return parser
@@ -117,7 +117,7 @@ def _backup(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--with-key",
         action="store_true",
-        help="copy secret.key as well: who has both can read the secrets in the database",
+        help="copy secret.key as well: both together reveal the secrets in the database",
     )
     parser.set_defaults(run=_later("backup", "run"))
 
@@ -144,14 +144,14 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         type=_whole(1, 1_000_000),
         default=100,
         metavar="N",
-        help="calls at the same time (100)",
+        help="concurrent calls (100)",
     )
     parser.set_defaults(run=_later("admin", "create_account"))
     _accounts_update(group)
     parser = _command(
         group, "webhook-secret", "print JSON with the secret that signs an account's webhooks and streams"
     )
-    parser.add_argument("--account", required=True, metavar="SID", help="account whose secret is wanted")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the secret")
     parser.set_defaults(run=_later("admin", "webhook_secret"))
 
 
@@ -165,10 +165,10 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--account", required=True, metavar="SID", help="account to change")
     parser.add_argument("--name", help="name of the customer")
     both = argparse.BooleanOptionalAction
-    parser.add_argument("--kyc", action=both, dest="kyc_complete", help="whether KYC is done")
-    parser.add_argument("--active", action=both, dest="is_active", help="whether the account may do anything")
+    parser.add_argument("--kyc", action=both, dest="kyc_complete", help="mark KYC as done or not")
+    parser.add_argument("--active", action=both, dest="is_active", help="enable or disable the account")
     parser.add_argument("--max-cps", type=_whole(1, 100_000), metavar="N", help="new calls per second")
-    parser.add_argument("--max-calls", type=_whole(1, 100_000), metavar="N", help="calls at the same time")
+    parser.add_argument("--max-calls", type=_whole(1, 100_000), metavar="N", help="concurrent calls")
     parser.add_argument(
         "--requests-per-minute",
         type=_or_none(_whole(1, 1_000_000)),
@@ -189,14 +189,14 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         default=argparse.SUPPRESS,
         dest="max_spend_paise_per_hour",
         metavar="INR|none",
-        help="what calls may cost in an hour, in rupees; none is no limit",
+        help="maximum cost of calls per hour, in rupees; none: no limit",
     )
     parser.add_argument(
         "--recording-retention-days",
         type=_or_none(_whole(0, MAX_RETENTION_DAYS)),
         default=argparse.SUPPRESS,
         metavar="N|none",
-        help="days that recordings are kept, 0 for ever; none: as long as the server keeps them",
+        help="retention of recordings in days, 0: unlimited; none: the server's default",
     )
     parser.set_defaults(run=_later("admin", "update_account"))
 
@@ -209,9 +209,9 @@ def _wallet(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "add money to a wallet; prints JSON with balance",
         "A reference that was used before adds nothing, so the command may be repeated.",
     )
-    parser.add_argument("--account", required=True, metavar="SID", help="account the wallet is of")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the wallet")
     parser.add_argument("--amount", required=True, type=_inr, metavar="INR", help="amount in rupees")
-    parser.add_argument("--reference", required=True, metavar="R", help="what names this payment")
+    parser.add_argument("--reference", required=True, metavar="R", help="reference of the payment")
     parser.add_argument("--note", metavar="TEXT", help="a note for the ledger")
     parser.set_defaults(run=_later("admin", "top_up"))
 
@@ -219,21 +219,21 @@ def _wallet(commands: _Subparsers[argparse.ArgumentParser]) -> None:
 def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     group = _group(commands, "keys", "manage API keys")
     parser = _command(group, "create", "create a key, shown this once; prints JSON with key")
-    parser.add_argument("--account", required=True, metavar="SID", help="account the key is for")
-    parser.add_argument("--service", required=True, choices=SERVICES, help="which interface the key opens")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the key")
+    parser.add_argument("--service", required=True, choices=SERVICES, help="service of the key")
     parser.add_argument(
         "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
     )
-    parser.add_argument("--name", metavar="TEXT", help="what people know the key by")
+    parser.add_argument("--name", metavar="TEXT", help="label of the key")
     parser.add_argument(
         "--environment",
         choices=("live", "sandbox"),
         default="live",
-        help="a sandbox key of the voice assistant calls test numbers alone (default: live)",
+        help="a sandbox key of the voice assistant calls test numbers only (default: live)",
     )
     parser.set_defaults(run=_later("admin", "create_key"))
     parser = _command(group, "list", "list the keys of an account; prints JSON, without the keys themselves")
-    parser.add_argument("--account", required=True, metavar="SID", help="account the keys are of")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the keys")
     parser.set_defaults(run=_later("admin", "list_keys"))
     parser = _command(
         group,
@@ -248,7 +248,7 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         type=_whole(0, MAX_OVERLAP_S),
         default=3600,
         metavar="SECONDS",
-        help="how long the old key still works (3600)",
+        help="seconds for which the old key remains valid (3600)",
     )
     parser.set_defaults(run=_later("admin", "rotate_key"))
     parser = _command(
@@ -262,7 +262,7 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _add_key(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--account", required=True, metavar="SID", help="account the key is of")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the key")
     parser.add_argument("--key", required=True, metavar="KEY_ID", help=f"{what}, by its key_id")
 
 
@@ -276,7 +276,7 @@ def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--friendly-name", metavar="NAME", help="label")
     parser.set_defaults(run=_later("admin", "add_number"))
     parser = _command(group, "list", "list the numbers of an account; prints JSON with numbers")
-    parser.add_argument("--account", required=True, metavar="SID", help="account the numbers are of")
+    parser.add_argument("--account", required=True, metavar="SID", help="account of the numbers")
     parser.set_defaults(run=_later("admin", "list_numbers"))
     parser = _command(
         group,
@@ -308,8 +308,8 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         help="a reachable host of the carrier, over udp, tcp, tls, tls/srtp or auto; without port, and with "
         "auto, its servers are looked up (NAPTR, SRV); may be repeated",
     )
-    parser.add_argument("--inbound", action="store_true", help="calls come in from its gateways")
-    parser.add_argument("--outbound", action="store_true", help="calls go out through its gateways")
+    parser.add_argument("--inbound", action="store_true", help="accept calls from its gateways")
+    parser.add_argument("--outbound", action="store_true", help="route outbound calls through its gateways")
     parser.add_argument("--username", metavar="U", help="user name of digest authentication")
     parser.add_argument("--password", metavar="P", help="password of digest authentication")
     _add_set(parser, required=False)
@@ -388,7 +388,7 @@ def _or_none(read: Callable[[str], int]) -> Callable[[str], int | None]:
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
-    parse = parse_int(least, most)
+    parse = WholeNumber(least, most)
 
     def read(text: str) -> int:
         try:

@@ -14,12 +14,14 @@ from api.http.endpoint import style_finder
 from api.http.middleware import edge
 from api.http.pipeline import MAX_BODY_BYTES, Pipeline
 from api.http.ratelimit import RateLimiter
+from api.mcp.gateway import McpGateway
 from api.openapi.document import openapi_document
+from api.process.lifecycle import Lifecycle
 from api.process.metrics import Metrics
 from api.process.values import IpNetwork
 from api.routes import ENDPOINTS
 from api.routes.service import ServiceRoutes
-from api.services import Services
+from callcontrol.bootstrap.aio.services import Services
 from callcontrol.models import Service
 
 __all__ = ["REQUESTS_PER_MINUTE", "create_app"]
@@ -37,6 +39,8 @@ REQUESTS_PER_MINUTE: Mapping[Service, int] = {
 def create_app(
     services: Services,
     *,
+    mcp: McpGateway,
+    lifecycle: Lifecycle,
     metrics: Metrics,
     public_url: str,
     trusted_sources: Iterable[IpNetwork] = (),
@@ -49,7 +53,9 @@ def create_app(
     `check_replies` validates every response against its declared model; tests use it.
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
-    pipeline = Pipeline(services, limiter, trusts(trusted_sources), requests_per_minute, check_replies)
+    pipeline = Pipeline(
+        services, mcp, lifecycle, limiter, trusts(trusted_sources), requests_per_minute, check_replies
+    )
     app = web.Application(
         client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics, style_finder(ENDPOINTS))]
     )
@@ -60,7 +66,7 @@ def create_app(
         app.router.add_route(endpoint.method, path, handler)
         if endpoint.media_type is not None:
             app.router.add_route("HEAD", path, handler)
-    public = ServiceRoutes(services.lifecycle, metrics)
+    public = ServiceRoutes(lifecycle, metrics)
     public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
     for route in public.endpoints:
         for path in (route.path, *route.also):

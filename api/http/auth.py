@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Sequence
 
-from api.services import Keys
+from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.accounts.keys import PREFIXES
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
@@ -17,7 +17,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
 
 async def authenticate(
-    headers: Sequence[str], keys: Keys, service: Service = "platform", *, plain: Sequence[str] = ()
+    headers: Sequence[str], keys: KeyService, service: Service = "platform", *, plain: Sequence[str] = ()
 ) -> Principal:
     """
     Authenticate a request to a service by its Authorization headers.

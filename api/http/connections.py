@@ -20,7 +20,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from api.http.errors import ApiError
-from api.http.request_context import Exchange
+from api.http.request_context import RequestContext
 
 __all__ = ["ConnectionLimits", "GuardedSite"]
 
@@ -140,7 +140,7 @@ class _Connection(RequestHandler):
         else:
             refusal = ApiError(status, "BAD_REQUEST", "This is no HTTP request that can be read.")
         answer = web.json_response(refusal.body(), status=status, dumps=_compact)
-        Exchange(str(uuid.uuid4())).mark(answer)
+        RequestContext(str(uuid.uuid4())).mark(answer)
         answer.force_close()
         return answer
 

@@ -13,16 +13,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
 
 from api.http.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery, RequestModel
-from api.services import Services
 from callcontrol import errors as domain
+from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.models import Principal, Service
+
+if TYPE_CHECKING:
+    from api.mcp.gateway import McpGateway
 
 __all__ = [
     "Context",
@@ -36,7 +39,6 @@ __all__ = [
     "Spoken",
     "Ticket",
     "path_parameters",
-    "path_pattern",
     "style_finder",
 ]
 
@@ -53,6 +55,7 @@ class Context(Generic[BodyT, QueryT]):
     """An authenticated and validated request, as passed to a handler."""
 
     services: Services
+    mcp: McpGateway
     principal: Principal
     path: Mapping[str, str]
     query: QueryT
@@ -60,6 +63,11 @@ class Context(Generic[BodyT, QueryT]):
     request_id: str
     raw: bytes = b""
     """Raw body as received."""
+
+    @property
+    def storage(self) -> Storage:
+        """Services on the database."""
+        return self.services.storage
 
     @property
     def account_sid(self) -> str:
@@ -248,11 +256,6 @@ class PublicEndpoint:
 def path_parameters(path: str) -> list[str]:
     """Names of the path's parameters, in order."""
     return _PARAMETER.findall(path)
-
-
-def path_pattern(path: str) -> re.Pattern[str]:
-    """Regular expression of the request paths that match an endpoint's path."""
-    return re.compile(_PARAMETER.sub("[^/]+", path))
 
 
 def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:

@@ -14,7 +14,7 @@ from aiohttp.typedefs import Middleware
 
 from api.http.errors import ApiError, ErrorStyle
 from api.http.pipeline import too_large, unexpected
-from api.http.request_context import Exchange, begin_exchange
+from api.http.request_context import RequestContext, begin_request
 from api.process.metrics import Metrics
 
 __all__ = ["edge"]
@@ -36,40 +36,40 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
     @web.middleware
     async def surround(request: web.Request, handler: _Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
-        exchange = begin_exchange(_request_id(request))
-        response = await _guard(request, handler, exchange, style_of)
-        exchange.mark(response)
+        context = begin_request(_request_id(request))
+        response = await _guard(request, handler, context, style_of)
+        context.mark(response)
         took_s = time.perf_counter() - started_s
         metrics.observe_request(request.method, _route(request), response.status, took_s)
-        _tell(request, response, exchange, took_s)
+        _tell(request, response, context, took_s)
         return response
 
     return surround
 
 
 async def _guard(
-    request: web.Request, handler: _Handler, exchange: Exchange, style_of: Callable[[str], ErrorStyle]
+    request: web.Request, handler: _Handler, context: RequestContext, style_of: Callable[[str], ErrorStyle]
 ) -> web.StreamResponse:
     """Run the handler; every failure becomes a response in the error envelope."""
     try:
         return await handler(request)
     except ApiError as error:
-        return _refusal(error, exchange)
+        return _refusal(error, context)
     except web.HTTPException as error:
         refusal = _from_aiohttp(request, error)
         refusal.style = style_of(request.path)
-        return _refusal(refusal, exchange)
+        return _refusal(refusal, context)
     except Exception as error:
-        return _refusal(unexpected(error), exchange)
+        return _refusal(unexpected(error), context)
 
 
-def _refusal(error: ApiError, exchange: Exchange) -> web.Response:
+def _refusal(error: ApiError, context: RequestContext) -> web.Response:
     if error.status >= 500 and error.__cause__ is not None and error.code.lower() == "internal_error":
         _log.error(
             "request %s failed",
-            exchange.request_id,
+            context.request_id,
             exc_info=error.__cause__,
-            extra={"call_sid": exchange.call_sid},
+            extra={"call_sid": context.call_sid},
         )
     body = json.dumps(error.body(), separators=(",", ":"), ensure_ascii=False)
     return web.Response(
@@ -105,7 +105,7 @@ def _route(request: web.Request) -> str:
     return resource.canonical if resource is not None else "unmatched"
 
 
-def _tell(request: web.Request, response: web.StreamResponse, exchange: Exchange, took_s: float) -> None:
+def _tell(request: web.Request, response: web.StreamResponse, context: RequestContext, took_s: float) -> None:
     """Log one line, without the query, which may hold phone numbers."""
     # Probes and scrapes come every few seconds and are not informative.
     level = logging.DEBUG if request.path in _PROBES and response.status < 500 else logging.INFO
@@ -117,8 +117,8 @@ def _tell(request: web.Request, response: web.StreamResponse, exchange: Exchange
         response.status,
         took_s * 1000,
         extra={
-            "request_id": exchange.request_id,
-            "account_sid": exchange.account_sid,
-            "call_sid": exchange.call_sid,
+            "request_id": context.request_id,
+            "account_sid": context.account_sid,
+            "call_sid": context.call_sid,
         },
     )

@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from pydantic_core import to_json
@@ -25,10 +25,11 @@ from api.http.files import PrivateFile
 from api.http.form_body import FORM, parse_form
 from api.http.json_body import parse_json
 from api.http.ratelimit import RateLimiter, allowances_of
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
+from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
-from api.services import Services
 from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Services
 from callcontrol.errors import (
     DomainError,
     FieldError,
@@ -39,6 +40,9 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Principal, Service
+
+if TYPE_CHECKING:
+    from api.mcp.gateway import McpGateway
 
 __all__ = ["Pipeline"]
 
@@ -73,6 +77,8 @@ class Pipeline:
     """
 
     services: Services
+    mcp: McpGateway
+    lifecycle: Lifecycle
     limiter: RateLimiter
     is_trusted: Callable[[str | None], bool]
     requests_per_minute: Mapping[Service, int]
@@ -98,10 +104,10 @@ class Pipeline:
 
     async def _admit(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
         """Authenticate, count, check the scope; wiring endpoints keep the general codes of these refusals."""
-        exchange = current_exchange()
+        request_context = current_request()
         try:
             principal = await self._principal(request, endpoint)
-            exchange.account_sid = principal.account_sid
+            request_context.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
                 self._count(principal, endpoint)
             if not principal.may(endpoint.scope):
@@ -133,7 +139,7 @@ class Pipeline:
         if endpoint.for_twilio:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
         plain = request.headers.getall("X-API-Key", []) if endpoint.for_messaging else ()
-        return await authenticate(headers, self.services.keys, endpoint.service, plain=plain)
+        return await authenticate(headers, self.services.storage.keys, endpoint.service, plain=plain)
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """
@@ -146,7 +152,7 @@ class Pipeline:
         limit = self.limiter.take(
             allowances_of(principal, endpoint.limit_name, default, endpoint.requests_per_minute)
         )
-        current_exchange().headers.update(limit.headers())
+        current_request().headers.update(limit.headers())
         if not limit.allowed:
             shared = endpoint.limited_as is not None and limit.policy == "endpoint"
             by = f"to all {endpoint.limited_as} endpoints together" if shared else f"by this {limit.policy}"
@@ -160,10 +166,12 @@ class Pipeline:
         query = validate_query(endpoint.query, _single(request))
         raw = await _read(request, endpoint)
         body = _body(endpoint, raw, request.content_type)
-        if endpoint.places_calls and not self.services.lifecycle.takes_calls:
+        if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
-        context = Context(self.services, principal, path, query, body, current_exchange().request_id, raw)
+        context = Context(
+            self.services, self.mcp, principal, path, query, body, current_request().request_id, raw
+        )
         key = _idempotency_key(request, endpoint)
         if key is None:
             reply = await endpoint.handler(context)
@@ -186,7 +194,7 @@ class Pipeline:
         A refusal releases the key, as nothing was done; an unexpected failure keeps it, as the call may have
         been placed: repeating the request then gets the same 500 and no second call.
         """
-        store = self.services.idempotency
+        store = self.services.storage.idempotency
         account_sid = context.account_sid
         name = f"{request.method} {request.path}"
         stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
@@ -220,7 +228,7 @@ class Pipeline:
             return _json(_dump(reply.data), endpoint.success)
         if endpoint.for_messaging:
             return _json(_dump(_messaging(endpoint, reply)), endpoint.success)
-        meta = {"request_id": current_exchange().request_id, "timestamp": _timestamp(), **reply.meta}
+        meta = {"request_id": current_request().request_id, "timestamp": _timestamp(), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
 
 
@@ -229,13 +237,13 @@ async def _keep(outcome: Awaitable[None]) -> None:
     try:
         await outcome
     except DomainError as error:
-        _log.warning("what became of an idempotency key is not kept: %s", error.message)
+        _log.warning("the outcome of an idempotency key cannot be stored: %s", error.message)
 
 
 def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
     """Make the response to an unexpected failure; `error` is kept as its cause for the log."""
     code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
-    message = "Unexpected server error; retry with backoff, and tell us the X-Request-Id if it stays."
+    message = "Unexpected server error; retry with backoff, and report the X-Request-Id if it persists."
     failure = ApiError(500, code, message, style=style)
     failure.__cause__ = error
     return failure
@@ -254,7 +262,7 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
                 raise ValidationFailed.of(name, "must be a UUID")
             raise NotFound(f"There is no such {name}; {_IDENTIFIERS[kind]}.")
         values[name] = value if endpoint.identifiers is Identifiers.NAME else value.lower()
-    current_exchange().call_sid = values.get("callSid")
+    current_request().call_sid = values.get("callSid")
     return values
 
 

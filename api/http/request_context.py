@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-__all__ = ["Exchange", "begin_exchange", "current_exchange"]
+__all__ = ["RequestContext", "begin_request", "current_request"]
 
 
 @dataclass(slots=True)
-class Exchange:
+class RequestContext:
     """One request and its response: fields for the log, and headers for the response."""
 
     request_id: str
@@ -30,16 +30,16 @@ class Exchange:
             response.headers.setdefault(name, value)
 
 
-_current: ContextVar[Exchange] = ContextVar("exchange")
+_current: ContextVar[RequestContext] = ContextVar("request_context")
 
 
-def begin_exchange(request_id: str) -> Exchange:
-    """Start the exchange of this task; a later request on the same connection replaces it."""
-    exchange = Exchange(request_id)
-    _current.set(exchange)
-    return exchange
+def begin_request(request_id: str) -> RequestContext:
+    """Start the context of this task's request; a later request on the same connection replaces it."""
+    context = RequestContext(request_id)
+    _current.set(context)
+    return context
 
 
-def current_exchange() -> Exchange:
-    """Return the exchange of this task."""
+def current_request() -> RequestContext:
+    """Return the context of this task's request."""
     return _current.get()

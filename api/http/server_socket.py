@@ -9,12 +9,12 @@ from aiohttp import web
 from api.http.connections import GuardedSite
 from api.process.values import HostPort
 
-__all__ = ["HttpFront"]
+__all__ = ["HttpServerSocket"]
 
 _SHUTDOWN_S = 5.0
 
 
-class HttpFront:
+class HttpServerSocket:
     """
     One listening address of the API.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 
 __all__ = ["AsgiApp", "Bridge"]
 
@@ -81,7 +81,7 @@ class Bridge:
             if not self.streams:
                 raise
             # The status has been sent already, so only closing the connection can signal the failure.
-            _log.exception("the stream of request %s failed", current_exchange().request_id)
+            _log.exception("the stream of request %s failed", current_request().request_id)
             self._leave()
         finally:
             self._over.set()
@@ -129,7 +129,7 @@ class Bridge:
         if self.on_answer is not None:
             self.on_answer(self._response)
         if streams:
-            current_exchange().mark(self._response)
+            current_request().mark(self._response)
             try:
                 await self._response.prepare(self._request)
             except ConnectionError:

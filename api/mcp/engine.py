@@ -27,9 +27,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from api.http.pipeline import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp
 from api.mcp.sessions import Session
-from api.services.tools import Tools
 from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe
 from callcontrol.models import Principal
+from callcontrol.tools.aio.service import ToolService
 from callcontrol.tools.models import Tool, ToolResult
 
 __all__ = ["Engine"]
@@ -79,7 +79,7 @@ class _Listeners:
 class Engine:
     """Serves the protocol from `start` to `close`; the scope of a request to `app` must have its `state`."""
 
-    def __init__(self, tools: Tools, version: str) -> None:
+    def __init__(self, tools: ToolService, version: str) -> None:
         # The SDK logs session ids, which must not appear in a log.
         for name in ("mcp", "sse_starlette"):
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -214,8 +214,8 @@ class Engine:
             raise
         except Exception as error:
             # The caller gets a response for every failure of a tool, as at any other endpoint.
-            _log.exception("a tool failed in a way nobody foresaw")
-            message = "Unexpected server error; tell us the X-Request-Id if it stays."
+            _log.exception("a tool failed unexpectedly")
+            message = "Unexpected server error; report the X-Request-Id if it persists."
             raise MCPError(types.INTERNAL_ERROR, message) from error
 
     async def _ready(self, context: _Context, _: types.NotificationParams) -> None:
@@ -267,7 +267,7 @@ async def _told(session: Session) -> None:
         async with asyncio.timeout(_TELL_TIMEOUT_S):
             await session.tell()
     except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        _log.debug("a client could not be told that its tools have changed")
+        _log.debug("a client could not be notified of changed tools")
 
 
 def _page(tools: list[Tool]) -> list[Tool]:

@@ -17,10 +17,11 @@ from api.http.auth import authenticate
 from api.mcp.asgi import Bridge
 from api.mcp.sessions import Session, Sessions
 from api.openapi.document import product_version
-from api.services import Keys, Lifecycle, Phase
-from api.services.tools import Tools
+from api.process.lifecycle import Lifecycle, Phase
+from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.errors import DomainError, Forbidden, RateLimited, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Principal
+from callcontrol.tools.aio.service import ToolService
 
 if TYPE_CHECKING:
     from api.mcp.engine import Engine
@@ -49,8 +50,8 @@ class McpGateway:
 
     def __init__(
         self,
-        tools: Tools,
-        keys: Keys,
+        tools: ToolService,
+        keys: KeyService,
         lifecycle: Lifecycle,
         public_url: str,
         *,

@@ -39,7 +39,7 @@ _PREFIXES = ", ".join(f"{prefix}... of {service}" for service, prefix in PREFIXE
 _RATE_HEADERS: Mapping[str, str] = {
     "X-RateLimit-Limit": "Requests per minute.",
     "X-RateLimit-Remaining": "Requests left in this minute.",
-    "X-RateLimit-Reset": "When the minute ends, in epoch seconds.",
+    "X-RateLimit-Reset": "End of the minute, in epoch seconds.",
 }
 
 
@@ -193,7 +193,7 @@ def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> lis
                 "name": "Idempotency-Key",
                 "in": "header",
                 "required": False,
-                "description": "The same key and body within 24 h get the same answer and do nothing.",
+                "description": "The same key and body within 24 h return the stored response.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
             }
         )
@@ -368,7 +368,7 @@ _ERROR_SCHEMA: dict[str, Any] = {
             "type": "object",
             "required": ["code", "message"],
             "properties": {
-                "code": {"type": "string", "description": "Branch on this, never on the message."},
+                "code": {"type": "string", "description": "Stable code; the message may change."},
                 "message": {"type": "string"},
                 "details": {
                     "type": "object",
@@ -408,7 +408,7 @@ _KEYSET_META: dict[str, Any] = {
         **_LIST_META["properties"],
         "next_cursor": {
             "type": ["string", "null"],
-            "description": "Hand it back as cursor for what follows; null where the list ends.",
+            "description": "Value of cursor for the next page; null at the end of the list.",
         },
     },
 }

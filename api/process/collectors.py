@@ -1,26 +1,38 @@
-"""Metrics of calls, media, SIP, wallets and messages, read at every scrape of /metrics."""
+"""Metrics of calls, media, SIP, money, messages and the process, read at every scrape of /metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Final, TypeVar
 
-from api.process.messaging import Messaging
+from api.openapi.document import product_version
+from api.process.lifecycle import Lifecycle
+from api.process.logs import dropped_lines
+from api.process.loop_lag import LoopLag
 from api.process.metrics import Metrics
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.calls.aio.service import CallControl
+from callcontrol.database.values import to_micros
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.tools.aio.service import ToolService
 from callcontrol.trunks.registration import counted
+from callcontrol.webhooks.store import deliveries
 
-__all__ = ["watch", "watch_messages"]
+__all__ = ["collect_calls", "collect_messages", "collect_process", "collect_storage", "collect_tools"]
 
 _Label = TypeVar("_Label", bound=str)
 
 _MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
     "trunkline_rtp_ports_in_use": ("ports_in_use", "RTP ports of open streams; those at rest not counted."),
-    "trunkline_rtp_ports": ("ports_total", "RTP ports there are."),
+    "trunkline_rtp_ports": ("ports_total", "RTP ports in total."),
 }
 _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_packets_received": ("packets_in", "RTP packets received."),
@@ -52,90 +64,110 @@ _SIP_GAUGES: Mapping[str, tuple[str, str]] = {
         "transactions",
         "SIP transactions, those included that absorb repetitions.",
     ),
-    "trunkline_sip_timers": ("timers", "SIP timers that run."),
+    "trunkline_sip_timers": ("timers", "Running SIP timers."),
 }
 _RECEIVE_GAUGES: Mapping[str, tuple[int, str]] = {
     "trunkline_sip_receive_queue_bytes": (0, "Memory of datagrams that wait in the SIP socket."),
     "trunkline_sip_receive_limit_bytes": (1, "Memory that datagrams may take that wait in the SIP socket."),
 }
+_MOST_COUNTED: Final = 10_000
+_MOST_MESSAGES_COUNTED: Final = 100_000
+
+_WRITER: Mapping[str, tuple[str, str]] = {
+    "trunkline_database_transactions": ("transactions", "Committed transactions."),
+    "trunkline_database_operations": ("operations", "Operations written in transactions."),
+    "trunkline_database_refused": ("refused", "Requests refused because the database was too slow."),
+    "trunkline_database_failures": ("failures", "Failed attempts at transactions."),
+    "trunkline_database_commits_in_doubt": ("in_doubt", "Commits without an answer of the database."),
+}
+_OUTBOX: Mapping[str, tuple[str, str]] = {
+    "trunkline_webhook_attempts": ("attempts", "Webhooks sent, repetitions included."),
+    "trunkline_webhook_delivered": ("delivered", "Webhooks accepted by their receiver."),
+    "trunkline_webhook_failed": ("failed", "Webhooks that failed for good."),
+    "trunkline_webhook_skipped": ("skipped", "Attempts not made because the destination is unresponsive."),
+    "trunkline_webhook_postponed": (
+        "postponed",
+        "Webhooks postponed for a slow destination.",
+    ),
+}
 
 
-def watch(metrics: Metrics, control: CallControl, storage: Storage) -> None:
+def collect_calls(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     """Register the metrics of call control, media, SIP and wallets."""
-    _watch_calls(metrics, control)
-    _watch_streams(metrics, control)
-    _watch_media(metrics, control)
-    _watch_sip(metrics, control)
+    _collect_calls(metrics, control)
+    _collect_streams(metrics, control)
+    _collect_media(metrics, control)
+    _collect_sip(metrics, control)
     metrics.watch_gauge(
         "trunkline_directory_revision",
         "Newest change of accounts, numbers and trunks that calls go by.",
         lambda: float(storage.directory.revision),
     )
-    _watch_wallets(metrics, control, storage)
+    _collect_wallets(metrics, control, storage)
 
 
-def _watch_calls(metrics: Metrics, control: CallControl) -> None:
-    figures, settings = control.figures, control.settings
-    metrics.watch_gauge("trunkline_calls_active", "Calls that are not over.", lambda: control.active_calls)
+def _collect_calls(metrics: Metrics, control: CallControl) -> None:
+    calls, settings = control.metrics, control.settings
+    metrics.watch_gauge("trunkline_calls_active", "Active calls.", lambda: control.active_calls)
     metrics.watch_gauge(
         "trunkline_calls_by_state",
-        "Calls that are not over, by direction and status.",
+        "Active calls, by direction and status.",
         lambda: _labelled(control.calls_by_state()),
         ("direction", "status"),
     )
     metrics.watch_gauge(
-        "trunkline_calls_limit", "Calls that this server carries at most.", lambda: float(settings.max_calls)
+        "trunkline_calls_limit", "Maximum of concurrent calls.", lambda: float(settings.max_calls)
     )
     metrics.watch_gauge(
         "trunkline_calls_per_second_limit",
-        "Calls that this server begins in a second at most.",
+        "Maximum of new calls per second.",
         lambda: float(settings.max_cps),
     )
     metrics.watch_counter(
         "trunkline_calls_ended",
         "Calls that ended, by direction and final status.",
-        lambda: _labelled(figures.ended),
+        lambda: _labelled(calls.ended),
         ("direction", "status"),
     )
     metrics.watch_counter(
         "trunkline_calls_answered",
         "Calls that ended and had been answered; of those that ended, it is the answer-seizure ratio.",
-        lambda: _counted(figures.answered),
+        lambda: _counted(calls.answered),
         ("direction",),
     )
     metrics.watch_counter(
         "trunkline_call_hangups",
         "Calls that ended, by the cause and who ended them.",
-        lambda: _labelled(figures.causes),
+        lambda: _labelled(calls.causes),
         ("cause", "source"),
     )
     metrics.watch_counter(
         "trunkline_calls_refused",
-        "New calls that were not taken, by reason.",
+        "Refused new calls, by reason.",
         lambda: _counted(control.refused_calls()),
         ("reason",),
     )
     metrics.watch_histograms(
         "trunkline_call_setup_seconds",
         "From the beginning of a call to its answer, of calls that ended.",
-        lambda: figures.set_up_s,
+        lambda: calls.set_up_s,
         "direction",
     )
     metrics.watch_histogram(
         "trunkline_call_post_dial_delay_seconds",
         "From the beginning of a placed call until its party rang or answered, of calls that ended.",
-        lambda: figures.post_dial_delay_s,
+        lambda: calls.post_dial_delay_s,
     )
     metrics.watch_histograms(
         "trunkline_call_duration_seconds",
         "How long answered calls lasted.",
-        lambda: figures.duration_s,
+        lambda: calls.duration_s,
         "direction",
     )
 
 
-def _watch_streams(metrics: Metrics, control: CallControl) -> None:
-    streams = control.figures.streams
+def _collect_streams(metrics: Metrics, control: CallControl) -> None:
+    streams = control.metrics.streams
     metrics.watch_gauge(
         "trunkline_agent_streams", "Streams to voice agents that are connected.", lambda: float(streams.open)
     )
@@ -152,7 +184,7 @@ def _watch_streams(metrics: Metrics, control: CallControl) -> None:
     )
 
 
-def _watch_media(metrics: Metrics, control: CallControl) -> None:
+def _collect_media(metrics: Metrics, control: CallControl) -> None:
     stats = control.media_stats()
 
     async def look() -> None:
@@ -177,7 +209,7 @@ def _watch_media(metrics: Metrics, control: CallControl) -> None:
     )
 
 
-def _watch_sip(metrics: Metrics, control: CallControl) -> None:
+def _collect_sip(metrics: Metrics, control: CallControl) -> None:
     for name, (attribute, text) in _SIP_GAUGES.items():
         metrics.watch_gauge(name, text, _reader(lambda: control.user_agent, attribute))
     metrics.watch_gauge(
@@ -196,12 +228,12 @@ def _watch_sip(metrics: Metrics, control: CallControl) -> None:
     )
     metrics.watch_counter(
         "trunkline_sip_rejected",
-        "SIP messages that were not served, by reason.",
+        "Rejected SIP messages, by reason.",
         lambda: _counted(control.guard.rejected),
         ("reason",),
     )
     metrics.watch_gauge(
-        "trunkline_sip_banned_sources", "Sources that are banned.", lambda: float(len(control.guard.banned))
+        "trunkline_sip_banned_sources", "Banned sources.", lambda: float(len(control.guard.banned))
     )
     metrics.watch_gauge(
         "trunkline_gateways",
@@ -211,7 +243,7 @@ def _watch_sip(metrics: Metrics, control: CallControl) -> None:
     )
     metrics.watch_gauge(
         "trunkline_sip_accepted_ratio",
-        "Part of new calls that overload lets in.",
+        "Share of new calls accepted under overload.",
         lambda: control.guard.share,
     )
     hep = control.hep
@@ -228,7 +260,7 @@ def _watch_sip(metrics: Metrics, control: CallControl) -> None:
     )
 
 
-def _watch_wallets(metrics: Metrics, control: CallControl, storage: Storage) -> None:
+def _collect_wallets(metrics: Metrics, control: CallControl, storage: Storage) -> None:
     held = (0, 0)
 
     async def sum_reserves() -> None:
@@ -237,30 +269,34 @@ def _watch_wallets(metrics: Metrics, control: CallControl, storage: Storage) -> 
 
     metrics.refresh_with(sum_reserves)
     metrics.watch_gauge(
-        "trunkline_wallet_reserves_open", "Calls that money is held for.", lambda: float(held[0])
+        "trunkline_wallet_reserves_open", "Calls with reserved money.", lambda: float(held[0])
     )
-    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money held for calls.", lambda: float(held[1]))
+    metrics.watch_gauge(
+        "trunkline_wallet_reserved_paise", "Money reserved for calls.", lambda: float(held[1])
+    )
     metrics.watch_counter(
         "trunkline_wallet_failures",
-        "What wallets could not do for calls, by what was asked of them.",
-        lambda: _counted(control.figures.wallet_failures),
+        "Failed wallet operations of calls, by operation.",
+        lambda: _counted(control.metrics.wallet_failures),
         ("operation",),
     )
 
 
-def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
+def collect_messages(metrics: Metrics, services: Services) -> None:
     """Register the metrics of messages over the messaging network."""
     queued = 0
 
     async def count_queued() -> None:
         nonlocal queued
-        queued = await messaging.waiting()
+        queued = await services.storage.database.read(
+            partial(chat_queue.depth, at_most=_MOST_MESSAGES_COUNTED)
+        )
 
     metrics.refresh_with(count_queued)
     metrics.watch_counter(
         "trunkline_messages",
         "Messages over the messaging network, by the state they came to.",
-        lambda: _counted(messaging.receiver.counts),
+        lambda: _counted(services.receiver.counts),
         ("status",),
     )
     metrics.watch_gauge(
@@ -271,8 +307,113 @@ def watch_messages(metrics: Metrics, messaging: Messaging) -> None:
     metrics.watch_gauge(
         "trunkline_messages_active",
         "Messages of the queue that are being handed to the messaging network.",
-        lambda: float(messaging.dispatcher.active),
+        lambda: float(services.dispatcher.active),
     )
+
+
+def collect_storage(metrics: Metrics, storage: Storage) -> None:
+    """Register the metrics of the database and of webhooks."""
+    writer, outbox = storage.writer, storage.outbox
+    metrics.watch_gauge(
+        "trunkline_database_failing",
+        "1 while the database takes no writes and new calls are refused for it.",
+        lambda: float(writer.failing),
+    )
+    metrics.watch_gauge(
+        "trunkline_database_waiting", "Requests waiting to be written.", lambda: float(writer.waiting)
+    )
+    metrics.watch_gauge(
+        "trunkline_calls_unwritten",
+        "Calls whose newest state is in memory and not written yet.",
+        lambda: float(storage.calls.unwritten),
+    )
+    metrics.watch_histogram(
+        "trunkline_database_commit_seconds",
+        "How long transactions took, from their first statement to their commit.",
+        lambda: writer.stats.commit_s,
+    )
+    for name, (attribute, text) in _WRITER.items():
+        metrics.watch_counter(name, text, _reader(lambda: writer.stats, attribute))
+    for name, (attribute, text) in _OUTBOX.items():
+        metrics.watch_counter(name, text, _reader(lambda: outbox.stats, attribute))
+    metrics.watch_gauge(
+        "trunkline_webhook_held", "Webhooks in memory, about to be sent.", lambda: float(outbox.held)
+    )
+    backlog: tuple[int, int | None] = (0, None)
+
+    async def look() -> None:
+        nonlocal backlog
+        backlog = await storage.database.read(partial(deliveries.backlog, at_most=_MOST_COUNTED))
+
+    metrics.refresh_with(look)
+    metrics.watch_gauge(
+        "trunkline_webhook_pending",
+        "Webhooks that are not delivered yet, up to 10,000.",
+        lambda: float(backlog[0]),
+    )
+    metrics.watch_gauge(
+        "trunkline_webhook_oldest_due_seconds",
+        "How long the webhook that is due longest has been due.",
+        lambda: _overdue_s(backlog[1]),
+    )
+
+
+def collect_tools(metrics: Metrics, service: ToolService, sessions: Callable[[], int]) -> None:
+    """Register the metrics of tools; `sessions` returns the number of open MCP sessions."""
+    metrics.watch_counter(
+        "trunkline_tool_uses",
+        "Uses of tools, by kind and what became of them.",
+        lambda: {labels: float(count) for labels, count in service.uses.items()},
+        ("kind", "outcome"),
+    )
+    metrics.watch_histogram("trunkline_tool_seconds", "How long uses of tools took.", lambda: service.took_s)
+    metrics.watch_gauge(
+        "trunkline_mcp_sessions", "Sessions of the Model Context Protocol.", lambda: float(sessions())
+    )
+
+
+def collect_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir: Path, node: str) -> None:
+    """Register the metrics of the event loop, the disk and the program."""
+    metrics.watch_gauge(
+        "trunkline_ready", "1 while the server takes new calls.", lambda: float(lifecycle.takes_calls)
+    )
+    metrics.watch_histogram(
+        "trunkline_event_loop_lag_seconds", "How long after its time a timer came.", lambda: lag.lag_s
+    )
+    metrics.watch_gauge(
+        "trunkline_tasks", "Tasks of the event loop.", lambda: float(len(asyncio.all_tasks()))
+    )
+    metrics.watch_counter(
+        "trunkline_log_lines_dropped",
+        "Lines of the log that were lost because nobody read them.",
+        lambda: float(dropped_lines()),
+    )
+    sizes = {"free": 0.0, "total": 0.0}
+
+    async def look() -> None:
+        # An unreachable network file system must not block the loop.
+        found = await asyncio.to_thread(os.statvfs, data_dir)
+        sizes["free"] = float(found.f_bavail * found.f_frsize)
+        sizes["total"] = float(found.f_blocks * found.f_frsize)
+
+    metrics.refresh_with(look)
+    metrics.watch_gauge(
+        "trunkline_data_free_bytes", "Free space of the data directory.", lambda: sizes["free"]
+    )
+    metrics.watch_gauge(
+        "trunkline_data_size_bytes", "Size of the data directory's file system.", lambda: sizes["total"]
+    )
+    program = (product_version(), platform.python_version(), node)
+    metrics.watch_gauge(
+        "trunkline_build_info",
+        "1; the version of the program, of its interpreter, and the name of the node.",
+        lambda: {program: 1.0},
+        ("version", "python", "node"),
+    )
+
+
+def _overdue_s(due_at: int | None) -> float:
+    return 0.0 if due_at is None else max((to_micros(utc_now()) - due_at) / 1e6, 0.0)
 
 
 def _counted(counts: Mapping[_Label, int]) -> dict[tuple[str, ...], float]:
@@ -288,6 +429,6 @@ def _of_buffers(control: CallControl, index: int) -> dict[tuple[str, ...], float
     return {(address,): float(held[index]) for address, held in control.user_agent.receive_buffers.items()}
 
 
-def _reader(source: Any, attribute: str) -> Any:
+def _reader(source: Callable[[], object], attribute: str) -> Callable[[], float]:
     get = attrgetter(attribute)
     return lambda: float(get(source()))

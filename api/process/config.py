@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from api.process.values import (
+    Choice,
     HostPort,
     IpNetwork,
     ListenAddress,
+    Number,
     PortRange,
+    WholeNumber,
     parse_advertise,
     parse_advertises,
     parse_bool,
-    parse_choice,
     parse_countries,
     parse_database_url,
     parse_digest_algorithms,
-    parse_float,
     parse_hep_target,
     parse_hold_music,
     parse_host_port,
-    parse_int,
     parse_ip,
     parse_listens,
     parse_name_servers,
@@ -44,8 +44,8 @@ from api.process.values import (
     parse_tone_plan,
     parse_url,
 )
-from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
-from callcontrol.recordings.retention import MAX_RETENTION_DAYS
+from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
+from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from media.audio import TONE_PLANS
 from media.streams import DIALECTS
 
@@ -77,12 +77,17 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One setting: its name without prefix, its default as text (empty: not set), parser and help line."""
+    """
+    One setting: its name without prefix, its default as text (empty: not set), parser and help line.
+
+    `former` is its name in earlier versions, which is still read.
+    """
 
     name: str
     default: str
     parse: Callable[[str], Any]
     help: str
+    former: str = ""
 
     @property
     def field(self) -> str:
@@ -93,13 +98,16 @@ class Variable:
 VARIABLES: tuple[Variable, ...] = (
     Variable("HTTP_LISTEN", "127.0.0.1:8080", parse_host_port, "address of the REST API"),
     Variable(
-        "PUBLIC_URL", "", parse_url, "address customers reach the API by (default: the address listened on)"
+        "PUBLIC_URL",
+        "",
+        parse_url,
+        "address at which customers reach the API (default: the address listened on)",
     ),
     Variable(
         "SIP_LISTEN",
         "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
         parse_listens,
-        "comma-separated transport:address:port",
+        "SIP transports and addresses, comma-separated",
     ),
     Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
     Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
@@ -107,110 +115,133 @@ VARIABLES: tuple[Variable, ...] = (
         "SIP_TLS_CA",
         "",
         parse_path,
-        "authorities whose certificates peers may show (PEM; default: the system's)",
+        "certificate authorities trusted for peers (PEM; default: the system's)",
     ),
     Variable(
-        "SIP_TLS_VERIFY", "1", parse_bool, "1 calls out only to peers whose certificate is for their name"
+        "SIP_TLS_VERIFY",
+        "1",
+        parse_bool,
+        "1 refuses outbound TLS to a peer whose certificate does not prove its name",
     ),
-    Variable("SIP_TLS_WILDCARDS", "0", parse_bool, "1 takes a certificate for *.example.com for its hosts"),
+    Variable(
+        "SIP_TLS_WILDCARDS",
+        "0",
+        parse_bool,
+        "1 accepts a certificate for *.example.com for the hosts of that domain",
+    ),
     Variable(
         "SIP_TLS_CLIENTS",
         "none",
-        parse_choice("none", "optional", "required"),
-        "certificates of peers that connect: none, optional or required",
+        Choice("none", "optional", "required"),
+        "client certificates asked of peers that connect: none, optional or required",
     ),
-    Variable("SIP_ADVERTISE", "", parse_advertises, "public SIP addresses behind 1:1 NAT, one of a kind"),
+    Variable(
+        "SIP_ADVERTISE",
+        "",
+        parse_advertises,
+        "public SIP addresses behind 1:1 NAT: one IPv4, one IPv6, or one of each",
+    ),
     Variable(
         "SIP_UDP_MAX_BYTES",
         "1300",
-        parse_int(0, 65_535),
-        "larger requests go by TCP where it can be had; 0 none",
+        WholeNumber(0, 65_535),
+        "larger requests go by TCP if the peer accepts it (RFC 3261 18.1.1); 0 never",
     ),
     Variable(
         "SIP_KEEPALIVE_S",
         "30",
-        parse_float(0, 3600),
-        "silence after which a connection in use is pinged; 0 never",
+        Number(0, 3600),
+        "silence after which a connection in use gets a keep-alive (RFC 5626); 0 never",
     ),
-    Variable("SIP_REALM", "trunkline", parse_realm, "realm of the passwords callers are asked for"),
+    Variable("SIP_REALM", "trunkline", parse_realm, "realm of digest challenges to callers"),
     Variable(
         "SIP_DIGEST",
         "SHA-512-256,SHA-256,MD5",
         parse_digest_algorithms,
-        "digest algorithms of those challenges, in their order; some old clients look at the first alone",
+        "digest algorithms of those challenges, in this order; some old clients read only the first",
     ),
     Variable(
-        "SIP_STRANGERS",
+        "SIP_UNKNOWN_SOURCES",
         "forbid",
-        parse_choice("forbid", "silent"),
-        "what unknown sources get: forbid (one 403 in a while) or silent",
+        Choice("forbid", "silent"),
+        "answer to unknown SIP sources: forbid (at most one 403 in 10 s) or silent",
+        former="SIP_STRANGERS",
     ),
     Variable(
         "DNS_SERVERS",
         "",
         parse_name_servers,
-        "comma-separated address[:port] of name servers for gateways (default: those of resolv.conf)",
+        "name servers for gateways, comma-separated (default: those of resolv.conf)",
     ),
     Variable(
         "OPTIONS_INTERVAL_S",
         "30",
-        parse_float(1, 3600),
-        "seconds between OPTIONS pings of a gateway that is to be pinged",
+        Number(1, 3600),
+        "seconds between OPTIONS pings of a gateway that is pinged",
     ),
-    Variable("SIP_MIN_SE", "90", parse_int(1, 86_400), "shortest session interval a peer may ask for (s)"),
-    Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address RTP is received on"),
+    Variable(
+        "SIP_MIN_SE",
+        "90",
+        WholeNumber(1, 86_400),
+        "shortest session interval a peer may ask for, in seconds (RFC 4028)",
+    ),
+    Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address of the RTP sockets"),
     Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
     Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
-    Variable("RTP_THREADS", "1", parse_int(1, 64), "threads of the media engine"),
-    Variable("MEDIA_TIMEOUT_S", "60", parse_float(0, 86_400), "seconds without RTP that end a call; 0 never"),
-    Variable("HOLD_TIMEOUT_S", "0", parse_float(0, 86_400), "the same while a party is on hold; 0 never"),
+    Variable("RTP_THREADS", "1", WholeNumber(1, 64), "threads of the media engine"),
+    Variable("MEDIA_TIMEOUT_S", "60", Number(0, 86_400), "seconds without RTP that end a call; 0 never"),
+    Variable(
+        "HOLD_TIMEOUT_S", "0", Number(0, 86_400), "seconds without RTP that end a call on hold; 0 never"
+    ),
     Variable(
         "STREAM_DEFAULT_PROTOCOL",
         "exotel",
-        parse_choice(*sorted(DIALECTS)),
-        f"what voice agents are spoken to in where nothing else is said: {', '.join(sorted(DIALECTS))}",
+        Choice(*sorted(DIALECTS)),
+        f"stream protocol where neither call nor account names one: {', '.join(sorted(DIALECTS))}",
     ),
     Variable(
         "STREAM_START_TIMEOUT_S",
         "0",
-        parse_float(0, 3600),
-        "seconds a voice agent may be silent at the beginning of a call; 0 for as long as it likes",
+        Number(0, 3600),
+        "seconds a voice agent may be silent at the beginning of a call; 0 no limit",
     ),
     Variable(
         "TONE_PLAN",
         "in",
         parse_tone_plan,
-        f"whose ringing tone: {', '.join(TONE_PLANS)}, or one written out such as 425/1000,0/4000",
+        f"ringing tone of a country ({', '.join(TONE_PLANS)}), or one written out such as 425/1000,0/4000",
     ),
     Variable(
         "HOLD_MUSIC",
         "tones",
         parse_hold_music,
-        "what a party on hold hears: a WAV file, tones (a melody that is built in) or none",
+        "music on hold: a WAV file, tones (a built-in melody) or none",
     ),
     Variable(
         "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
     ),
-    Variable("DATA_DIR", "./var", parse_path, "database, recordings, the key of the secrets"),
+    Variable("DATA_DIR", "./var", parse_path, "folder of the database, the recordings and secret.key"),
     Variable(
         "SECRET_KEY",
         "",
         parse_secret_keys,
-        "key that seals secrets in the database: 32 bytes in base64; behind a comma those it replaces "
+        "key that encrypts secrets in the database: 32 bytes in base64; after a comma the keys it replaces "
         "(default: secret.key in the data directory, made at the first start)",
     ),
     Variable(
         "NODE",
         "local",
         parse_node,
-        "name of this server among those that share a database; the same after a restart",
+        "name of this server among those that share a database or a data directory; stable over restarts",
     ),
-    Variable("WEBHOOK_RETENTION_DAYS", "30", parse_int(1, 3650), "days that deliveries of webhooks are kept"),
+    Variable(
+        "WEBHOOK_RETENTION_DAYS", "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
+    ),
     Variable(
         "RECORDING_RETENTION_DAYS",
         "180",
-        parse_int(0, MAX_RETENTION_DAYS),
-        "days that recordings are kept, of accounts that have no time of their own; 0 for ever",
+        WholeNumber(0, MAX_RETENTION_DAYS),
+        "days that recordings are kept, unless the account sets its own; 0 for ever",
     ),
     Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
     Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
@@ -218,43 +249,46 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "NUMBER_INVENTORY",
         "sandbox",
-        parse_choice("sandbox", "none"),
-        "which numbers are for sale: those of the sandbox, or none",
+        Choice("sandbox", "none"),
+        "numbers for sale: those of the sandbox, or none",
     ),
     Variable(
         "ALLOW_PRIVATE_DESTINATIONS",
         "0",
         parse_bool,
-        "1 lets webhooks and streams reach private addresses and plain http",
+        "1 lets webhooks and streams reach private addresses and plain http and ws",
     ),
-    Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs never banned nor rate-limited"),
+    Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs that are never banned nor rate-limited"),
     Variable("ALLOWED_COUNTRIES", "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"),
     Variable(
         "MESSAGES_PER_SECOND",
         str(DEFAULT_MESSAGES_PER_SECOND),
-        parse_int(1, MAX_MESSAGES_PER_SECOND),
-        "messages per second of a channel that has set no pace of its own",
+        WholeNumber(1, MAX_MESSAGES_PER_SECOND),
+        "messages per second of a channel that sets no pace of its own",
     ),
-    Variable("MAX_CALLS", "2000", parse_int(1, 1_000_000), "calls at the same time"),
-    Variable("MAX_CPS", "200", parse_int(1, 100_000), "new calls per second"),
+    Variable("MAX_CALLS", "2000", WholeNumber(1, 1_000_000), "active calls at which new ones are refused"),
     Variable(
-        "TAKEOVER",
+        "MAX_CPS", "200", WholeNumber(1, 100_000), "new calls per second above which new ones are refused"
+    ),
+    Variable(
+        "HOT_RESTART",
         "0",
         parse_bool,
         "1 lets a server of another NODE in this data directory take over the addresses of this one",
+        former="TAKEOVER",
     ),
-    Variable("DRAIN_S", "30", parse_float(0, 86_400), "seconds calls may go on after SIGTERM"),
+    Variable("DRAIN_S", "30", Number(0, 86_400), "seconds that active calls may go on after SIGTERM"),
     Variable(
-        "HEP_TARGET", "", parse_hep_target, "udp:host:port that gets copies of SIP messages (HEPv3, Homer)"
+        "HEP_TARGET", "", parse_hep_target, "capture server that gets copies of SIP messages (HEPv3, Homer)"
     ),
-    Variable("HEP_ID", "2001", parse_int(0, 4_294_967_295), "capture id of this server in HEP"),
+    Variable("HEP_ID", "2001", WholeNumber(0, 4_294_967_295), "capture id of this server in HEP"),
     Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
-    Variable("LOG_FORMAT", "text", parse_choice("text", "json"), "text or json"),
+    Variable("LOG_FORMAT", "text", Choice("text", "json"), "form of log lines: text or json"),
     Variable(
         "LOG_LEVEL",
         "info",
-        parse_choice("debug", "info", "warning", "error"),
-        "debug, info, warning or error",
+        Choice("debug", "info", "warning", "error"),
+        "lowest level that is logged: debug, info, warning or error",
     ),
 )
 
@@ -277,7 +311,7 @@ class Settings:
     sip_keepalive_s: float
     sip_realm: str
     sip_digest: tuple[str, ...]
-    sip_strangers: str
+    sip_unknown_sources: str
     dns_servers: tuple[HostPort, ...]
     options_interval_s: float
     sip_min_se: int
@@ -307,7 +341,7 @@ class Settings:
     messages_per_second: int
     max_calls: int
     max_cps: int
-    takeover: bool
+    hot_restart: bool
     drain_s: float
     hep_target: HostPort | None
     hep_id: int
@@ -315,6 +349,19 @@ class Settings:
     log_format: str
     log_level: str
     unknown_variables: tuple[str, ...] = ()
+    renamed_variables: tuple[tuple[str, str], ...] = ()
+    """Former names that were used, each with its present name."""
+
+    def name_warnings(self) -> list[str]:
+        """One line for each variable whose name is unknown or has changed."""
+        unknown = [
+            f"{name} is no setting of this server; see trunkline serve --help"
+            for name in self.unknown_variables
+        ]
+        return unknown + [
+            f"{former} is now {name}; the former name works in this version only"
+            for former, name in self.renamed_variables
+        ]
 
 
 def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -> Settings:
@@ -325,16 +372,16 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         ConfigError: A value, a key of the file, or the combination of settings is invalid.
     """
     problems: list[Problem] = []
-    from_file = _read_file(config_file, problems) if config_file is not None else {}
-    file_name = str(config_file)
+    renamed: list[tuple[str, str]] = []
+    from_file = _read_file(config_file, problems, renamed) if config_file is not None else {}
+    from_environment = _read_environment(environ, problems, renamed)
     values: dict[str, Any] = {}
     for variable in VARIABLES:
         text, source = variable.default, "the default"
         if variable.field in from_file:
-            text, source = from_file[variable.field], file_name
-        # An empty variable counts as not set: compose files and shells pass such variables.
-        if environ.get(PREFIX + variable.name, "").strip():
-            text, source = environ[PREFIX + variable.name].strip(), "the environment"
+            text, source = from_file[variable.field], str(config_file)
+        if variable.field in from_environment:
+            text, source = from_environment[variable.field], "the environment"
         try:
             values[variable.field] = variable.parse(text) if text else _empty(variable)
         except ValueError as error:
@@ -345,9 +392,32 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         raise ConfigError(problems)
     if values["database_url"] is None:
         values["database_url"] = f"sqlite+aiosqlite:///{values['data_dir'] / 'trunkline.db'}"
-    known = {PREFIX + variable.name for variable in VARIABLES}
+    known = {PREFIX + name for variable in VARIABLES for name in (variable.name, variable.former) if name}
     unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
-    return Settings(**values, unknown_variables=unknown)
+    return Settings(**values, unknown_variables=unknown, renamed_variables=tuple(renamed))
+
+
+def _read_environment(
+    environ: Mapping[str, str], problems: list[Problem], renamed: list[tuple[str, str]]
+) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for variable in VARIABLES:
+        # An empty variable counts as not set: compose files and shells pass such variables.
+        text = environ.get(PREFIX + variable.name, "").strip()
+        former = environ.get(PREFIX + variable.former, "").strip() if variable.former else ""
+        if former:
+            renamed.append((PREFIX + variable.former, PREFIX + variable.name))
+        if text and former not in ("", text):
+            problems.append(_two_names(PREFIX + variable.former, PREFIX + variable.name, "the environment"))
+        if text or former:
+            texts[variable.field] = text or former
+    return texts
+
+
+def _two_names(former: str, name: str, source: str) -> Problem:
+    return Problem(
+        former, f"is the former name of {name}, which is set to another value; keep {name}", source
+    )
 
 
 def _empty(variable: Variable) -> Any:
@@ -356,7 +426,7 @@ def _empty(variable: Variable) -> Any:
     return () if variable.parse in (parse_advertises, parse_secret_keys) else None
 
 
-def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:
+def _read_file(path: Path, problems: list[Problem], renamed: list[tuple[str, str]]) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             table = tomllib.load(file)
@@ -367,27 +437,33 @@ def _read_file(path: Path, problems: list[Problem]) -> dict[str, str]:
         problems.append(Problem("--config", f"is not TOML: {error}", str(path)))
         return {}
     fields = {variable.field for variable in VARIABLES}
+    former = {variable.former.lower(): variable.field for variable in VARIABLES if variable.former}
     texts: dict[str, str] = {}
     for key, value in table.items():
-        field = key.removeprefix(PREFIX.lower())
-        if field not in fields:
-            near = difflib.get_close_matches(field, fields, n=1)
+        name = key.removeprefix(PREFIX.lower())
+        if name not in fields and name not in former:
+            near = difflib.get_close_matches(name, fields, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             problems.append(Problem(key, f"no setting has this name{hint}", str(path)))
-        elif field in texts:
+        elif name in texts:
             problems.append(Problem(key, "is given twice", str(path)))
         else:
-            _take(texts, field, value, path, problems)
+            _take(texts, name, value, path, problems)
+    for name in former.keys() & texts.keys():
+        text, field = texts.pop(name), former[name]
+        renamed.append((name, field))
+        if texts.setdefault(field, text) != text:
+            problems.append(_two_names(name, field, str(path)))
     return texts
 
 
-def _take(texts: dict[str, str], field: str, value: object, path: Path, problems: list[Problem]) -> None:
+def _take(texts: dict[str, str], name: str, value: object, path: Path, problems: list[Problem]) -> None:
     text = _toml_text(value)
     if text is None:
         kinds = "a string, a number, true, false or a list of strings"
-        problems.append(Problem(field, f"must be {kinds}", str(path)))
+        problems.append(Problem(name, f"must be {kinds}", str(path)))
     else:
-        texts[field] = text
+        texts[name] = text
 
 
 def _toml_text(value: object) -> str | None:

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from api.process.failures import StartFailed
-from sip.aio import HandedOver, SendFrame
+from sip.aio import HandedOverState, SendFrame
 
-__all__ = ["Heritage", "Succession"]
+__all__ = ["HandoverSource", "HotRestart"]
 
 _log = logging.getLogger("api.process.handover")
 
-_DOOR: Final = "takeover.sock"
+_SOCKET_NAME: Final = "takeover.sock"
 OnGone = Callable[[str | None], Awaitable[None]]
 
 _HEAD: Final = struct.Struct(">IB")
@@ -40,10 +40,10 @@ _MOST_UNSENT_BYTES: Final = 8 * 1024 * 1024
 """Above this, forwarded messages are dropped, as datagrams may be."""
 
 
-class Heritage(Protocol):
+class HandoverSource(Protocol):
     """State that a server hands over, and may get back."""
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> HandedOverState:
         """Stop receiving on all addresses, and return the state that another process needs to take over."""
 
     async def take_back(self) -> None:
@@ -70,7 +70,7 @@ class _Channel:
         try:
             length, kind = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
             if length > _MOST_FRAME_BYTES:
-                _log.warning("the other process speaks another version of this protocol")
+                _log.warning("the other process uses another version of this protocol")
                 return None
             return kind, await self._reader.readexactly(length)
         except (asyncio.IncompleteReadError, OSError):
@@ -84,7 +84,7 @@ class _Channel:
             return  # The other process closed it first.
 
 
-class Succession:
+class HotRestart:
     """
     Handover from the previous server to this one, and from this one to the next.
 
@@ -96,34 +96,34 @@ class Succession:
         self.taken = asyncio.Event()
         self._folder = folder
         self._node = node
-        self._elder_node = ""
-        self._handed: HandedOver | None = None
-        self._elder: _Channel | None = None
-        self._younger: _Channel | None = None
-        self._door: socket.socket | None = None
+        self._previous_node = ""
+        self._handed: HandedOverState | None = None
+        self._previous: _Channel | None = None
+        self._next: _Channel | None = None
+        self._listener: socket.socket | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
 
     # --- new server -----------------------------------------------------------------------------------------
 
-    async def meet(self) -> None:
+    async def connect(self) -> None:
         """
         Look for a running server to take over from; finding none is not a failure.
 
         Raises:
             StartFailed: It has the same node, so each would treat the other's calls as lost.
         """
-        link = await self._knock()
+        link = await self._dial_previous()
         if link is None:
             return
         link.close()
-        if self._elder_node == self._node:
+        if self._previous_node == self._node:
             raise StartFailed(
                 f"the server that runs has the node {self._node} too: to take over from it, set "
                 "TRUNKLINE_NODE to another name"
             )
 
-    async def take(self) -> HandedOver | None:
+    async def take(self) -> HandedOverState | None:
         """
         Obtain the sockets of the previous server, which resumes on them if this one does not start.
 
@@ -132,26 +132,26 @@ class Succession:
         Raises:
             StartFailed: The previous server did not hand over its sockets.
         """
-        link = await self._knock() if self._elder_node else None
+        link = await self._dial_previous() if self._previous_node else None
         if link is None:
             return None
         try:
-            self._handed = await asyncio.to_thread(_take, link)
+            self._handed = await asyncio.to_thread(_receive_state, link)
             link.setblocking(False)
-            self._elder = _Channel(*await asyncio.open_unix_connection(sock=link))
+            self._previous = _Channel(*await asyncio.open_unix_connection(sock=link))
         except (OSError, ValueError) as error:
             link.close()
             raise StartFailed(f"the server that runs did not hand over its addresses: {error}") from error
-        _log.info("took over %s from %s", ", ".join(self._handed.sockets), self._elder_node)
+        _log.info("took over %s from %s", ", ".join(self._handed.sockets), self._previous_node)
         return self._handed
 
-    async def _knock(self) -> socket.socket | None:
+    async def _dial_previous(self) -> socket.socket | None:
         """Connect to the running server and ask for its node; None when none runs."""
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(_PATIENCE_S)
         try:
-            await asyncio.to_thread(_at_door, self._folder, link.connect)
-            self._elder_node = (await asyncio.to_thread(_ask, link, _HELLO, self._node.encode())).decode()
+            await asyncio.to_thread(_at_socket, self._folder, link.connect)
+            self._previous_node = (await asyncio.to_thread(_ask, link, _HELLO, self._node.encode())).decode()
         except (OSError, ValueError):
             link.close()
             return None
@@ -161,10 +161,10 @@ class Succession:
         """Socket of the previous server by its name."""
         return None if self._handed is None else self._handed.sockets.get(name)
 
-    def pass_on(self, frame: bytes) -> None:
+    def forward(self, frame: bytes) -> None:
         """Forward a message that belongs to the previous server."""
-        if self._elder is not None:
-            self._elder.send(_PASSED, frame)
+        if self._previous is not None:
+            self._previous.send(_PASSED, frame)
 
     def ready(
         self, on_answer: Callable[[bytes], None], on_gone: Callable[[str | None], Awaitable[None]]
@@ -176,122 +176,122 @@ class Succession:
             on_answer: Receives its messages for our connections.
             on_gone: Called when it has ended; with its node if it died with active calls, else None.
         """
-        if self._elder is not None:
-            self._elder.send(_READY)
-            self._spawn(self._follow(self._elder, on_answer, on_gone))
+        if self._previous is not None:
+            self._previous.send(_READY)
+            self._spawn(self._follow(self._previous, on_answer, on_gone))
 
     async def _follow(
         self,
-        elder: _Channel,
+        previous: _Channel,
         on_answer: SendFrame,
         on_gone: OnGone,
     ) -> None:
         well = False
-        while (frame := await elder.next()) is not None:
+        while (frame := await previous.next()) is not None:
             kind, payload = frame
             if kind == _ANSWER:
                 with _unread_is_lost():
                     on_answer(payload)
             well = well or kind == _GOODBYE
-        self._elder = None
-        await elder.close()
-        _log.info("%s is gone%s", self._elder_node, "" if well else " and left its calls")
-        await on_gone(None if well else self._elder_node)
+        self._previous = None
+        await previous.close()
+        _log.info("%s has ended%s", self._previous_node, "" if well else " without ending its calls")
+        await on_gone(None if well else self._previous_node)
 
     # --- previous server ------------------------------------------------------------------------------------
 
-    async def open_door(self, heritage: Heritage) -> None:
+    async def listen(self, source: HandoverSource) -> None:
         """
         Listen for the next server.
 
         Raises:
             StartFailed: The Unix socket cannot be bound.
         """
-        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        door.setblocking(False)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.setblocking(False)
         try:
-            await asyncio.to_thread(self._remove_door)
-            await asyncio.to_thread(_at_door, self._folder, door.bind)
-            (self._folder / _DOOR).chmod(0o600)
-            door.listen(1)
+            await asyncio.to_thread(self._remove_socket)
+            await asyncio.to_thread(_at_socket, self._folder, listener.bind)
+            (self._folder / _SOCKET_NAME).chmod(0o600)
+            listener.listen(1)
         except OSError as error:
-            door.close()
+            listener.close()
             raise StartFailed(
-                f"cannot listen on {self._folder / _DOOR}: {error.strerror or error}"
+                f"cannot listen on {self._folder / _SOCKET_NAME}: {error.strerror or error}"
             ) from error
-        self._door = door
-        self._spawn(self._welcome(door, heritage))
+        self._listener = listener
+        self._spawn(self._accept(listener, source))
 
-    async def _welcome(self, door: socket.socket, heritage: Heritage) -> None:
+    async def _accept(self, listener: socket.socket, source: HandoverSource) -> None:
         loop = asyncio.get_running_loop()
         while not self.taken.is_set():
-            link, _ = await loop.sock_accept(door)
+            link, _ = await loop.sock_accept(listener)
             try:
-                await self._serve(link, heritage)
+                await self._serve(link, source)
             except (OSError, ValueError) as error:
-                _log.info("a server that looked in is gone: %s", error)
+                _log.info("a connection of another server failed: %s", error)
             finally:
                 link.close()
 
-    async def _serve(self, link: socket.socket, heritage: Heritage) -> None:
+    async def _serve(self, link: socket.socket, source: HandoverSource) -> None:
         link.settimeout(_PATIENCE_S)
         node = (await asyncio.to_thread(_expect, link, _HELLO)).decode()
         await asyncio.to_thread(_put, link, _NODE, self._node.encode())
         await asyncio.to_thread(_expect, link, _TAKE)
-        handed = await heritage.hand_over()
+        handed = await source.hand_over()
         try:
-            await asyncio.to_thread(_give, link, handed)
+            await asyncio.to_thread(_send_state, link, handed)
             link.setblocking(False)
-            younger = _Channel(*await asyncio.open_unix_connection(sock=link.dup()))
+            successor = _Channel(*await asyncio.open_unix_connection(sock=link.dup()))
             _log.info("handing over to %s", node)
-            await self._pass(younger, heritage)
+            await self._forward_to(successor, source)
         finally:
-            self._younger = None
+            self._next = None
             if not self._closing:
                 # It did not start or ended first: we must receive for our calls, and perhaps new ones.
-                _log.warning("%s is gone; this server hears again", node)
-                await heritage.take_back()
+                _log.warning("%s has ended; this server receives again", node)
+                await source.take_back()
 
-    async def _pass(self, younger: _Channel, heritage: Heritage) -> None:
-        self._younger = younger
-        answer = _sender(younger)
+    async def _forward_to(self, successor: _Channel, source: HandoverSource) -> None:
+        self._next = successor
+        answer = _sender(successor)
         try:
-            while (frame := await younger.next()) is not None:
+            while (frame := await successor.next()) is not None:
                 kind, payload = frame
                 if kind == _PASSED:
                     with _unread_is_lost():
-                        heritage.receive(payload, answer)
+                        source.receive(payload, answer)
                 elif kind == _READY:
                     self.taken.set()
         finally:
             # Else it would go on receiving beside this server.
-            await younger.close()
+            await successor.close()
 
     # --- both -----------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
         """Tell the next server that this one ends properly, and stop."""
         self._closing = True
-        younger, self._younger = self._younger, None
-        if younger is not None:
-            younger.send(_GOODBYE)
-            await younger.close()
+        successor, self._next = self._next, None
+        if successor is not None:
+            successor.send(_GOODBYE)
+            await successor.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        if self._door is not None:
-            self._door.close()
+        if self._listener is not None:
+            self._listener.close()
             if not self.taken.is_set():
-                await asyncio.to_thread(self._remove_door)
-        if self._elder is not None:
-            await self._elder.close()
+                await asyncio.to_thread(self._remove_socket)
+        if self._previous is not None:
+            await self._previous.close()
 
-    def _remove_door(self) -> None:
-        (self._folder / _DOOR).unlink(missing_ok=True)
+    def _remove_socket(self) -> None:
+        (self._folder / _SOCKET_NAME).unlink(missing_ok=True)
 
     def _spawn(self, work: Any) -> None:
-        self._tasks.append(asyncio.create_task(work, name="succession"))
+        self._tasks.append(asyncio.create_task(work, name="hot-restart"))
 
 
 def _sender(channel: _Channel) -> SendFrame:
@@ -307,14 +307,14 @@ def _unread_is_lost() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        _log.warning("a message between the processes cannot be read: %s", error)
+        _log.warning("unreadable message from the other process: %s", error)
 
 
-def _at_door(folder: Path, use: Callable[[str], object]) -> None:
+def _at_socket(folder: Path, use: Callable[[str], object]) -> None:
     """Bind or connect a Unix socket in a folder, whatever the length of the folder's path."""
     descriptor = os.open(folder, os.O_DIRECTORY)
     try:
-        use(f"/proc/self/fd/{descriptor}/{_DOOR}")
+        use(f"/proc/self/fd/{descriptor}/{_SOCKET_NAME}")
     finally:
         os.close(descriptor)
 
@@ -354,7 +354,7 @@ def _exactly(link: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def _give(link: socket.socket, handed: HandedOver) -> None:
+def _send_state(link: socket.socket, handed: HandedOverState) -> None:
     names = json.dumps(list(handed.sockets)).encode()
     descriptors = [sock.fileno() for sock in handed.sockets.values()]
     socket.send_fds(link, [_HEAD.pack(len(names), _SOCKETS)], descriptors)
@@ -362,7 +362,7 @@ def _give(link: socket.socket, handed: HandedOver) -> None:
     _put(link, _STATE, json.dumps([handed.call_ids, handed.hosts]).encode())
 
 
-def _take(link: socket.socket) -> HandedOver:
+def _receive_state(link: socket.socket) -> HandedOverState:
     _put(link, _TAKE)
     head, descriptors, _, _ = socket.recv_fds(link, _HEAD.size, _MOST_SOCKETS)
     sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
@@ -373,7 +373,7 @@ def _take(link: socket.socket) -> HandedOver:
         for sock in sockets:
             sock.set_inheritable(False)  # Received sockets are inheritable, and would outlive us in a child.
             sock.setblocking(False)
-        return HandedOver(dict(zip(names, sockets, strict=True)), call_ids, hosts)
+        return HandedOverState(dict(zip(names, sockets, strict=True)), call_ids, hosts)
     except BaseException:
         for sock in sockets:
             sock.close()

@@ -24,7 +24,7 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.models import CallRecord, InterruptedRequest
 from callcontrol.numbers.aio.marketplace import bought
 from callcontrol.numbers.orders import Purchase
-from callcontrol.otp.calls import PRODUCT as OTP
+from callcontrol.otp.product import PRODUCT as OTP
 from callcontrol.tools.results import call_result, message_result, otp_result
 
 __all__ = ["answer_interrupted"]
@@ -72,7 +72,7 @@ async def answer_interrupted(storage: Storage) -> None:
                 continue
         status, body = _answer(request, record, purchase)
         await keys.complete(request.account_sid, request.key, status, body)
-        _log.info("a request that a restart cut off is answered with %s", request.effect)
+        _log.info("a request interrupted by a restart is answered with %s", request.effect)
 
 
 async def _sent(storage: Storage, endpoint: str, message_id: str) -> tuple[int, bytes] | None:

@@ -44,7 +44,7 @@ class LineLimit(logging.Filter):
         for (name, text), count in counts.items():
             if count > self._per_second:
                 left_out = count - self._per_second
-                _log.warning("%d more lines of %s were left out: %s", left_out, name, text[:_SHOWN])
+                _log.warning("%d more lines of %s were suppressed: %s", left_out, name, text[:_SHOWN])
 
 
 class CallNamer(logging.Filter):

@@ -16,14 +16,14 @@ import sys
 from collections import deque
 from typing import Final, TextIO
 
-__all__ = ["Outlet", "OutletHandler", "say", "standard_descriptors"]
+__all__ = ["NonBlockingWriter", "NonBlockingHandler", "print_line", "standard_descriptors"]
 
 _CHUNK_BYTES: Final = select.PIPE_BUF
 """A pipe that is writable has room for this many bytes."""
 _MAX_KEPT: Final = 1000
 
 
-class Outlet:
+class NonBlockingWriter:
     """
     Writer to a stream that never blocks.
 
@@ -82,33 +82,33 @@ class Outlet:
             self.dropped += 1
 
 
-class OutletHandler(logging.Handler):
-    """Logging handler that writes to an `Outlet`."""
+class NonBlockingHandler(logging.Handler):
+    """Logging handler that writes to a `NonBlockingWriter`."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
-        self.outlet = Outlet(stream) if stream is not None else None
+        self.writer = NonBlockingWriter(stream) if stream is not None else None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, or queue it."""
-        if self.outlet is None:
+        if self.writer is None:
             return
         try:
-            self.outlet.put(self.format(record))
+            self.writer.put(self.format(record))
         except Exception:
             # As in every handler of the standard library: a line that cannot be formatted raises nothing.
             self.handleError(record)
 
     def flush(self) -> None:
         """Write queued lines."""
-        if self.outlet is not None:
-            self.outlet.flush()
+        if self.writer is not None:
+            self.writer.flush()
 
 
-def say(text: str) -> None:
-    """Print a line to standard output, if it is open and read."""
+def print_line(text: str) -> None:
+    """Print a line to standard output; drop it if that is closed or not read."""
     if sys.stdout is not None:
-        Outlet(sys.stdout).put(text)
+        NonBlockingWriter(sys.stdout).put(text)
 
 
 def standard_descriptors() -> None:

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from aiohttp.http_exceptions import HttpProcessingError
 
 from api.process.log_filters import LineLimit
-from api.process.log_writer import OutletHandler
+from api.process.log_writer import NonBlockingHandler
 from callcontrol.accounts.keys import PREFIXES
 
 __all__ = ["configure_logging", "dropped_lines", "redact"]
@@ -101,7 +101,7 @@ class _PeersFaults(logging.Filter):
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
     """Send all logs of the process to `stream` (stderr by default)."""
-    handler = OutletHandler(stream or sys.stderr)
+    handler = NonBlockingHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
     handler.addFilter(LineLimit())
     root = logging.getLogger()
@@ -119,8 +119,10 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
 
 def dropped_lines() -> int:
     """Number of log lines lost because nobody read them."""
-    handlers = [handler for handler in logging.getLogger().handlers if isinstance(handler, OutletHandler)]
-    return sum(handler.outlet.dropped for handler in handlers if handler.outlet is not None)
+    handlers = [
+        handler for handler in logging.getLogger().handlers if isinstance(handler, NonBlockingHandler)
+    ]
+    return sum(handler.writer.dropped for handler in handlers if handler.writer is not None)
 
 
 def _one_line(text: str) -> str:

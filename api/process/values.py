@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,22 +13,22 @@ from media.audio import ToneError, ringing_tone
 from sip.auth.digest import ALGORITHMS
 
 __all__ = [
+    "Choice",
     "HostPort",
     "IpNetwork",
     "ListenAddress",
+    "Number",
     "PortRange",
+    "WholeNumber",
     "parse_advertise",
     "parse_advertises",
     "parse_bool",
-    "parse_choice",
     "parse_countries",
     "parse_database_url",
     "parse_digest_algorithms",
-    "parse_float",
     "parse_gateway",
     "parse_hold_music",
     "parse_host_port",
-    "parse_int",
     "parse_ip",
     "parse_listen",
     "parse_listens",
@@ -90,6 +89,49 @@ class PortRange:
     def overlaps(self, other: PortRange) -> bool:
         """Return true if a port is in both ranges."""
         return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumber:
+    """Parser of whole numbers from `least` to `most`."""
+
+    least: int
+    most: int
+
+    def __call__(self, text: str) -> int:
+        """Read a whole number."""
+        if re.fullmatch(r"\d{1,12}", text.strip()) is None or not self.least <= int(text) <= self.most:
+            raise ValueError(f"{text!r} is not a whole number from {self.least} to {self.most}")
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Parser of decimal numbers from `least` to `most`."""
+
+    least: float
+    most: float
+
+    def __call__(self, text: str) -> float:
+        """Read a decimal number."""
+        number = re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text.strip())
+        if number is None or not self.least <= float(text) <= self.most:
+            raise ValueError(f"{text!r} is not a number from {self.least:g} to {self.most:g}")
+        return float(text)
+
+
+class Choice:
+    """Parser of one word out of `words`."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, text: str) -> str:
+        """Read a word."""
+        word = text.strip().lower()
+        if word not in self.words:
+            raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
+        return word
 
 
 def parse_host_port(text: str) -> HostPort:
@@ -227,40 +269,6 @@ def parse_bool(text: str) -> bool:
         return known[text.strip().lower()]
     except KeyError:
         raise ValueError(f"{text!r} is neither 1 nor 0") from None
-
-
-def parse_int(least: int, most: int) -> Callable[[str], int]:
-    """Make a parser of whole numbers from `least` to `most`."""
-
-    def parse(text: str) -> int:
-        if re.fullmatch(r"\d{1,12}", text.strip()) is None or not least <= int(text) <= most:
-            raise ValueError(f"{text!r} is not a whole number from {least} to {most}")
-        return int(text)
-
-    return parse
-
-
-def parse_float(least: float, most: float) -> Callable[[str], float]:
-    """Make a parser of decimal numbers from `least` to `most`."""
-
-    def parse(text: str) -> float:
-        if re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text.strip()) is None or not least <= float(text) <= most:
-            raise ValueError(f"{text!r} is not a number from {least:g} to {most:g}")
-        return float(text)
-
-    return parse
-
-
-def parse_choice(*choices: str) -> Callable[[str], str]:
-    """Make a parser of one word out of `choices`."""
-
-    def parse(text: str) -> str:
-        word = text.strip().lower()
-        if word not in choices:
-            raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
-        return word
-
-    return parse
 
 
 def parse_digest_algorithms(text: str) -> tuple[str, ...]:

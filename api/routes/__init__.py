@@ -30,7 +30,6 @@ from api.routes.assistant import webhooks as assistant_webhooks
 from api.routes.masking import calls as masked_calls
 from api.routes.masking import logs as masking_logs
 from api.routes.masking import sessions as masking_sessions
-from api.routes.masking import webhook as masking_webhook
 from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 
@@ -50,7 +49,6 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *masked_calls.ENDPOINTS,
     *masking_sessions.ENDPOINTS,
     *masking_logs.ENDPOINTS,
-    *masking_webhook.ENDPOINTS,
     *recordings.ENDPOINTS,
     *tools.ENDPOINTS,
     *tools_admin.ENDPOINTS,

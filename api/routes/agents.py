@@ -8,8 +8,8 @@ from api.http.endpoint import Context, Endpoint, Reply
 from api.schemas.agents import AgentList, AgentObject, CreateAgent, UpdateAgent
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import page_meta, rfc3339
-from callcontrol.agents.agent import VoiceAgent
 from callcontrol.errors import Conflict
+from callcontrol.models import VoiceAgent
 
 __all__ = ["ENDPOINTS"]
 
@@ -20,19 +20,19 @@ _SHOWN_OF_STREAM = ("stream_url", "sample_rate", "stream_protocol", "encoding", 
 async def create_agent(context: Context[CreateAgent, NoQuery]) -> Reply:
     """Answer POST /v1/agents of the voice assistant."""
     values = context.body.model_dump(exclude_none=True)
-    return Reply(_json(await context.services.agents.create(context.account_sid, values)))
+    return Reply(_json(await context.storage.agents.create(context.account_sid, values)))
 
 
 async def list_agents(context: Context[NoBody, AgentList]) -> Reply:
     """Answer GET /v1/agents of the voice assistant."""
     query = context.query
-    page = await context.services.agents.list(context.account_sid, query.page, query.per_page)
+    page = await context.storage.agents.list(context.account_sid, query.page, query.per_page)
     return Reply([_json(agent) for agent in page.items], page_meta(page))
 
 
 async def get_agent(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /v1/agents/{agent_id} of the voice assistant."""
-    return Reply(_json(await context.services.agents.get(context.account_sid, context.path["agent_id"])))
+    return Reply(_json(await context.storage.agents.get(context.account_sid, context.path["agent_id"])))
 
 
 async def update_agent(context: Context[UpdateAgent, NoQuery]) -> Reply:
@@ -42,13 +42,13 @@ async def update_agent(context: Context[UpdateAgent, NoQuery]) -> Reply:
         values["script"] = context.body.script.model_dump(exclude_none=True)
     if values.get("stream_auth") is not None:
         values["stream_auth"] = {name: value for name, value in values["stream_auth"].items() if value}
-    changed = await context.services.agents.update(context.account_sid, context.path["agent_id"], values)
+    changed = await context.storage.agents.update(context.account_sid, context.path["agent_id"], values)
     return Reply(_json(changed))
 
 
 async def delete_agent(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /v1/agents/{agent_id} of the voice assistant."""
-    await context.services.agents.delete(context.account_sid, context.path["agent_id"])
+    await context.storage.agents.delete(context.account_sid, context.path["agent_id"])
     return Reply(None)
 
 
@@ -108,7 +108,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_ONE,
         handler=update_agent,
         summary="Update a voice agent",
-        description="Fields that are left out stay as they are. The next call goes by the new ones.",
+        description="Omitted fields keep their values. The next call uses the new ones.",
         body=UpdateAgent,
         response=AgentObject,
         **_COMMON,

@@ -10,8 +10,8 @@ from api.schemas.applications import ApplicationObject, CreateApplication, Updat
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import page_meta, rfc3339
 from api.schemas.trunks import Paging
-from callcontrol.applications.application import Application
 from callcontrol.errors import Conflict
+from callcontrol.models import Application
 
 __all__ = ["ENDPOINTS"]
 
@@ -37,31 +37,31 @@ _SHOWN = (
 async def create_application(context: Context[CreateApplication, NoQuery]) -> Reply:
     """Answer POST /trunk-portal/applications."""
     values = _values(context.body.model_dump(exclude_none=True))
-    return Reply(_json(await context.services.applications.create(context.account_sid, values)))
+    return Reply(_json(await context.storage.applications.create(context.account_sid, values)))
 
 
 async def list_applications(context: Context[NoBody, Paging]) -> Reply:
     """Answer GET /trunk-portal/applications."""
     query = context.query
-    page = await context.services.applications.list(context.account_sid, query.page, query.per_page)
+    page = await context.storage.applications.list(context.account_sid, query.page, query.per_page)
     return Reply([_json(application) for application in page.items], page_meta(page))
 
 
 async def get_application(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /trunk-portal/applications/:app_sid."""
-    return Reply(_json(await context.services.applications.get(context.account_sid, context.path["app_sid"])))
+    return Reply(_json(await context.storage.applications.get(context.account_sid, context.path["app_sid"])))
 
 
 async def update_application(context: Context[UpdateApplication, NoQuery]) -> Reply:
     """Answer PATCH /trunk-portal/applications/:app_sid."""
     values = _values(context.body.model_dump(exclude_unset=True))
-    changed = await context.services.applications.update(context.account_sid, context.path["app_sid"], values)
+    changed = await context.storage.applications.update(context.account_sid, context.path["app_sid"], values)
     return Reply(_json(changed))
 
 
 async def delete_application(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /trunk-portal/applications/:app_sid."""
-    await context.services.applications.delete(context.account_sid, context.path["app_sid"])
+    await context.storage.applications.delete(context.account_sid, context.path["app_sid"])
     return Reply(None)
 
 
@@ -98,7 +98,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_APPLICATIONS,
         handler=create_application,
         summary="Create an application",
-        description="What to do with calls, for as many numbers and calls as wish.",
+        description="Configuration of calls, shared by any number of phone numbers and calls.",
         success=201,
         body=CreateApplication,
         response=ApplicationObject,
@@ -128,7 +128,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_ONE,
         handler=update_application,
         summary="Update an application",
-        description="Fields that are left out stay as they are. The next call goes by the new ones.",
+        description="Omitted fields keep their values. The next call uses the new ones.",
         body=UpdateApplication,
         response=ApplicationObject,
         **_WRITE,
@@ -138,7 +138,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_ONE,
         handler=delete_application,
         summary="Delete an application",
-        description="Refused while calls go by it or numbers are attached.",
+        description="Refused while calls use it or numbers are attached.",
         success=204,
         response=None,
         errors=(Conflict,),

@@ -11,7 +11,7 @@ from api.schemas.base import NoBody
 from api.schemas.call_logs import CallLogList, CallLogObject
 from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.records.logs import CallLog, CallLogFilter, span_of
+from callcontrol.calls.records.cdr import Cdr, CdrFilter, span_of
 
 __all__ = ["ENDPOINTS"]
 
@@ -21,19 +21,19 @@ _MOMENTS = ("attempted_at", "answered_at", "terminated_at")
 async def list_call_logs(context: Context[NoBody, CallLogList]) -> Reply:
     """Answer GET /trunk-portal/call-logs."""
     query = context.query
-    page = await context.services.call_logs.list(
+    page = await context.storage.call_logs.list(
         context.account_sid, _filter(query), query.page, query.per_page
     )
     return Reply([_json(entry) for entry in page.items], page_meta(page))
 
 
-def _filter(query: CallLogList) -> CallLogFilter:
+def _filter(query: CallLogList) -> CdrFilter:
     given = time_span(query.start, query.end, names=("start", "end"))
     start, end = span_of(utc_now(), query.days, *given)
-    return CallLogFilter(start, end, query.direction, query.answered, query.carrier_sid, query.filter)
+    return CdrFilter(start, end, query.direction, query.answered, query.carrier_sid, query.filter)
 
 
-def _json(entry: CallLog) -> dict[str, Any]:
+def _json(entry: Cdr) -> dict[str, Any]:
     shown = asdict(entry)
     shown["from"] = shown.pop("from_")
     shown["duration"] = shown.pop("duration_sec")
@@ -51,7 +51,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=list_call_logs,
         scope="trunks.read",
         summary="List call logs, newest first",
-        description="One entry for each call: its way, its end, and how good it sounded.",
+        description="One entry for each call: its route, its end and its audio quality.",
         tag="carrier trunks",
         query=CallLogList,
         response=CallLogObject,

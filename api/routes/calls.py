@@ -6,7 +6,7 @@ from typing import Any
 
 from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Endpoint, Reply
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.routes.call_request import call_request, live_update
 from api.routes.ladder import ladder_of
@@ -40,7 +40,7 @@ async def create_stream_call(context: Context[CreateStreamCall, NoQuery]) -> Rep
 
 async def _create(context: Context[Any, NoQuery]) -> Reply:
     record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
-    current_exchange().call_sid = record.call_sid
+    current_request().call_sid = record.call_sid
     return Reply(call_object(record))
 
 
@@ -124,7 +124,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=list_calls,
         scope="calls.read",
         summary="List calls, newest first",
-        description="By page or by cursor: quick at any depth, without gaps or doubles while calls come in.",
+        description="By page or by cursor, which skips and repeats nothing while calls arrive.",
         query=CallList,
         response=CallObject,
         paged=True,
@@ -137,7 +137,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=trace_call,
         scope="calls.read",
         summary="Get the signalling of a call",
-        description="Messages are remembered in memory, for recent calls only.",
+        description="Messages are kept in memory, for recent calls only.",
         response=TraceObject,
         **_CALLS,
     ),
@@ -166,8 +166,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=update_live_call,
         scope="calls.write",
         success=202,
-        summary="Change a call that is up",
-        description="All that is asked for is done, or nothing: what the call's state forbids is a 409.",
+        summary="Change an active call",
+        description="All changes are made or none; 409 if the call's state forbids one.",
         body=UpdateLiveCall,
         response=CallObject,
         errors=(CallEnded, Conflict, NumberNotOwned),
@@ -179,7 +179,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=hangup_call,
         scope="calls.write",
         summary="Hang up a call",
-        description="The answered call object may still say in-progress.",
+        description="The returned call object may still say in-progress.",
         response=CallObject,
         errors=(CallEnded,),
         **_CALLS,

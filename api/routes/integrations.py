@@ -47,7 +47,7 @@ ENDPOINTS = (
         summary="Whether the tool-integration service lives",
         media_type="application/json",
         handler=integrations_health,
-        statuses={200: "It does."},
+        statuses={200: "It is alive."},
         tag="tools",
     ),
 )

@@ -13,8 +13,8 @@ from callcontrol.errors import NotFound
 __all__ = ["ENDPOINTS"]
 
 _PATH = "/integrations/mcp"
-_SESSION = {"Mcp-Session-Id": "The session, as the answer to `initialize` named it."}
-_VERSION = {"MCP-Protocol-Version": "The version of the protocol that was agreed on."}
+_SESSION = {"Mcp-Session-Id": "The session, as named by the response to `initialize`."}
+_VERSION = {"MCP-Protocol-Version": "The negotiated version of the protocol."}
 _MESSAGE: Mapping[str, Any] = {
     "type": "object",
     "required": ["jsonrpc"],
@@ -46,12 +46,12 @@ _EVENTS: Mapping[str, Any] = {
     "properties": {"event": {"const": "message"}, "data": {"type": "string"}},
 }
 _JSON, _STREAM = "application/json", "text/event-stream"
-_REFUSED = ("The message was not understood, or not in this state.", {_JSON: _REFUSAL})
-_NOT_ACCEPTABLE = ("`Accept` has not both `application/json` and `text/event-stream`.", {_JSON: _REFUSAL})
+_REFUSED = ("The message is invalid, or not allowed in this state.", {_JSON: _REFUSAL})
+_NOT_ACCEPTABLE = ("`Accept` lacks `application/json` or `text/event-stream`.", {_JSON: _REFUSAL})
 
 
 async def _speak(context: Context[NoBody, NoQuery]) -> Handover:
-    return Handover(partial(context.services.mcp.answer, context.principal, context.raw))
+    return Handover(partial(context.mcp.answer, context.principal, context.raw))
 
 
 async def send_mcp_message(context: Context[NoBody, NoQuery]) -> Handover:
@@ -98,19 +98,19 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
             request=_MESSAGE,
             headers=_SESSION | _VERSION,
             answers={
-                200: ("The answer, or a stream that ends with it.", {_JSON: _MESSAGE, _STREAM: _EVENTS}),
-                202: ("A notification or an answer was taken.", {}),
+                200: ("The response, or a stream that ends with it.", {_JSON: _MESSAGE, _STREAM: _EVENTS}),
+                202: ("A notification or a response was accepted.", {}),
                 400: _REFUSED,
-                404: ("The method or the session is not known.", {_JSON: _REFUSAL}),
+                404: ("The method or the session is unknown.", {_JSON: _REFUSAL}),
                 406: _NOT_ACCEPTABLE,
-                500: ("It could not be answered.", {_JSON: _REFUSAL}),
+                500: ("An internal error.", {_JSON: _REFUSAL}),
             },
         ),
     ),
     _endpoint(
         "GET",
         open_mcp_stream,
-        "Hear what the Model Context Protocol server says of itself",
+        "Receive notifications of the Model Context Protocol server",
         "A stream of events: `notifications/tools/list_changed` when the tools of the account change. One "
         "for each session.",
         Spoken(
@@ -119,7 +119,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
                 200: ("The stream.", {_STREAM: _EVENTS}),
                 405: ("This version of the protocol has no such stream.", {}),
                 406: _NOT_ACCEPTABLE,
-                409: ("The session has a stream already.", {_JSON: _REFUSAL}),
+                409: ("The session already has a stream.", {_JSON: _REFUSAL}),
             },
         ),
     ),
@@ -127,11 +127,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         "DELETE",
         end_mcp_session,
         "End a session of the Model Context Protocol",
-        "What is being answered in it is cancelled.",
+        "Its requests in progress are cancelled.",
         Spoken(
             headers=_SESSION | _VERSION,
             answers={
-                200: ("It is over.", {}),
+                200: ("The session has ended.", {}),
                 405: ("This version of the protocol has no sessions.", {}),
             },
         ),

@@ -16,7 +16,7 @@ from api.schemas.numbers import (
     PhoneNumberObject,
     WiringObject,
 )
-from api.schemas.serializers import number_json, page_meta, wiring_json
+from api.schemas.serializers import number_configuration_json, number_json, page_meta
 from callcontrol.errors import BindFailed, Conflict, InboundBound, InboundConflict, NotConfigured
 from callcontrol.models import Binding
 
@@ -26,7 +26,7 @@ __all__ = ["ENDPOINTS"]
 async def list_numbers(context: Context[NoBody, NumberList]) -> Reply:
     """Answer GET /phone-numbers."""
     query = context.query
-    page = await context.services.numbers.list(
+    page = await context.storage.numbers.list(
         context.account_sid,
         query.page,
         query.per_page,
@@ -39,12 +39,12 @@ async def list_numbers(context: Context[NoBody, NumberList]) -> Reply:
 
 async def get_number(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /phone-numbers/:id."""
-    return Reply(number_json(await context.services.numbers.show(context.account_sid, context.path["id"])))
+    return Reply(number_json(await context.storage.numbers.show(context.account_sid, context.path["id"])))
 
 
 async def change_number(context: Context[NumberChange, NoQuery]) -> Reply:
     """Answer PATCH /phone-numbers/:id."""
-    number = await context.services.numbers.rename(
+    number = await context.storage.numbers.rename(
         context.account_sid, context.path["id"], context.body.friendly_name
     )
     return Reply(number_json(number))
@@ -52,41 +52,51 @@ async def change_number(context: Context[NumberChange, NoQuery]) -> Reply:
 
 async def release_number(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /phone-numbers/:id."""
-    await context.services.numbers.release(context.account_sid, context.path["id"])
+    await context.storage.numbers.release(context.account_sid, context.path["id"])
     return Reply(None)
 
 
 async def get_wiring(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /phone-numbers/:id/telephony."""
-    return Reply(wiring_json(await context.services.numbers.wiring(context.account_sid, context.path["id"])))
+    return Reply(
+        number_configuration_json(
+            await context.storage.numbers.configuration(context.account_sid, context.path["id"])
+        )
+    )
 
 
 async def register_number(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /phone-numbers/:id/carrier."""
     return Reply(
-        wiring_json(await context.services.numbers.register(context.account_sid, context.path["id"]))
+        number_configuration_json(
+            await context.storage.numbers.register(context.account_sid, context.path["id"])
+        )
     )
 
 
 async def deregister_number(context: Context[NoBody, Deregister]) -> Reply:
     """Answer DELETE /phone-numbers/:id/carrier."""
-    wiring = await context.services.numbers.deregister(
+    state = await context.storage.numbers.deregister(
         context.account_sid, context.path["id"], force=context.query.force
     )
-    return Reply({**wiring_json(wiring), "status": "deregistered"})
+    return Reply({**number_configuration_json(state), "status": "deregistered"})
 
 
 async def bind_number(context: Context[InboundBinding, NoQuery]) -> Reply:
     """Answer PUT /phone-numbers/:id/inbound."""
-    wiring = await context.services.numbers.bind(
+    state = await context.storage.numbers.bind(
         context.account_sid, context.path["id"], _binding(context.body), force=context.body.force
     )
-    return Reply(wiring_json(wiring))
+    return Reply(number_configuration_json(state))
 
 
 async def unbind_number(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /phone-numbers/:id/inbound."""
-    return Reply(wiring_json(await context.services.numbers.unbind(context.account_sid, context.path["id"])))
+    return Reply(
+        number_configuration_json(
+            await context.storage.numbers.unbind(context.account_sid, context.path["id"])
+        )
+    )
 
 
 def _binding(body: InboundBinding) -> Binding:
@@ -134,7 +144,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=release_number,
         scope="numbers.write",
         summary="Release a phone number",
-        description="Takes it from the account for good. What was prepaid is not paid back.",
+        description="Removes it from the account permanently. Prepaid months are not refunded.",
         tag="phone numbers",
         success=204,
         response=None,

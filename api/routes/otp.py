@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.http.endpoint import Context, Endpoint, Reply
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.otp import (
@@ -21,9 +21,9 @@ from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import InsufficientBalance, NumberNotOwned, SpendLimitReached
 from callcontrol.models import CURRENCY, CallStatus
-from callcontrol.otp.calls import otp_object
 from callcontrol.otp.otp import OtpCall, OtpFilter, period_of, stats_object
 from callcontrol.otp.otp import SendOtp as Wanted
+from callcontrol.otp.product import otp_object
 from callcontrol.routing.targets import normalise_number
 
 __all__ = ["ENDPOINTS"]
@@ -49,7 +49,7 @@ async def send_otp(context: Context[SendOtp, NoQuery]) -> Reply:
             reference=body.reference,
         ),
     )
-    current_exchange().call_sid = sent.record.call_sid
+    current_request().call_sid = sent.record.call_sid
     return Reply(_json(sent))
 
 
@@ -104,8 +104,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/voice-otp/send",
         handler=send_otp,
         scope="otp.send",
-        summary="Call somebody and speak a one-time password",
-        description="The password is nowhere answered or stored. A number gets five calls in ten minutes.",
+        summary="Call a number and speak a one-time password",
+        description="The password is never returned or stored. At most five calls per number in ten minutes.",
         success=201,
         body=SendOtp,
         response=OtpCallObject,
@@ -140,7 +140,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/voice-otp/stats",
         handler=otp_stats,
         scope="otp.read",
-        summary="How the voice OTP calls of some days went",
+        summary="Statistics of the voice OTP calls of a period",
         query=OtpStatsQuery,
         response=OtpStatsObject,
         **_OTP,
@@ -150,8 +150,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/voice-otp/{id}/verify",
         handler=verify_otp,
         scope="otp.send",
-        summary="Check what the user typed",
-        description="A password is good for one time, five guesses, and as long as ttl_sec said.",
+        summary="Verify the password that the user typed",
+        description="A password is valid once, for five guesses, and for ttl_sec.",
         body=VerifyOtp,
         response=VerificationObject,
         idempotent=True,

@@ -10,7 +10,7 @@ from api.routes.masking.calls import MASKING
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.recordings import CallMessages, RecordingLinkObject, RecordingQuery
 from api.schemas.serializers import rfc3339
-from api.services import Services
+from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.recording import recording_url
 from callcontrol.errors import Conflict, NotFound
 from callcontrol.masking.calls import PRODUCT
@@ -87,8 +87,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/recordings/{callSid}.wav",
         handler=get_recording,
         scope="calls.read",
-        summary="Download the recording of a call, or a message that was left on one",
-        description="By a link that was made for it, or with a key. HEAD and Range are understood.",
+        summary="Download the recording or a voicemail of a call",
+        description="By a signed link, or with a key. HEAD and Range are supported.",
         query=RecordingQuery,
         response=None,
         media_type="audio/wav",
@@ -111,7 +111,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         scope="calls.write",
         success=204,
         summary="Delete the recording of a call",
-        description="For ever, and at once; the call itself is kept.",
+        description="Permanently, and at once; the call itself is kept.",
         response=None,
         errors=(Conflict,),
         **_RECORDINGS,
@@ -121,8 +121,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/calls/{callSid}/messages",
         handler=list_messages,
         scope="calls.read",
-        summary="List the messages that were left on a call",
-        description="The oldest first, each with a link that opens it for an hour.",
+        summary="List the voicemails of a call",
+        description="Oldest first, each with a link that is valid for an hour.",
         response=CallMessages,
         errors=(NotFound,),
         **_RECORDINGS,
@@ -133,8 +133,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=delete_message,
         scope="calls.write",
         success=204,
-        summary="Delete a message that was left on a call",
-        description="For ever, and at once.",
+        summary="Delete a voicemail of a call",
+        description="Permanently, and at once.",
         response=None,
         errors=(NotFound,),
         **_RECORDINGS,

@@ -15,9 +15,9 @@ from aiohttp import web
 from api.http.endpoint import PublicEndpoint
 from api.http.errors import ApiError
 from api.openapi.asyncapi import stream_documents
+from api.process.lifecycle import Lifecycle, Phase
 from api.process.metrics import METRICS_CONTENT_TYPE, Metrics
 from api.routes import integrations
-from api.services import Lifecycle, Phase
 from media.streams.schemas import FRAMES
 
 __all__ = ["ServiceRoutes"]
@@ -37,19 +37,19 @@ class ServiceRoutes:
         self.endpoints = (
             PublicEndpoint(
                 path="/health",
-                summary="Whether the process lives",
+                summary="Liveness of the process",
                 media_type="application/json",
                 handler=self.health,
-                statuses={200: "It does."},
+                statuses={200: "It is alive."},
             ),
             PublicEndpoint(
                 path="/ready",
-                summary="Whether the server takes calls",
+                summary="Readiness for calls",
                 media_type="application/json",
                 handler=self.ready,
                 statuses={
-                    200: "It does.",
-                    503: "It is starting or ending, or lacks what a call needs.",
+                    200: "It is alive.",
+                    503: "It is starting or stopping, or lacks a resource for calls.",
                 },
             ),
             PublicEndpoint(
@@ -79,7 +79,7 @@ class ServiceRoutes:
                 parameters={"dialect": tuple(FRAMES)},
             ),
             PublicEndpoint(
-                path="/docs", summary="This document, to read", media_type="text/html", handler=self.docs
+                path="/docs", summary="This document as a web page", media_type="text/html", handler=self.docs
             ),
             *integrations.ENDPOINTS,
         )

@@ -2,31 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from api.http.endpoint import Context, Endpoint, Reply
-from api.schemas.base import NoBody, NoQuery
-from api.schemas.stream_settings import (
-    RotateStreamSecret,
-    StreamSecretObject,
-    StreamSettingsObject,
-    UpdateStreamSettings,
-)
+from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
+from api.schemas.common import Timestamp
+from callcontrol.agents.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
 from callcontrol.aio.tokens import utc_now
 from callcontrol.clock import timestamp
 from callcontrol.models import Account
+from media.streams import DIALECTS
 
 __all__ = ["ENDPOINTS"]
+
+_OVERLAP_HELP = "Seconds for which requests are also signed with the previous secret; default one day."
+
+
+class UpdateStreamSettings(RequestModel):
+    """Settings to change."""
+
+    default_stream_protocol: Annotated[
+        Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})]
+        | None,
+        Field(description="Protocol of streams that name none; null: the server's default."),
+    ]
+
+
+class RotateStreamSecret(RequestModel):
+    """Rotation of the stream secret."""
+
+    overlap_sec: Annotated[int, Field(ge=0, le=MAX_OVERLAP_S, description=_OVERLAP_HELP)] = DEFAULT_OVERLAP_S
+
+
+class StreamSettingsObject(ResponseModel):
+    """The settings; the secret itself is never shown again."""
+
+    default_stream_protocol: Annotated[str | None, Field(description="null: the server's default.")]
+    has_stream_secret: Annotated[
+        bool, Field(description="false: requests are signed with the webhook secret.")
+    ]
+    stream_secret_made_at: Timestamp | None
+    former_secret_until: Annotated[
+        Timestamp | None, Field(description="Until then requests are also signed with the previous secret.")
+    ]
+
+
+class StreamSecretObject(ResponseModel):
+    """The new secret, shown once."""
+
+    stream_secret: str
+    stream_secret_made_at: Timestamp
+    former_secret_until: Timestamp | None
 
 
 async def get_stream_settings(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /streams/settings."""
-    return Reply(_settings(await context.services.stream_settings.of(context.account_sid)))
+    return Reply(_settings(await context.storage.stream_settings.of(context.account_sid)))
 
 
 async def update_stream_settings(context: Context[UpdateStreamSettings, NoQuery]) -> Reply:
     """Answer PATCH /streams/settings."""
-    changed = await context.services.stream_settings.set_protocol(
+    changed = await context.storage.stream_settings.set_protocol(
         context.account_sid, context.body.default_stream_protocol
     )
     return Reply(_settings(changed))
@@ -34,7 +72,7 @@ async def update_stream_settings(context: Context[UpdateStreamSettings, NoQuery]
 
 async def rotate_stream_secret(context: Context[RotateStreamSecret, NoQuery]) -> Reply:
     """Answer POST /streams/secret/rotate."""
-    account, secret = await context.services.stream_settings.rotate_secret(
+    account, secret = await context.storage.stream_settings.rotate_secret(
         context.account_sid, context.body.overlap_sec
     )
     made = account.stream_secret

@@ -24,13 +24,13 @@ __all__ = ["ENDPOINTS", "tool_json"]
 
 async def list_tools(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /v1/tools of the tool-integration service."""
-    return Reply([tool_json(tool) for tool in await context.services.tools.list(context.principal)])
+    return Reply([tool_json(tool) for tool in await context.services.tools.service.list(context.principal)])
 
 
 async def execute_tool(context: Context[ExecuteTool, NoQuery]) -> Reply:
     """Answer POST /v1/tools/{name}/execute of the tool-integration service."""
     name = context.path["name"]
-    done = await context.services.tools.execute(context.principal, name, context.body.arguments)
+    done = await context.services.tools.service.execute(context.principal, name, context.body.arguments)
     return Reply({"tool": name, "result": done.content, "duration_ms": done.duration_ms})
 
 
@@ -62,7 +62,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         method="POST",
         path="/integrations/v1/tools/{name}/execute",
         handler=execute_tool,
-        summary="Use a tool",
+        summary="Execute a tool",
         description=(
             "What a built-in tool is refused with is answered as by the endpoint that does the same. The"
             " header Idempotency-Key makes a repetition harmless."

@@ -39,19 +39,19 @@ __all__ = ["ENDPOINTS"]
 
 async def list_managed_tools(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /admin/tools."""
-    return Reply([_json(tool) for tool in await context.services.tool_registry.list(context.account_sid)])
+    return Reply([_json(tool) for tool in await context.services.tools.registry.list(context.account_sid)])
 
 
 async def register_tool(context: Context[RegisterTool, NoQuery]) -> Reply:
     """Answer POST /admin/tools."""
     values = _values(context.body)
-    made = await context.services.tool_registry.register(context.account_sid, values)
+    made = await context.services.tools.registry.register(context.account_sid, values)
     return Reply({**_json(RegisteredTool(made.described(is_enabled=True), made)), "secret": made.secret})
 
 
 async def get_managed_tool(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /admin/tools/{name}."""
-    return Reply(_json(await context.services.tool_registry.get(context.account_sid, context.path["name"])))
+    return Reply(_json(await context.services.tools.registry.get(context.account_sid, context.path["name"])))
 
 
 async def update_tool(context: Context[UpdateTool, NoQuery]) -> Reply:
@@ -59,7 +59,7 @@ async def update_tool(context: Context[UpdateTool, NoQuery]) -> Reply:
     values = _values(context.body)
     if "output_schema" in context.body.model_fields_set:
         values["output_schema"] = context.body.output_schema
-    changed = await context.services.tool_registry.update(context.account_sid, context.path["name"], values)
+    changed = await context.services.tools.registry.update(context.account_sid, context.path["name"], values)
     return Reply(_json(changed))
 
 
@@ -75,25 +75,25 @@ async def disable_tool(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def delete_tool(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /admin/tools/{name}/delete."""
-    await context.services.tool_registry.delete(context.account_sid, context.path["name"])
+    await context.services.tools.registry.delete(context.account_sid, context.path["name"])
     return Reply(None)
 
 
 async def list_app_keys(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /admin/keys."""
-    return Reply([_key_json(key) for key in await context.services.app_keys.list(context.account_sid)])
+    return Reply([_key_json(key) for key in await context.services.tools.app_keys.list(context.account_sid)])
 
 
 async def create_app_key(context: Context[CreateAppKey, NoQuery]) -> Reply:
     """Answer POST /admin/keys."""
     body = context.body
-    made, key = await context.services.app_keys.create(context.account_sid, body.name, body.tools)
+    made, key = await context.services.tools.app_keys.create(context.account_sid, body.name, body.tools)
     return Reply({**_key_json(made), "key": key})
 
 
 async def revoke_app_key(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /admin/keys/{key_id}/revoke."""
-    revoked = await context.services.app_keys.revoke(context.account_sid, context.path["key_id"])
+    revoked = await context.services.tools.app_keys.revoke(context.account_sid, context.path["key_id"])
     return Reply(_key_json(revoked))
 
 
@@ -102,7 +102,7 @@ async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
     query = context.query
     period = period_of(query.start_date, query.end_date, utc_now().date())
     wanted = UsageFilter(_day(period.first), _day(period.last), query.tool, query.key_id)
-    rows, truncated = await context.services.tool_usage.of_account(context.account_sid, wanted)
+    rows, truncated = await context.services.tools.usage.of_account(context.account_sid, wanted)
     total = sum((usage for _, usage in rows), Usage())
     shown = [
         {
@@ -120,7 +120,7 @@ async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
 
 
 async def _set_enabled(context: Context[NoBody, NoQuery], *, enabled: bool) -> Reply:
-    registry, name = context.services.tool_registry, context.path["name"]
+    registry, name = context.services.tools.registry, context.path["name"]
     return Reply(_json(await registry.set_enabled(context.account_sid, name, enabled=enabled)))
 
 
@@ -183,7 +183,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         method="POST",
         path=_ALL_TOOLS,
         handler=register_tool,
-        summary="Register a tool that asks a server of yours",
+        summary="Register a tool that sends requests to your server",
         description="Its secret is shown this once.",
         success=201,
         body=RegisterTool,
@@ -204,7 +204,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_TOOL,
         handler=update_tool,
         summary="Change a tool",
-        description="Fields that are left out stay as they are. The next use goes by the new ones.",
+        description="Omitted fields keep their values. The next execution uses the new ones.",
         body=UpdateTool,
         response=ManagedTool,
         errors=(Conflict,),
@@ -223,7 +223,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_TOOL + "/disable",
         handler=disable_tool,
         summary="Disable a tool, built-in ones too",
-        description="It is listed to no app any more, and cannot be used.",
+        description="It is no longer listed to apps, and cannot be executed.",
         response=ManagedTool,
         **_OF_A_TOOL,
     ),
@@ -270,7 +270,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         method="GET",
         path="/integrations/admin/usage",
         handler=tool_usage,
-        summary="How often tools were used, by day, tool and key",
+        summary="Usage of tools by day, tool and key",
         description="The last 30 days unless dates are given; days are those of UTC.",
         query=UsageQuery,
         response=UsageObject,

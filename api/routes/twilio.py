@@ -8,18 +8,62 @@ from __future__ import annotations
 
 from datetime import datetime
 from email.utils import format_datetime
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from api.http.endpoint import Context, Endpoint, Reply
 from api.http.errors import ErrorStyle
-from api.http.request_context import current_exchange
-from api.schemas.base import NoBody, NoQuery
-from api.schemas.twilio import TwilioCall, UpdateTwilioCall
+from api.http.request_context import current_request
+from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
 from callcontrol.errors import CallEnded, ValidationFailed
 from callcontrol.models import CallRecord
 from callcontrol.wallet.money import rupees
 
 __all__ = ["ENDPOINTS"]
+
+_Moment = Annotated[str, Field(description="As in mail: Sun, 22 Nov 2026 03:00:00 +0000.")]
+
+
+class UpdateTwilioCall(RequestModel):
+    """Update of a call: only its end is supported."""
+
+    Status: Annotated[
+        Literal["completed", "canceled"],
+        Field(description="completed ends a call in any state, canceled one that is not answered yet."),
+    ]
+
+
+class TwilioCall(ResponseModel):
+    """A call, in the shape of Twilio's call resource."""
+
+    sid: str
+    account_sid: str
+    parent_call_sid: str | None
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    status: Literal[
+        "queued",
+        "initiated",
+        "ringing",
+        "in-progress",
+        "completed",
+        "busy",
+        "no-answer",
+        "failed",
+        "canceled",
+    ]
+    direction: Literal["inbound", "outbound-api"]
+    answered_by: Literal["human", "machine", "unknown"] | None
+    date_created: _Moment
+    start_time: _Moment | None
+    end_time: _Moment | None
+    duration: Annotated[str, Field(description="Seconds.")] | None
+    price: Annotated[str, Field(description="Negative: what the call cost.")] | None
+    price_unit: str
+    api_version: Literal["2010-04-01"]
+    uri: str
+
 
 _VERSION = "2010-04-01"
 _ONE = f"/{_VERSION}/Accounts/{{sid}}/Calls/{{callSid}}.json"
@@ -34,7 +78,7 @@ async def get_twilio_call(context: Context[NoBody, NoQuery]) -> Reply:
 async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Reply:
     """Answer POST /2010-04-01/Accounts/{sid}/Calls/{callSid}.json."""
     calls, call_sid = context.services.calls, context.path["callSid"]
-    current_exchange().call_sid = call_sid
+    current_request().call_sid = call_sid
     status = context.body.Status
     if status == "canceled" and (await calls.get_call(context.account_sid, call_sid)).answered_at is not None:
         raise ValidationFailed.of("Status", "canceled is for calls that are not answered; send completed")

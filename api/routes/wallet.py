@@ -20,7 +20,7 @@ _NUMBER = "[0-9]{1,18}"
 
 async def get_wallet(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /wallet."""
-    wallets = context.services.wallets
+    wallets = context.storage.wallet
     wallet = await wallets.wallet(context.account_sid)
     limit_paise = await wallets.spend_limit(context.account_sid)
     return Reply(wallet_json(wallet, limit_paise, utc_now()))
@@ -31,7 +31,7 @@ async def list_ledger(context: Context[NoBody, LedgerList]) -> Reply:
     query = context.query
     place = read_cursor(query.cursor, _NUMBER)
     start, end = time_span(query.start_date, query.end_date)
-    page = await context.services.wallets.ledger(
+    page = await context.storage.wallet.ledger(
         context.account_sid, query.page, query.per_page, LedgerFilter(query.kind, start, end), after=place
     )
     return Reply([ledger_json(entry) for entry in page.items], keyset_meta(page, by_cursor=bool(place)))

@@ -25,12 +25,11 @@ class ScriptGather(RequestModel):
     finish_on_key: Annotated[str, Field(max_length=1, description="Default #; empty for none.")] | None = None
     timeout_s: Annotated[float, Field(ge=1, le=60, description="Default 5.")] | None = None
     barge_in: (
-        Annotated[bool, Field(description="Whether keys and speech break the words off; default true.")]
-        | None
+        Annotated[bool, Field(description="Keys and speech interrupt the prompt; default true.")] | None
     ) = None
-    retries: (
-        Annotated[int, Field(ge=0, le=5, description="How often it is asked again; default 1.")] | None
-    ) = None
+    retries: Annotated[int, Field(ge=0, le=5, description="Repetitions of the prompt; default 1.")] | None = (
+        None
+    )
     retry_say: Annotated[_Text, Field(description="Instead of `say` then.")] | None = None
     variable: (
         Annotated[str, Field(min_length=1, max_length=64, description="What the keys are known as.")] | None

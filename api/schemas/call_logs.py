@@ -17,7 +17,7 @@ class CallLogList(RequestModel):
     """Filters of call logs; the last 30 days unless days, or start and end, give another period."""
 
     days: (
-        Annotated[int, Field(ge=1, le=30, description="The last days. Instead of start and end.")] | None
+        Annotated[int, Field(ge=1, le=30, description="Number of last days; replaces start and end.")] | None
     ) = None
     start: StartDate | None = None
     end: Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days on.")] | None = (

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.call_targets import stray_stream_fields, ways_to_go
 from api.schemas.common import (
     Cursor,
     Digits,
@@ -28,6 +27,7 @@ from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
 from callcontrol.errors import FieldError
 
 __all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject", "checked_headers"]
+
 
 MAX_HEADERS = 20
 MAX_VERBS = 50
@@ -118,7 +118,7 @@ class CallFields(StreamFields):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Refuse fields of a stream in a request without one."""
-        return stray_stream_fields(given)
+        return reject_stream_fields(given)
 
 
 class CreateCall(CallFields):
@@ -149,7 +149,7 @@ class CreateCall(CallFields):
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Require exactly one target of the call."""
         errors = super().cross_check(given) + check_names(given.get("verbs"))
-        return errors + ways_to_go(given, "stream_url", "webhook_url", "agent_id", "verbs")
+        return errors + require_one_target(given, "stream_url", "webhook_url", "agent_id", "verbs")
 
 
 class CreateStreamCall(CallFields):
@@ -162,7 +162,7 @@ class CreateStreamCall(CallFields):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Require a stream: in the request, of an agent, or of an application."""
-        return super().cross_check(given) + ways_to_go(given, "stream_url", "agent_id")
+        return super().cross_check(given) + require_one_target(given, "stream_url", "agent_id")
 
 
 class CallList(RequestModel):
@@ -303,5 +303,38 @@ class TraceObject(ResponseModel):
     """Signalling of a call, as messages and as a ladder diagram."""
 
     call_sid: str
-    ladder: Annotated[str, Field(description="Who sent what to whom, and when: a drawing in plain text.")]
+    ladder: Annotated[str, Field(description="Ladder diagram in plain text.")]
     messages: list[TraceMessage]
+
+
+def require_one_target(given: Mapping[str, Any], *ways: str) -> list[FieldError]:
+    """Require exactly one of the fields that define the call's target, or an application."""
+    said = [name for name in ways if given.get(name) is not None]
+    errors = [FieldError(name, f"cannot be combined with {said[0]}") for name in said[1:]]
+    if not said and given.get("app_sid") is None:
+        message = f"is required, unless {_either(*ways[1:], 'app_sid')} says what to do with the call"
+        errors.append(FieldError(ways[0], message))
+    if given.get("webhook_method") is not None and given.get("webhook_url") is None:
+        errors.append(FieldError("webhook_method", "needs a webhook_url"))
+    return errors
+
+
+def reject_stream_fields(given: Mapping[str, Any]) -> list[FieldError]:
+    """
+    Refuse stream fields of a call without a stream: accepted, they would silently have no effect.
+
+    An agent defines its own stream; a call may only add parameters. The stream of an application is unknown
+    here, so its fields are not checked.
+    """
+    others = [name for name in ("webhook_url", "agent_id", "verbs") if given.get(name) is not None]
+    if given.get("stream_url") is not None or not others:
+        return []
+    return [
+        FieldError(name, f"needs a stream_url; it cannot be combined with {others[0]}")
+        for name in StreamFields.model_fields
+        if given.get(name) is not None and not (others[0] == "agent_id" and name == "custom_parameters")
+    ]
+
+
+def _either(*names: str) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]])

@@ -69,7 +69,7 @@ Cursor = Annotated[
     Field(
         min_length=1,
         max_length=MAX_CURSOR_CHARS,
-        description="next_cursor of an earlier page: the list goes on behind it. Instead of page.",
+        description="next_cursor of the previous page; replaces page.",
     ),
 ]
 _DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}

@@ -33,7 +33,7 @@ class ListingSearch(RequestModel):
     """Filters of a search for numbers."""
 
     region: (
-        Annotated[QueryNumber, Field(description="A region's name, or the beginning of numbers: +9111.")]
+        Annotated[QueryNumber, Field(description="Name of a region, or a prefix of the number: +9111.")]
         | None
     ) = None
     number_type: NumberType | None = None
@@ -47,7 +47,7 @@ class ListingSearch(RequestModel):
 class ListingObject(ResponseModel):
     """A number that is for sale."""
 
-    live_ref: Annotated[str, Field(description="Opaque; what POST /v1/dids/purchase-live takes.")]
+    live_ref: Annotated[str, Field(description="Opaque reference for POST /v1/dids/purchase-live.")]
     number: Annotated[str, Field(description="E.164.")]
     region: str
     number_type: NumberType

@@ -82,7 +82,7 @@ class UpdateLiveCall(RequestModel):
     mute_direction: (
         Annotated[
             Literal["says", "hears", "both"],
-            Field(description="says: the party is not heard. hears: it hears nobody. Default says."),
+            Field(description="says: others do not hear it. hears: it hears nobody. Default says."),
         ]
         | None
     ) = None
@@ -93,7 +93,7 @@ class UpdateLiveCall(RequestModel):
     listen_status: (
         Annotated[
             Literal["pause", "silence", "resume"],
-            Field(description="What the agent gets: nothing, silence, or what the party says."),
+            Field(description="Audio that the agent gets: none, silence, or the party's."),
         ]
         | None
     ) = None
@@ -107,7 +107,7 @@ class UpdateLiveCall(RequestModel):
         Annotated[
             WebUrl,
             Field(
-                description="Asked for new instructions; the call goes on as it does until it has answered.",
+                description="URL for new instructions; the call continues until it responds.",
             ),
         ]
         | None

@@ -28,7 +28,7 @@ class NumberList(RequestModel):
     status: Literal["active", "suspended", "pending", "released"] | None = None
     number_type: NumberType | None = None
     region: (
-        Annotated[QueryNumber, Field(description="A region's name, or the beginning of numbers: +9180.")]
+        Annotated[QueryNumber, Field(description="Name of a region, or a prefix of the number: +9180.")]
         | None
     ) = None
     page: Page = 1

@@ -48,11 +48,12 @@ class SendOtp(RequestModel):
         Field(description="E.164, or a 10-digit Indian number."),
     ]
     # No repr contains the password, as requests appear in error reports.
-    otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; made by us when left out.")] = (
+    otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; generated when omitted.")] = (
         None
     )
     length: Annotated[
-        int, Field(ge=rules.MIN_DIGITS, le=rules.MAX_DIGITS, description="Digits of one that we make.")
+        int,
+        Field(ge=rules.MIN_DIGITS, le=rules.MAX_DIGITS, description="Length of a generated one."),
     ] = rules.DEFAULT_DIGITS
     language: Annotated[
         str,
@@ -61,7 +62,7 @@ class SendOtp(RequestModel):
             description="As in hi-IN: en, hi, bn, gu, kn, ml, mr, pa, ta or te, with any region.",
         ),
     ] = "en-IN"
-    repeat: Annotated[int, Field(ge=1, le=rules.MAX_REPEAT, description="How often it is said.")] = (
+    repeat: Annotated[int, Field(ge=1, le=rules.MAX_REPEAT, description="Number of repetitions.")] = (
         rules.DEFAULT_REPEAT
     )
     template: (
@@ -83,11 +84,12 @@ class SendOtp(RequestModel):
         ),
     ] = None
     ttl_sec: Annotated[
-        int, Field(ge=rules.MIN_TTL_S, le=rules.MAX_TTL_S, description="How long it is good for.")
+        int, Field(ge=rules.MIN_TTL_S, le=rules.MAX_TTL_S, description="Seconds for which it is valid.")
     ] = rules.DEFAULT_TTL_S
     status_webhook_url: WebUrl | None = None
     reference: (
-        Annotated[str, Field(min_length=1, max_length=128, description="Yours; shown again.")] | None
+        Annotated[str, Field(min_length=1, max_length=128, description="Your reference, returned unchanged.")]
+        | None
     ) = None
 
     @classmethod
@@ -134,7 +136,7 @@ class OtpCallObject(ResponseModel):
     status: Status
     language: str
     repeat: int
-    played_count: Annotated[int, Field(description="How often it was said to its end.")]
+    played_count: Annotated[int, Field(description="Number of complete repetitions.")]
     reference: str | None
     created_at: Timestamp
     expires_at: Timestamp
@@ -154,7 +156,7 @@ class VerificationObject(ResponseModel):
     attempts_left: int
     reason: Annotated[
         Literal["verified", "wrong", "expired", "used", "exhausted"],
-        Field(description="exhausted: too many guesses; used: a password is good for one time only."),
+        Field(description="exhausted: too many guesses; used: already verified."),
     ]
 
 

@@ -43,5 +43,5 @@ class CallMessages(ResponseModel):
 class RecordingQuery(RequestModel):
     """Parameters of a signed link to a recording."""
 
-    expires: Annotated[str, Field(description="When the link ends, in epoch seconds.")] | None = None
-    signature: Annotated[str, Field(description="What proves the link.")] | None = None
+    expires: Annotated[str, Field(description="Expiry of the link, in epoch seconds.")] | None = None
+    signature: Annotated[str, Field(description="Signature of the link.")] | None = None

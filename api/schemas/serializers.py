@@ -12,10 +12,10 @@ from callcontrol.models import (
     Carrier,
     Gateway,
     LedgerEntry,
+    NumberConfiguration,
     Page,
     PhoneNumber,
     Wallet,
-    Wiring,
 )
 from callcontrol.numbers.orders import Purchase
 from callcontrol.trunks.gateway_health import Health
@@ -33,7 +33,7 @@ __all__ = [
     "rfc3339",
     "trace_json",
     "wallet_json",
-    "wiring_json",
+    "number_configuration_json",
 ]
 
 
@@ -95,19 +95,19 @@ def purchase_json(purchase: Purchase) -> dict[str, Any]:
     }
 
 
-def wiring_json(wiring: Wiring) -> dict[str, Any]:
-    """Wiring state of a number; the agent's fields are present only when an agent is the target."""
+def number_configuration_json(state: NumberConfiguration) -> dict[str, Any]:
+    """Configuration of a number; the agent's fields are present only when an agent is the target."""
     shown: dict[str, Any] = {
-        "phone_number_id": wiring.phone_number_id,
-        "number": wiring.number,
-        "carrier_registered": wiring.carrier_registered,
-        "outbound_capable": wiring.outbound_capable,
-        "inbound_bound": wiring.inbound_bound,
-        "inbound_target": wiring.inbound_target,
+        "phone_number_id": state.phone_number_id,
+        "number": state.number,
+        "carrier_registered": state.carrier_registered,
+        "outbound_capable": state.outbound_capable,
+        "inbound_bound": state.inbound_bound,
+        "inbound_target": state.inbound_target,
     }
-    if wiring.inbound_target == "voice_agent":
-        shown["agent_id"] = wiring.agent_id
-        shown["workspace_id"] = wiring.workspace_id
+    if state.inbound_target == "voice_agent":
+        shown["agent_id"] = state.agent_id
+        shown["workspace_id"] = state.workspace_id
     return shown
 
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.webhooks.subscriptions import EVENT_TYPES, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
+from callcontrol.webhooks.subscriptions import CALL_EVENTS, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
 
 __all__ = [
     "CreateSubscription",
@@ -47,10 +47,10 @@ _EventTypes = Annotated[
     list[str],
     Field(
         max_length=50,
-        description=f"Which events are sent: {', '.join(EVENT_TYPES['calls'])}.",
+        description=f"Which events are sent: {', '.join(CALL_EVENTS.names)}.",
         json_schema_extra={
             "minItems": 1,
-            "items": {"type": "string", "enum": list(EVENT_TYPES["calls"])},
+            "items": {"type": "string", "enum": list(CALL_EVENTS.names)},
         },
     ),
 ]
@@ -66,7 +66,7 @@ class _Named(RequestModel):
     ) -> ValidationFailed:
         """Add the invalid values of fields whose type is valid."""
         named = {error.field.partition("[")[0] for error in errors}
-        more = [error for error in wrong_values("calls", given) if error.field not in named]
+        more = [error for error in wrong_values(CALL_EVENTS, given) if error.field not in named]
         return ValidationFailed([*errors, *more])
 
 
@@ -109,8 +109,8 @@ class TestOutcome(ResponseModel):
     """Result of a test event."""
 
     success: bool
-    status_code: Annotated[int, Field(description="0 when there was no answer.")]
-    error: Annotated[str, Field(description="What went wrong; empty when nothing did.")]
+    status_code: Annotated[int, Field(description="0 without a response.")]
+    error: Annotated[str, Field(description="Error; empty on success.")]
 
 
 class DeliveryLog(RequestModel):
@@ -125,14 +125,14 @@ class DeliveryObject(ResponseModel):
     id: str
     subscription_id: str
     event_type: str
-    call_sid: Annotated[str, Field(description="Empty for an event that is of no call.")]
+    call_sid: Annotated[str, Field(description="Empty for an event without a call.")]
     status: Literal["pending", "retrying", "delivered", "failed"]
     attempts: int
     max_attempts: int
-    response_code: Annotated[int, Field(description="0 when there was no response.")]
-    error: Annotated[str, Field(description="What went wrong last; empty when nothing did.")]
+    response_code: Annotated[int, Field(description="0 without a response.")]
+    error: Annotated[str, Field(description="Last error; empty without one.")]
     created_at: Timestamp
-    next_attempt_at: Annotated[Timestamp | None, Field(description="null when there will be none.")]
+    next_attempt_at: Annotated[Timestamp | None, Field(description="null without a further attempt.")]
     delivered_at: Timestamp | None
 
 
@@ -143,19 +143,19 @@ class DeliveryObjects(RootModel[list[DeliveryObject]]):
 class ReplayFailed(RequestModel):
     """Filter of the deliveries to resend."""
 
-    status: Annotated[Literal["failed"], Field(description="Only failed ones are.")] = "failed"
-    since: Annotated[_Moment, Field(description="RFC 3339: those created then or later.")] | None = None
-    until: Annotated[_Moment, Field(description="RFC 3339: those created before.")] | None = None
+    status: Annotated[Literal["failed"], Field(description="Only failed ones can be resent.")] = "failed"
+    since: Annotated[_Moment, Field(description="RFC 3339; inclusive, by creation time.")] | None = None
+    until: Annotated[_Moment, Field(description="RFC 3339; exclusive, by creation time.")] | None = None
 
 
 class ReplayedOne(ResponseModel):
     """Number of deliveries that are sent again."""
 
-    replayed: Annotated[int, Field(description="1; 0 when it is being sent at this moment anyway.")]
+    replayed: Annotated[int, Field(description="1; 0 when it is being sent at this moment.")]
 
 
 class ReplayedAll(ResponseModel):
     """Number of deliveries that are sent again."""
 
     replayed: int
-    truncated: Annotated[bool, Field(description="Whether more are left; ask again for them.")]
+    truncated: Annotated[bool, Field(description="True if more are left: repeat the request.")]

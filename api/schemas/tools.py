@@ -86,7 +86,7 @@ class ExecutedTool(ResponseModel):
 _ToolName = Annotated[
     str,
     Field(
-        description="What models call it by; unique on the account, and never changed.",
+        description="Name for models; unique on the account, and never changed.",
         json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,64}$"},
         max_length=64,
     ),
@@ -97,7 +97,7 @@ _Description = Annotated[
     Field(
         min_length=1,
         max_length=MAX_DESCRIPTION_CHARS,
-        description="For models: what it does, when to use it, what it answers.",
+        description="For models: its effect, when to use it, and its result.",
     ),
 ]
 _Schema = Annotated[
@@ -111,7 +111,7 @@ _Headers = Annotated[
     dict[str, str],
     Field(max_length=MAX_HEADERS, description="Sent with every request; their values are never shown."),
 ]
-_Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S, description="How long the server has to answer.")]
+_Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S, description="Timeout of a request in seconds.")]
 _Secret = Annotated[
     str,
     Field(

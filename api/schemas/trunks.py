@@ -202,7 +202,7 @@ class RegisterStatus(ResponseModel):
 
     state: Annotated[
         Literal["registering", "registered", "unreachable", "rejected", "unregistered"] | None,
-        Field(description="rejected: the carrier does not want us, or not with this password."),
+        Field(description="rejected: the carrier refused the registration or its password."),
     ]
     reason: str | None
     expires_at: Timestamp | None
@@ -211,7 +211,7 @@ class RegisterStatus(ResponseModel):
 class RegistrationObject(RegisterStatus):
     """Registration of the server with one registrar of a carrier."""
 
-    registrar: Annotated[str, Field(description="As it is set up, or host and port of the gateway.")]
+    registrar: Annotated[str, Field(description="As configured, or host and port of the gateway.")]
 
 
 class CarrierObject(ResponseModel):

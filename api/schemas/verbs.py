@@ -131,12 +131,12 @@ class Gather(RequestModel):
     """Collect the party's DTMF digits while prompts are played."""
 
     verb: Literal["gather"]
-    prompts: Annotated[list[Prompt], Field(max_length=20, description="What is heard meanwhile.")] | None = (
+    prompts: Annotated[list[Prompt], Field(max_length=20, description="Played while collecting.")] | None = (
         None
     )
     say: Annotated[SpokenPrompt, Field(description="Instead of prompts.")] | None = None
     play: Annotated[PlayedPrompt, Field(description="Instead of prompts.")] | None = None
-    num_digits: Annotated[int, Field(ge=1, le=32, description="So many keys are enough.")] = 32
+    num_digits: Annotated[int, Field(ge=1, le=32, description="Maximum number of digits.")] = 32
     finish_on_key: Annotated[str, Field(pattern=r"^[0-9*#]?$", description="Empty for none.")] = "#"
     timeout: Annotated[Wait, Field(description="Seconds without a key.")] = 5
     action_url: ActionUrl | None = None
@@ -200,9 +200,9 @@ class Dial(RequestModel):
     target: Annotated[list[DialTarget], Field(min_length=1, max_length=1)]
     caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
     timeout: Annotated[int, Field(ge=5, le=120)] | None = None
-    time_limit: (
-        Annotated[int, Field(ge=1, le=14_400, description="Seconds that the two may talk.")] | None
-    ) = None
+    time_limit: Annotated[int, Field(ge=1, le=14_400, description="Maximum duration in seconds.")] | None = (
+        None
+    )
     headers: (
         Annotated[dict[str, str], Field(max_length=20, description="X-* headers of the INVITE.")] | None
     ) = None

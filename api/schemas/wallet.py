@@ -19,10 +19,10 @@ class WalletObject(ResponseModel):
 
     account_sid: str
     balance: Annotated[float, Field(description="The sum of the ledger.")]
-    reserved: Annotated[float, Field(description="Held of it for calls that are up.")]
-    available: Annotated[float, Field(description="balance less reserved: what a new call may reserve.")]
+    reserved: Annotated[float, Field(description="Reserved for active calls.")]
+    available: Annotated[float, Field(description="balance less reserved: available to new calls.")]
     currency: str
-    spent_this_hour: Annotated[float, Field(description="Charged for calls in this hour of the clock (UTC).")]
+    spent_this_hour: Annotated[float, Field(description="Charged for calls in the current clock hour (UTC).")]
     spend_limit_per_hour: Annotated[float | None, Field(description="null: no limit.")]
     spend_resets_at: Annotated[Timestamp, Field(description="The end of this hour.")]
     updated_at: Timestamp
@@ -35,10 +35,10 @@ class LedgerEntryObject(ResponseModel):
     kind: Annotated[
         str, Field(description="top_up, charge (of a call), number_purchase, number_renewal, and others.")
     ]
-    amount: Annotated[float, Field(description="Negative when money was taken.")]
+    amount: Annotated[float, Field(description="Negative for a charge.")]
     currency: str
     call_sid: Annotated[str | None, Field(description="The call that was charged.")]
-    reference: Annotated[str | None, Field(description="What a top-up or a payment is known by.")]
+    reference: Annotated[str | None, Field(description="Reference of a top-up or a payment.")]
     note: str | None
     created_at: Timestamp
 

@@ -42,7 +42,7 @@ _CODE_OF = {_linear(code): code for code in range(_FIRST_CODE, _FIRST_CODE + _CA
 
 
 class Probe(asyncio.DatagramProtocol):
-    """What both ends know."""
+    """State shared by both ends."""
 
     def __init__(self) -> None:
         self.agents: list[Agent] = []

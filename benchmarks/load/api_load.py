@@ -87,7 +87,7 @@ class Api:
         return head.encode() + b"\r\n" + content
 
     async def connect(self, count: int) -> list[Connection]:
-        """Have some connections open."""
+        """Open some connections."""
         loop = asyncio.get_running_loop()
         made = [(await loop.create_connection(Connection, "127.0.0.1", self._port))[1] for _ in range(count)]
         self._idle.extend(made)
@@ -167,7 +167,7 @@ class FarEnd:
 
 @dataclass
 class Run:
-    """What a run at a rate has seen."""
+    """Results of a run at one rate."""
 
     sent_ns: dict[str, int] = field(default_factory=dict)
     answers_ms: list[float] = field(default_factory=list)

@@ -27,7 +27,7 @@ _FINAL = ("completed", "failed", "no-answer")
 
 @dataclass
 class Told:
-    """What the webhooks said."""
+    """Events received by webhook."""
 
     events: dict[str, list[str]] = field(default_factory=dict)
     bodies: dict[str, dict[str, Any]] = field(default_factory=dict)

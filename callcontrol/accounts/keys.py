@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from callcontrol.errors import FieldError, Forbidden, Unauthorized, ValidationFailed
 from callcontrol.models import Environment, Principal, Service
-from callcontrol.recordings.retention import MAX_RETENTION_DAYS
+from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.wallet.money import MAX_PAISE
 
 PREFIXES: Final[Mapping[Service, str]] = {

@@ -8,7 +8,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.tables import accounts, api_keys
+from callcontrol.database.encryption import seal, unseal
+from callcontrol.database.tables.accounts import accounts, api_keys
 from callcontrol.database.values import (
     pack,
     to_micros,
@@ -18,7 +19,6 @@ from callcontrol.database.values import (
     unpack,
 )
 from callcontrol.models import Account, ApiKey, StreamSecret
-from callcontrol.secrets.encryption import seal, unseal
 
 _SECRET: Final = accounts.c.webhook_secret
 _STREAM_SECRET: Final = accounts.c.stream_secret

@@ -9,20 +9,20 @@ built-in agent speaks, by the agent's script or by the stock one. Numbers and ca
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from callcontrol.agents.script import stock_script, stock_words, usable
 from callcontrol.agents.script_parser import read_script, text_errors
 from callcontrol.calls.plan import Converse, Stream
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.errors import BindFailed, FieldError, ValidationFailed
-from callcontrol.models import Binding
+from callcontrol.models import Binding, VoiceAgent
+from callcontrol.models.agents import DEFAULT_LANGUAGE
 from callcontrol.numbers.binding import UUID, check_binding, choice_of, stream_fields_of
 from media.audio.speech import ESPEAK_VOICES
 
-DEFAULT_LANGUAGE: Final = "en-IN"
 MAX_SCRIPT_CHARS: Final = 64_000
 
 _TEXTS: Final = {"name": 128, "voice": 128, "greeting": 2000, "instructions": 20_000}
@@ -36,36 +36,6 @@ _STREAM_FIELDS: Final = (
 )
 _OWN_FIELDS: Final = ("name", "language", "voice", "greeting", "instructions", "workspace_id", "script")
 LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceAgent:
-    """
-    An agent; ``stream`` is the binding of calls to its server, None when it has none.
-
-    ``script`` is the script of the built-in agent, in the form that ``script_parser`` reads. ``workspace_id``
-    is the customer's own grouping; if it is set, bindings have to name the same one.
-    """
-
-    agent_id: str
-    account_sid: str
-    name: str
-    created_at: datetime
-    updated_at: datetime
-    language: str = DEFAULT_LANGUAGE
-    voice: str | None = None
-    greeting: str | None = None
-    instructions: str | None = None
-    workspace_id: str | None = None
-    stream: Binding | None = None
-    script: Mapping[str, Any] | None = None
-
-
-class Agents(Protocol):
-    """The part of the directory that agents use."""
-
-    def agent(self, agent_id: str) -> VoiceAgent | None:
-        """An agent by its identifier, of any account."""
 
 
 def new_agent(agent_id: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> VoiceAgent:
@@ -86,16 +56,6 @@ def changed_agent(agent: VoiceAgent, values: Mapping[str, Any], now: datetime) -
         ValidationFailed: Names every wrong or unknown field.
     """
     return replace(_with(agent, values), updated_at=now)
-
-
-def agent_errors(account_sid: str, binding: Binding, agents: Agents) -> list[FieldError]:
-    """Errors in a binding to an agent."""
-    agent = agents.agent(binding.agent_id or "")
-    if agent is None or agent.account_sid != account_sid:
-        return [FieldError("agent_id", "names no agent of the account")]
-    if agent.workspace_id is not None and agent.workspace_id != binding.workspace_id:
-        return [FieldError("workspace_id", "is not that of the agent")]
-    return []
 
 
 def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> Stream | Converse:
@@ -130,9 +90,9 @@ def with_agent(request: CreateCall, agent: VoiceAgent) -> CreateCall:
     context = dict(given) if isinstance(given, Mapping) else {}
     if agent.stream is None:
         return replace(request, agent_id=None, step=agent_step(agent, context))
-    wiring = _stream_of(agent, context)
+    binding = _stream_of(agent, context)
     return replace(
-        request, agent_id=None, stream=StreamRequest(wiring.stream_url or "", stream_fields_of(wiring))
+        request, agent_id=None, stream=StreamRequest(binding.stream_url or "", stream_fields_of(binding))
     )
 
 

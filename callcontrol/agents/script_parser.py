@@ -9,20 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from callcontrol.agents.script import (
-    DEFAULT_TURNS,
-    FAILED,
-    MAX_NODES,
-    MAX_TEXT_CHARS,
-    MAX_TURNS,
-    OUTCOMES,
-    VARIABLE,
-    Forwarding,
-    Listening,
-    Node,
-    Script,
-)
+from callcontrol.agents.script import MAX_NODES, MAX_TEXT_CHARS, MAX_TURNS, VARIABLE
 from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models.scripts import DEFAULT_TURNS, FAILED, OUTCOMES, Forwarding, Listening, Node, Script
 from callcontrol.routing.targets import normalise_number, parse_sip_target
 
 NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -119,7 +108,7 @@ class _Reader:
     def _branches(self, path: str, given: object, does: list[str]) -> dict[str, str]:
         if given is None:
             if "gather" in does:
-                self._wrong(path, "is required: it says where what is heard leads")
+                self._wrong(path, "is required: it names the next node of each outcome")
             return {}
         if not isinstance(given, Mapping):
             self._wrong(path, "must be an object of outcomes and the nodes that they lead to")
@@ -135,7 +124,7 @@ class _Reader:
             else:
                 branches[outcome] = node
         if "gather" in does and not set(branches) - {FAILED} and not self.errors:
-            self._wrong(path, "must say where something that is heard leads")
+            self._wrong(path, "must name the next node of at least one outcome")
         return branches
 
     @staticmethod

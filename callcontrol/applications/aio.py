@@ -2,33 +2,27 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.applications import store as applications
-from callcontrol.applications.application import Application, changed_application, new_application
-from callcontrol.calls.records.store import calls
+from callcontrol.applications.application import changed_application, new_application
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
-from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.directory.aio.cached_rows import CachedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
-from callcontrol.models import Page
-from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors
+from callcontrol.models import Application, Page
+from callcontrol.numbers.aio.binding_checks import binding_errors, kept_agent_errors
+from callcontrol.trunks import store as trunks
 
-__all__ = ["ApplicationService", "own_application"]
+__all__ = ["ApplicationService"]
 
 _MAX_APPLICATIONS: Final = 1000
-
-
-class ApplicationDirectory(ReachDirectory, Protocol):
-    """The part of the in-memory directory that applications use."""
-
-    async def refresh(self) -> None:
-        """Load changes now."""
 
 
 class ApplicationService:
@@ -42,11 +36,11 @@ class ApplicationService:
         self,
         database: Database,
         writer: Writer,
-        directory: ApplicationDirectory,
+        directory: DirectoryLoader,
         destinations: Destinations,
         allowed_countries: Collection[str],
     ) -> None:
-        self._rows = MirroredRows(database, writer, directory)
+        self._rows = CachedRows(database, writer, directory)
         self._directory = directory
         self._destinations = destinations
         self._allowed_countries = allowed_countries
@@ -86,7 +80,7 @@ class ApplicationService:
             NotFound: The application does not exist.
             Forbidden: It is another account's.
         """
-        return await self._rows.look_up(lambda connection: own_application(connection, account_sid, app_sid))
+        return await self._rows.look_up(lambda connection: _own_application(connection, account_sid, app_sid))
 
     async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
         """
@@ -102,7 +96,7 @@ class ApplicationService:
         await self._check_reach(changed_application(await self.get(account_sid, app_sid), values, now))
 
         def write(connection: Connection) -> Application | DomainError:
-            owned = own_application(connection, account_sid, app_sid, lock=True)
+            owned = _own_application(connection, account_sid, app_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
             try:
@@ -130,10 +124,10 @@ class ApplicationService:
         await self._rows.settle()
 
         def write(connection: Connection) -> DomainError | None:
-            owned = own_application(connection, account_sid, app_sid, lock=True)
+            owned = _own_application(connection, account_sid, app_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
-            up = calls.count_unfinished(connection, app_sid=app_sid)
+            up = trunks.count_active_calls(connection, app_sid=app_sid)
             if up:
                 return Conflict(
                     "Calls are up on this application; wait until they end.", details={"calls": up}
@@ -161,7 +155,7 @@ class ApplicationService:
             raise ValidationFailed(unreachable)
 
 
-def own_application(
+def _own_application(
     connection: Connection, account_sid: str, app_sid: str, *, lock: bool = False
 ) -> Application | DomainError:
     """An application of the account, or the reason that it is not available."""

@@ -7,12 +7,12 @@ name one by ``app_sid``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from callcontrol.errors import BindFailed, FieldError, ValidationFailed
-from callcontrol.models import Binding, Carrier, PhoneNumber
+from callcontrol.models import Application, Binding
 from callcontrol.numbers.binding import check_binding
 
 MAX_NAME_CHARACTERS: Final = 128
@@ -21,54 +21,6 @@ _OWN_FIELDS: Final = frozenset({"name", "record_all_calls"})
 _BINDING_FIELDS: Final = frozenset(item.name for item in fields(Binding)) - {"record"}
 # Fields that do not depend on the target, and so outlive a change of it.
 _KEPT_FIELDS: Final = ("status_webhook_url", "status_webhook_events")
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """Instructions for calls; ``record_all_calls`` records them regardless of other settings."""
-
-    app_sid: str
-    account_sid: str
-    name: str
-    binding: Binding
-    created_at: datetime
-    updated_at: datetime
-    record_all_calls: bool = False
-
-    @property
-    def wiring(self) -> Binding:
-        """The binding that applies to calls."""
-        return replace(self.binding, record=True) if self.record_all_calls else self.binding
-
-
-@dataclass(frozen=True, slots=True)
-class Inbound:
-    """The binding for calls to a number; ``app_sid`` is the application that it comes from, if any."""
-
-    binding: Binding | None
-    app_sid: str | None = None
-
-
-class Wires(Protocol):
-    """The part of the directory that finds the binding of a call."""
-
-    def application(self, app_sid: str) -> Application | None:
-        """An application by its identifier."""
-
-    def carrier(self, carrier_sid: str) -> Carrier | None:
-        """A carrier by its identifier."""
-
-
-def inbound_of(number: PhoneNumber, wires: Wires) -> Inbound:
-    """The binding for calls to a number: its own, that of its application, or that of its carrier's."""
-    if number.binding is not None:
-        return Inbound(number.binding)
-    carrier = wires.carrier(number.carrier_sid) if number.carrier_sid is not None else None
-    for app_sid in (number.app_sid, carrier.app_sid if carrier is not None else None):
-        application = wires.application(app_sid) if app_sid is not None else None
-        if application is not None and application.account_sid == number.account_sid:
-            return Inbound(application.wiring, application.app_sid)
-    return Inbound(None)
 
 
 def new_application(app_sid: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> Application:

@@ -7,11 +7,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.applications.application import Application
-from callcontrol.database.tables import carriers, phone_numbers
+from callcontrol.database.encryption import seal_binding, unseal_binding
 from callcontrol.database.tables.applications import applications
+from callcontrol.database.tables.trunks import carriers, phone_numbers
 from callcontrol.database.values import to_micros, to_moment
-from callcontrol.secrets.encryption import seal_binding, unseal_binding
+from callcontrol.models import Application
 
 _LIVE = applications.c.deleted_at.is_(None)
 

@@ -7,19 +7,21 @@ shows it like any other.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import UUID, uuid5
 
-from callcontrol.agents.agent import VoiceAgent
 from callcontrol.agents.transcripts import segments_of
 from callcontrol.assistant.sandbox import is_sandbox
 from callcontrol.clock import timestamp
-from callcontrol.models import Broadcast, CallRecord, CallStatus, TranscriptSegment
+from callcontrol.models import CallRecord, CallStatus, SubscribedEvent, TranscriptSegment, VoiceAgent
 from callcontrol.wallet.money import rupees
+from callcontrol.webhooks.subscriptions import ServiceEvents
 
 __all__ = [
     "ENDED",
+    "EVENTS",
     "PRODUCT",
+    "AssistantEvent",
     "AssistantStatus",
     "agent_updated",
     "assistant_details",
@@ -42,7 +44,18 @@ AssistantStatus = Literal[
 ENDED: Final = frozenset({"completed", "failed", "no-answer", "busy", "voicemail"})
 """The final statuses."""
 
-_EVENTS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")
+AssistantEvent = Literal[
+    "call.started",
+    "call.completed",
+    "call.transferred",
+    "transcript.ready",
+    "agent.updated",
+    "error.occurred",
+]
+EVENTS: Final = ServiceEvents("assistant", get_args(AssistantEvent), created_at="timestamp")
+"""Events that the assistant's webhooks subscribe to."""
+
+_EVENT_IDS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")
 """Namespace of the ids of end events: those of one call are always the same, however often it ends."""
 
 _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
@@ -58,7 +71,7 @@ _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
     CallStatus.CANCELED: "no-answer",
 }
 
-_TOLD: Final[Mapping[str, str]] = {
+_EVENT_NAMES: Final[Mapping[str, str]] = {
     "call.answered": "call.started",
     "call.transferred": "call.transferred",
     "call.transfer_failed": "error.occurred",
@@ -144,27 +157,27 @@ def assistant_object(record: CallRecord, said: Sequence[TranscriptSegment] = ())
 
 
 def assistant_event(
-    record: CallRecord, name: str, told: Mapping[str, Any], *, event_id: str, at: datetime
-) -> Broadcast | None:
+    record: CallRecord, name: str, data: Mapping[str, Any], *, event_id: str, at: datetime
+) -> SubscribedEvent | None:
     """
     The event of an active call for subscribers; None for an event that is not published.
 
-    ``told`` is the data of the status webhook beyond the call's fields. An error is stored in the record.
+    ``data`` is the data of the status webhook beyond the call's fields. An error is stored in the record.
     """
-    event = _TOLD.get(name)
+    event = _EVENT_NAMES.get(name)
     if record.product != PRODUCT or event is None:
         return None
     more: dict[str, Any] = {}
     if event == "call.transferred":
-        transfer: Mapping[str, Any] = told.get("transfer") or {}
+        transfer: Mapping[str, Any] = data.get("transfer") or {}
         more["transferred_to"] = transfer.get("to")
     if event == "error.occurred":
-        more["error"] = _error_of(record, name, told)
+        more["error"] = _error_of(record, name, data)
         record.details = {**(record.details or {}), "error": more["error"]}
-    return _broadcast(record, event, more, event_id=event_id, at=at)
+    return _event(record, event, more, event_id=event_id, at=at)
 
 
-def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadcast]:
+def end_events(record: CallRecord, now: datetime, base_url: str) -> list[SubscribedEvent]:
     """
     The events of the end of a call, in order; empty for a call of another product.
 
@@ -172,30 +185,30 @@ def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Broadca
     """
     if record.product != PRODUCT or not record.status.ended:
         return []
-    told: list[tuple[str, dict[str, Any]]] = []
+    events: list[tuple[str, dict[str, Any]]] = []
     error = (record.details or {}).get("error")
     if record.status is CallStatus.FAILED and error is None:
         cause = record.hangup_cause or "UNKNOWN"
         error = {"code": cause, "message": f"The call failed: {cause}."}
         record.details = {**(record.details or {}), "error": error}
-        told.append(("error.occurred", {"error": error}))
-    told.append(("call.completed", {}))
+        events.append(("error.occurred", {"error": error}))
+    events.append(("call.completed", {}))
     if segments_of(record) and record.answered_at is not None:
-        told.append(("transcript.ready", {}))
+        events.append(("transcript.ready", {}))
     return [
-        _broadcast(
+        _event(
             record,
             event,
             more,
-            event_id=str(uuid5(_EVENTS, f"{record.call_sid}/{event}")),
+            event_id=str(uuid5(_EVENT_IDS, f"{record.call_sid}/{event}")),
             at=now,
             found_at=transcript_url(record, base_url),
         )
-        for event, more in told
+        for event, more in events
     ]
 
 
-def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, at: datetime) -> Broadcast:
+def agent_updated(agent: VoiceAgent, changes: Iterable[str], event_id: str, at: datetime) -> SubscribedEvent:
     """The event of a change of an agent; ``changes`` name the fields. It belongs to no call."""
     event = "agent.updated"
     data = {
@@ -209,7 +222,7 @@ def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, a
         "changed_fields": sorted(changes),
         "updated_at": timestamp(agent.updated_at),
     }
-    return Broadcast(
+    return SubscribedEvent(
         event_id=event_id,
         account_sid=agent.account_sid,
         service=PRODUCT,
@@ -219,7 +232,7 @@ def agent_updated(agent: VoiceAgent, changes: Iterable[str], *, event_id: str, a
     )
 
 
-def _broadcast(
+def _event(
     record: CallRecord,
     event: str,
     more: Mapping[str, Any],
@@ -227,7 +240,7 @@ def _broadcast(
     event_id: str,
     at: datetime,
     found_at: str | None = None,
-) -> Broadcast:
+) -> SubscribedEvent:
     data = {
         "call_id": record.call_sid,
         "agent_id": (record.details or {}).get("agent_id"),
@@ -239,7 +252,7 @@ def _broadcast(
         "sandbox": is_sandbox(record),
         **more,
     }
-    return Broadcast(
+    return SubscribedEvent(
         event_id=event_id,
         account_sid=record.account_sid,
         service=PRODUCT,
@@ -256,17 +269,17 @@ def _seconds(record: CallRecord, at: datetime) -> int:
     return max(0, int((at - record.answered_at).total_seconds()))
 
 
-def _error_of(record: CallRecord, name: str, told: Mapping[str, Any]) -> dict[str, str]:
+def _error_of(record: CallRecord, name: str, data: Mapping[str, Any]) -> dict[str, str]:
     """The error of an event, without transcript text or secrets."""
     if name == "call.transfer_failed":
-        transfer: Mapping[str, Any] = told.get("transfer") or {}
+        transfer: Mapping[str, Any] = data.get("transfer") or {}
         cause = transfer.get("hangup_cause") or transfer.get("cause") or "no answer"
         return {"code": "TRANSFER_FAILED", "message": f"The transfer failed: {cause}."}
-    reason = str(told.get("reason") or "unknown")
+    reason = str(data.get("reason") or "unknown")
     if name == "webhook.failed":
         return {"code": "WEBHOOK_FAILED", "message": f"The server of the call could not be asked: {reason}."}
     if reason == "dropped":
         return {"code": "AGENT_DISCONNECTED", "message": f"The connection to the agent failed: {reason}."}
-    status = told.get("http_status")
+    status = data.get("http_status")
     answered = f" (HTTP {status})" if status else ""
     return {"code": "AGENT_UNREACHABLE", "message": f"The agent could not be reached: {reason}{answered}."}

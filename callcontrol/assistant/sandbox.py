@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import PhoneTarget
+from callcontrol.models.routes import Party, PhoneTarget
 from callcontrol.wallet.meter import Rates
 
 __all__ = ["TEST_PREFIX", "confined", "is_sandbox", "is_test_number", "rates_of"]

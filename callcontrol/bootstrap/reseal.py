@@ -6,10 +6,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.tables import directory_revision
+from callcontrol.database.encryption import BINDINGS, SEALED, cipher_of, is_current, reseal
 from callcontrol.database.tables.secrets import secret_check
+from callcontrol.database.tables.system import directory_revision
 from callcontrol.errors import SecretsUnreadable
-from callcontrol.secrets.encryption import BINDINGS, SEALED, box_of, is_current, reseal
 
 _SAMPLE: Final = "trunkline"
 _ONLY: Final = 1
@@ -25,10 +25,10 @@ def sample_is_current(connection: Connection) -> bool:
     stored = connection.scalar(sa.select(secret_check.c.sealed).where(secret_check.c.id == _ONLY))
     if stored is None:
         return False
-    box = box_of(connection)
-    if box.open(secret_check.name, stored) != _SAMPLE:
+    cipher = cipher_of(connection)
+    if cipher.open(secret_check.name, stored) != _SAMPLE:
         raise SecretsUnreadable("The sample in the table secret_check is not what it has to be.")
-    return box.is_current(stored)
+    return cipher.is_current(stored)
 
 
 def any_stale(connection: Connection) -> bool:
@@ -55,7 +55,7 @@ def reseal_all(connection: Connection) -> int | SecretsUnreadable:
         return error
     for column, row, sealed in stale:
         connection.execute(sa.update(column.table).where(_key(column) == row).values({column: sealed}))
-    sample = box_of(connection).seal(secret_check.name, _SAMPLE)
+    sample = cipher_of(connection).seal(secret_check.name, _SAMPLE)
     if connection.execute(sa.update(secret_check).values(sealed=sample)).rowcount == 0:
         connection.execute(sa.insert(secret_check).values(id=_ONLY, sealed=sample))
     return len(stale)

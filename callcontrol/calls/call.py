@@ -14,28 +14,21 @@ from datetime import datetime
 from enum import IntEnum, auto
 from typing import Any, Final
 
-from callcontrol.bootstrap.steps import make_step
-from callcontrol.calls.dialer import Ending, Hunt, HuntState
-from callcontrol.calls.effects import Arm, DetectMachine, Disarm, Effect, Finish, Save, TellAgentError
-from callcontrol.calls.events import (
-    AgentTransfer,
-    ConsultRequested,
-    DigitReceived,
-    Event,
-    InstructionsFailed,
-    InstructionsReceived,
+from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.agent import TellAgentError
+from callcontrol.calls.effects.media import DetectMachine
+from callcontrol.calls.effects.records import Arm, Disarm, Finish, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentTransfer
+from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, Timer, TimerFired
+from callcontrol.calls.events.commands import RedirectRequested
+from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
+from callcontrol.calls.events.legs import LegProgress, MediaConnected, OfferTaken
+from callcontrol.calls.events.media import DigitReceived, MessageEnded, RecordingEnded
+from callcontrol.calls.events.transfers import (
     JoinRequested,
-    LegProgress,
-    MediaConnected,
-    MessageEnded,
-    OfferTaken,
-    PartnerReady,
-    RecordingEnded,
     ReplacementCalled,
-    ReserveExtended,
-    ReserveRefused,
-    Timer,
-    TimerFired,
     TransferRequested,
 )
 from callcontrol.calls.hangup_cause import (
@@ -44,30 +37,29 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_CLEARING,
     rejection_of,
 )
-from callcontrol.calls.leg import InboundLeg, Leg, LegFacts, LegInput, OutboundLeg
+from callcontrol.calls.leg import InboundLeg, Leg, LegInput, LegParams, OutboundLeg
 from callcontrol.calls.leg_events import leg_handler
-from callcontrol.calls.live.control import LiveControl
+from callcontrol.calls.live import control
 from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
+from callcontrol.calls.product import NO_PRODUCT, ProductPolicy
 from callcontrol.calls.recording import RECORDING_LIMIT_S, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
-from callcontrol.calls.records.events import show_call
-from callcontrol.calls.reserve import ReserveWatch
+from callcontrol.calls.reserve import CallCharges
 from callcontrol.calls.steps.agent_stream import AgentStep
-from callcontrol.calls.steps.base import RunningStep
-from callcontrol.calls.steps.dtmf_type_ahead import TypedKeys
-from callcontrol.calls.steps.webhook import Consultations
+from callcontrol.calls.steps.base import MakeStep, RunningStep
+from callcontrol.calls.steps.gather import DtmfTypeAhead
+from callcontrol.calls.steps.webhook import CallWebhooks
 from callcontrol.calls.transfers.manager import CallTransfers
 from callcontrol.calls.voicemail import CallMessages
 from callcontrol.clock import WallClock
 from callcontrol.ids import A_LEG, LegId, stream_sid
-from callcontrol.masking.progress import progress_of
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import Party, RouteAttempt
 from callcontrol.wallet.meter import Rates
+from sip.machine import Machine, Rules, compile_rules
 
 
-class Stage(IntEnum):
+class CallState(IntEnum):
     """States of a call, in order; ``ENDED`` stands for all final statuses."""
 
     QUEUED = 0
@@ -77,7 +69,7 @@ class Stage(IntEnum):
     ENDED = 4
 
 
-class StageInput(IntEnum):
+class CallTransition(IntEnum):
     """Inputs that change the status of a call."""
 
     START = auto()
@@ -86,7 +78,7 @@ class StageInput(IntEnum):
     END = auto()
 
 
-class CallMachine:
+class CallMachine(Machine[CallState]):
     """
     One call.
 
@@ -101,41 +93,43 @@ class CallMachine:
         *,
         rates: Rates,
         clock: WallClock,
+        make_step: MakeStep,
+        policy: ProductPolicy = NO_PRODUCT,
         reserved_paise: int = 0,
         stream_protocol: str = "exotel",
     ) -> None:
         self.record = record
+        self._make_step = make_step
+        self.policy = policy
+        """Policy of the call's product."""
+        rates = policy.rates(record, rates)
         self.stream_protocol = stream_protocol
         """Stream protocol of agents whose stream settings name none."""
         self.plan = plan
-        self.stage = Stage.QUEUED
+        self.state = CallState.QUEUED
         self.legs: dict[LegId, Leg] = {}
         self._a_id: LegId = A_LEG
-        self._former_ids: list[LegId] = []
-        self._first_since: float | None = None
         self._leg_count = 1 if plan.dial is None else 0
-        self._rates = rates
         self._clock = clock
         self._now = clock.monotonic_s
-        self._money = ReserveWatch(rates, reserved_paise)
+        self._charges = CallCharges(rates, reserved_paise)
         self._early = False
         self._answered_at: float | None = None
         self._limit_ordered = False
         self._steps = list(plan.steps)
         self._stream_count = 0
-        self._consultation_count = 0
+        self._request_count = 0
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
-        self._hunt: Hunt | None = None
+        self._failover: GatewayFailover | None = None
         self.recording = CallRecording(record)
         self.messages = CallMessages(record)
-        self.keys = TypedKeys()
-        self.progress = progress_of(record, rates)
+        self.keys = DtmfTypeAhead()
+        self.progress = policy.progress(record, rates)
         self._ending: Ending | None = None
         parts = self._parts
         self.transfers = CallTransfers(parts)
-        self.control = LiveControl(parts)
-        self.consultations = Consultations(parts)
+        self.webhooks = CallWebhooks(parts)
 
     @property
     def _parts(self) -> "CallMachine":
@@ -152,27 +146,27 @@ class CallMachine:
     @property
     def finished(self) -> bool:
         """True after the call has ended and none of its recordings or messages is pending."""
-        return self.stage is Stage.ENDED and not self.recording.pending and not self.messages.pending
+        return self.state is CallState.ENDED and not self.recording.pending and not self.messages.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Start with a caller whose INVITE is pending; the record was inserted as initiated."""
         self._now = now
         leg = self.legs[A_LEG] = InboundLeg(A_LEG)
-        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        self.state, self.record.status = CallState.INITIATED, CallStatus.INITIATED
         return leg.handle(LegInput.START)
 
-    def start_outbound(self, attempts: Sequence[Attempt], now: float) -> list[Effect]:
+    def start_outbound(self, attempts: Sequence[RouteAttempt], now: float) -> list[Effect]:
         """Start by dialling the plan's party through the given gateways, at least one."""
         self._now = now
         assert self.plan.dial is not None
-        self._hunt = Hunt(self.plan.dial, self._parts)
-        return self._stage(StageInput.START) + self._hunt.begin(attempts)
+        self._failover = GatewayFailover(self.plan.dial, self._parts)
+        return self.trigger(CallTransition.START) + self._failover.begin(attempts)
 
     def refuse(self, ending: Ending, now: float) -> list[Effect]:
         """Begin and end at once: reject a caller whose call cannot be accepted."""
         self._now = now
         self.legs[A_LEG] = InboundLeg(A_LEG)
-        self.stage, self.record.status = Stage.INITIATED, CallStatus.INITIATED
+        self.state, self.record.status = CallState.INITIATED, CallStatus.INITIATED
         return list(self.end(ending))
 
     @property
@@ -201,18 +195,18 @@ class CallMachine:
         return self._now
 
     @property
-    def moment(self) -> datetime:
+    def wall_time(self) -> datetime:
         """Wall-clock time of the event being handled, as written to records."""
         return self._clock.at(self._now)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle one event and return the effects to perform."""
         self._now = max(now, self._now)
-        if self.stage is Stage.ENDED:
+        if self.state is CallState.ENDED:
             return list(self._afterwards(event))
         if self.record.status_webhook_url is None:
             return [*self._dispatch(event), *self._advance()]
-        return [*self._shown(self._dispatch(event)), *self._shown(self._advance())]
+        return [*self._with_snapshots(self._dispatch(event)), *self._with_snapshots(self._advance())]
 
     # --- what the steps call (callcontrol.calls.steps.base.CallParts) ---------------------------------------
 
@@ -221,14 +215,14 @@ class CallMachine:
         """The first party's leg; while an outbound call still tries gateways, the leg being tried."""
         return self.legs[self._a_id]
 
-    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
+    def make_leg(self, attempt: RouteAttempt, party: Party) -> OutboundLeg:
         """Create a leg of the call; forget legs that have ended, except the first party's."""
-        reaching_a = self._hunt is not None and self._hunt.state < HuntState.WON
+        reaching_a = self._failover is not None and self._failover.state < FailoverState.ANSWERED
         for leg_id in [number for number, leg in self.legs.items() if leg.over and number != self._a_id]:
             del self.legs[leg_id]
         # The peer leg must stay: the first party may have left a call that it transfers.
-        company = next((number for number in (self._a_id, *self.legs) if self.is_up(number)), self._a_id)
-        leg = OutboundLeg(self._leg_count, attempt, party, like=None if reaching_a else company)
+        peer_leg = next((number for number in (self._a_id, *self.legs) if self.is_up(number)), self._a_id)
+        leg = OutboundLeg(self._leg_count, attempt, party, peer_leg=None if reaching_a else peer_leg)
         self._leg_count += 1
         self.legs[leg.id] = leg
         if reaching_a:
@@ -245,8 +239,8 @@ class CallMachine:
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
         """Send ringing or early media to a caller who is not answered yet."""
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
-            yield from self.a_leg.handle(LegInput.RING, LegFacts(status=status, early_media=early_media))
-            yield from self._stage(StageInput.RING)
+            yield from self.a_leg.handle(LegInput.RING, LegParams(status=status, early_media=early_media))
+            yield from self.trigger(CallTransition.RING)
             if early_media:
                 yield from self._early_media()
 
@@ -254,53 +248,37 @@ class CallMachine:
         """Answer a waiting caller; a party we dial answers by itself."""
         if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
             yield from self.a_leg.handle(LegInput.ACCEPT)
-            yield from self._stage(StageInput.ANSWER)
+            yield from self.trigger(CallTransition.ANSWER)
 
-    # --- what transfers call (callcontrol.calls.transfers.transfer.TransferParts) ---------------------------
+    # --- what transfers call --------------------------------------------------------------------------------
 
     @property
     def step(self) -> RunningStep | None:
         """The current step."""
         return self._step
 
-    def other_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one; None when an agent or nobody does."""
-        return self.transfers.other_of(leg)
-
-    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
-        """Replace a leg with another answered one; the old leg is no longer charged."""
-        yield from self.transfers.take_place(old, new)
-
-    def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
-        """Connect the other leg with a party of another call."""
-        yield from self.transfers.join(old, event)
-
-    def dismiss(self, leg: LegId) -> Iterator[Effect]:
-        """Hang up a leg that no longer takes part in the call."""
-        yield from self.transfers.dismiss(leg)
-
     def next_stream_sid(self) -> str:
         """The identifier of the next agent stream of the call."""
         self._stream_count += 1
         return stream_sid(self.record.call_sid, self._stream_count)
 
-    def next_consultation(self) -> int:
+    def next_request_id(self) -> int:
         """Return the number of the next request to the customer's server, counted from 1."""
-        self._consultation_count += 1
-        return self._consultation_count
+        self._request_count += 1
+        return self._request_count
 
-    def follow(self, steps: Sequence[Step]) -> None:
+    def set_next_steps(self, steps: Sequence[Step]) -> None:
         """Set the steps that follow the current one, instead of the rest of the plan."""
         self._steps = list(steps)
 
-    def interrupt(self, steps: Sequence[Step]) -> Iterator[Effect]:
+    def abort_step(self, steps: Sequence[Step]) -> Iterator[Effect]:
         """Abort the current step; do these steps instead of it and of the rest of the plan."""
         if self._step is not None and not self._step.over:
-            yield from self._step.interrupt()
+            yield from self._step.abort()
         for leg in self.legs.values():
             if leg.over:
                 self.stop_charging(leg.id)
-        self.follow(steps)
+        self.set_next_steps(steps)
         self._last_ending = None
         yield from self._next()
 
@@ -310,10 +288,9 @@ class CallMachine:
         self._leg_count += 1
         return leg
 
-    def change_first(self, leg: LegId, *, newcomer: bool = True) -> None:
+    def replace_a_leg(self, leg: LegId, *, joins_call: bool = True) -> None:
         """Make another leg the first one; drop the remaining steps, which were for the party that left."""
-        self._former_ids.append(self._a_id)  # Its time is billed in addition to that of its successor,
-        self._first_since = None if newcomer else self._now  # which may have joined before.
+        self._charges.replace_a_leg(self._a_id, None if joins_call else self._now)
         self._a_id = leg
         self._steps.clear()
 
@@ -326,29 +303,26 @@ class CallMachine:
         """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""
         self.stop_charging(instead_of)
         if leg is not None:
-            inbound = isinstance(leg, InboundLeg)
-            rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
-            yield self._money.start(leg.id, rate_paise, self._now)
+            yield self._charges.start(leg.id, self._now, inbound=isinstance(leg, InboundLeg))
 
-    def take_answer_back(self) -> None:
+    def revert_answer(self) -> None:
         """Revert the answer: the caller cancelled before our 200 was sent, so nothing is charged."""
-        if self._answered_at is not None and not self._former_ids:
+        if self._answered_at is not None and not self._charges.a_leg_replaced:
             self._answered_at = self.record.answered_at = None
-            self._money.meter.clear()
-            if self.progress is not None:
-                self.progress.take_answer_back()
+            self._charges.meter.clear()
+            self.progress.revert_answer()
 
     def stop_charging(self, leg: LegId) -> None:
         """Stop charging a leg."""
-        self._money.stop(leg, self._now)
+        self._charges.stop(leg, self._now)
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def _shown(self, effects: Iterator[Effect]) -> Iterator[Effect]:
+    def _with_snapshots(self, effects: Iterator[Effect]) -> Iterator[Effect]:
         """Attach the current view of the call to each event: later effects may change its status."""
         for effect in effects:
             if isinstance(effect, Save) and effect.event is not None:
-                yield replace(effect, shown=show_call(self.record))
+                yield replace(effect, shown=self.policy.shape(self.record))
             else:
                 yield effect
 
@@ -356,57 +330,57 @@ class CallMachine:
         handler = _HANDLERS.get(type(event)) or leg_handler(event)
         if handler is not None:
             yield from handler(self, event)
-        elif self.control.takes(event):
-            yield from self.control.handle(event)
+        elif control.is_command(event):
+            yield from control.handle(self._parts, event)
         else:
-            yield from self.pass_on(event)
+            yield from self.forward(event)
 
-    def pass_on(self, event: Event) -> Iterator[Effect]:
+    def forward(self, event: Event) -> Iterator[Effect]:
         """Pass an event to its waiting parts: the first party's dialer, transfers and the current step."""
-        if self._hunt is not None and self._hunt.state is HuntState.HUNTING:
-            yield from self._reaching(self._hunt, event)
+        if self._failover is not None and self._failover.state is FailoverState.DIALING:
+            yield from self._reaching(self._failover, event)
         yield from self.transfers.handle(event)
-        if self._step is not None and self.stage is not Stage.ENDED:
+        if self._step is not None and self.state is not CallState.ENDED:
             if self._step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
-                self.keys.note(event)
+                self.keys.append(event)
             yield from self._step.handle(event)
 
-    def _reaching(self, hunt: Hunt, event: Event) -> Iterator[Effect]:
-        yield from hunt.handle(event)
-        if hunt.state is HuntState.WON:
-            yield from self._stage(StageInput.ANSWER)
+    def _reaching(self, failover: GatewayFailover, event: Event) -> Iterator[Effect]:
+        yield from failover.handle(event)
+        if failover.state is FailoverState.ANSWERED:
+            yield from self.trigger(CallTransition.ANSWER)
             if isinstance(self._step, AgentStep):
                 yield from self._step.party_up()
             else:
                 yield from self._next()
-        elif hunt.state is HuntState.LOST:
-            assert hunt.ending is not None
-            yield from self.end(hunt.ending)
-        elif isinstance(event, LegProgress) and hunt.owns(event.leg):
-            yield from self._stage(StageInput.RING)
+        elif failover.state is FailoverState.FAILED:
+            assert failover.ending is not None
+            yield from self.end(failover.ending)
+        elif isinstance(event, LegProgress) and failover.owns(event.leg):
+            yield from self.trigger(CallTransition.RING)
             if event.body:
                 yield from self._early_media()
             if self._step is None and self._steps and isinstance(self._steps[0], Stream):
                 yield from self._next()  # connect the agent while the party rings
 
     def _connected(self, event: MediaConnected) -> Iterator[Effect]:
-        yield from self.pass_on(event)
+        yield from self.forward(event)
         leg = self.legs.get(event.leg)
-        if leg is not None and leg.up and not self._money.meter.runs(leg.id):
-            yield self._money.start(leg.id, self._rates.outbound_paise, self._now)
+        if leg is not None and leg.up and not self._charges.meter.runs(leg.id):
+            yield self._charges.start(leg.id, self._now, inbound=False)
 
     def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
         if event.leg == self._a_id and self._step is None:
             yield from self._next()
         else:
-            yield from self.pass_on(event)
+            yield from self.forward(event)
 
     def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
         """Handle an agent's request to transfer its party; refused while the party itself transfers."""
         if self.transfers.busy:
             yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
         else:
-            yield from self.pass_on(event)
+            yield from self.forward(event)
 
     def _timer(self, event: TimerFired) -> Iterator[Effect]:
         if event.timer is Timer.TIME_LIMIT:
@@ -414,14 +388,14 @@ class CallMachine:
         elif event.timer is Timer.MONEY:
             yield from self._money_due()
         else:
-            yield from self.pass_on(event)
+            yield from self.forward(event)
 
     def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
         yield from self.recording.ended(event)
 
     def _message_ended(self, event: MessageEnded) -> Iterator[Effect]:
         yield from self.messages.ended(event)
-        yield from self.pass_on(event)
+        yield from self.forward(event)
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:
         """Handle the only events that matter after the end: those of the recording and of a message."""
@@ -442,7 +416,7 @@ class CallMachine:
 
     def _advance(self) -> Iterator[Effect]:
         """Move to the next step while the current one is over."""
-        while self._step is not None and self._step.over and self.stage is not Stage.ENDED:
+        while self._step is not None and self._step.over and self.state is not CallState.ENDED:
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
@@ -451,7 +425,7 @@ class CallMachine:
 
     def _next(self) -> Iterator[Effect]:
         """Begin the next step; end the call after the last one, or when the first party is not there."""
-        waits = self._last_ending is not None and self._hunt is not None and not self.a_leg.up
+        waits = self._last_ending is not None and self._failover is not None and not self.a_leg.up
         if not self._steps or waits or self.a_leg.over:
             yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
@@ -460,9 +434,9 @@ class CallMachine:
         if isinstance(step, Hangup | Reject):
             yield from self.end(ending_of(step))
             return
-        self._step = make_step(self._parts, step)
+        self._step = self._make_step(self._parts, step)
         if not self._step.keeps_keys and not isinstance(step, Gather):
-            self.keys.take()  # they were not meant for the steps after this one
+            self.keys.drain()  # they were not meant for the steps after this one
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):
@@ -472,38 +446,28 @@ class CallMachine:
     # --- money ----------------------------------------------------------------------------------------------
 
     def _money_due(self) -> Iterator[Effect]:
-        effect = self._money.due(self._now)
+        effect = self._charges.due(self._now)
         if effect is not None:
             yield effect
         else:
             yield from self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
 
     def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
-        yield self._money.extended(event.total_paise, self._now)
+        yield self._charges.extended(event.total_paise, self._now)
 
     def _not_extended(self, _: ReserveRefused) -> Iterator[Effect]:
-        yield self._money.refused(self._now)
+        yield self._charges.refused(self._now)
 
     # --- the status -----------------------------------------------------------------------------------------
 
-    def _stage(self, what: StageInput) -> list[Effect]:
-        rule = RULES.get((self.stage, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.stage
-        self.stage = target
-        return list(action(self))
-
-    def _initiated(self) -> Iterator[Effect]:
+    def _initiated(self, _: None) -> Iterator[Effect]:
         self.record.status = CallStatus.INITIATED
         yield Save("call.initiated")
 
-    def _ringing(self) -> Iterator[Effect]:
+    def _ringing(self, _: None) -> Iterator[Effect]:
         self.record.status = CallStatus.RINGING
-        self.record.ringing_at = self.moment
-        if self.progress is not None:
-            self.progress.first_rings()
+        self.record.ringing_at = self.wall_time
+        self.progress.first_rings()
         yield Save("call.ringing")
 
     def _early_media(self) -> Iterator[Effect]:
@@ -512,19 +476,16 @@ class CallMachine:
             self._early = True
             yield Save("call.early-media")
 
-    def _answered(self) -> Iterator[Effect]:
+    def _answered(self, _: None) -> Iterator[Effect]:
         record = self.record
         self._answered_at = self._now
         record.status = CallStatus.IN_PROGRESS
-        record.answered_at = self.moment
-        if self.progress is not None:
-            self.progress.first_answers(record.answered_at)
+        record.answered_at = self.wall_time
+        self.progress.first_answers(record.answered_at)
         record.sip_status, record.sip_reason = 200, "OK"
-        inbound = record.direction == "inbound"
-        rate_paise = self._rates.inbound_paise if inbound else self._rates.outbound_paise
         yield Save("call.answered")
         yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
-        yield self._money.start(self._a_id, rate_paise, self._now)
+        yield self._charges.start(self._a_id, self._now, inbound=record.direction == "inbound")
         if self.plan.record:
             yield from self.recording.start(self._a_id, self.plan.recording_channels)
         if self.plan.machine_detection != "off":
@@ -532,11 +493,11 @@ class CallMachine:
 
     def end(self, ending: Ending) -> Iterator[Effect]:
         """End all parts of the call that are not over, with one reason."""
-        if self.stage is Stage.ENDED:
+        if self.state is CallState.ENDED:
             return
         self._ending = ending
         yield from self.transfers.stop()
-        yield from self.consultations.stop()
+        yield from self.webhooks.stop()
         if self._step is not None and not self._step.over:
             yield from self._step.stop(ending)
         status = rejection_of(ending.cause, ending.sip_status)
@@ -544,21 +505,17 @@ class CallMachine:
             rejects = isinstance(leg, InboundLeg) and not leg.up and not leg.over
             if rejects and ending.sip_status is None:
                 ending = self._ending = replace(ending, sip_status=status)
-            yield from leg.handle(LegInput.HANG_UP, LegFacts(status=status, cause=ending.cause))
-        yield from self._stage(StageInput.END)
+            yield from leg.handle(LegInput.HANG_UP, LegParams(status=status, cause=ending.cause))
+        yield from self.trigger(CallTransition.END)
 
-    def _ended(self) -> Iterator[Effect]:
+    def _ended(self, _: None) -> Iterator[Effect]:
         record, ending = self.record, self._ending
         assert ending is not None
         answered_for_s = self._now - self._answered_at if self._answered_at is not None else None
-        write_end(record, ending, self.moment, answered_for_s=answered_for_s)
-        if self.progress is not None:
-            self.progress.ended(ending, self._now)
-        meter = self._money.meter
-        pulses = sum(meter.pulses(leg, self._now) for leg in self._former_ids)
-        pulses += meter.pulses(self._a_id, self._now, self._first_since)
-        record.bill_duration_sec = round(pulses * self._rates.pulse_s)
-        yield Finish(meter.charge_paise(self._now))
+        write_end(record, ending, self.wall_time, answered_for_s=answered_for_s)
+        self.progress.ended(ending, self._now)
+        record.bill_duration_sec = self._charges.billed_s(self._a_id, self._now)
+        yield Finish(self._charges.meter.charge_paise(self._now))
         if self.recording.pending or self.messages.pending:
             yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 
@@ -572,16 +529,16 @@ _HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
     MessageEnded: CallMachine._message_ended,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,
-    ConsultRequested: lambda call, event: call.consultations.requested(event),
-    InstructionsReceived: lambda call, event: call.consultations.received(event),
-    InstructionsFailed: lambda call, event: call.consultations.failed(event),
+    RedirectRequested: lambda call, event: call.webhooks.requested(event),
+    InstructionsReceived: lambda call, event: call.webhooks.received(event),
+    InstructionsFailed: lambda call, event: call.webhooks.failed(event),
     TransferRequested: lambda call, event: call.transfers.transfer_requested(event),
     ReplacementCalled: lambda call, event: call.transfers.replacement_called(event),
     JoinRequested: lambda call, event: call.transfers.join_requested(event),
 }
 
-_S, _I = Stage, StageInput
-RULES: Final[dict[tuple[Stage, StageInput], tuple[Stage, Callable[[CallMachine], Iterator[Effect]]]]] = {
+_S, _I = CallState, CallTransition
+RULES: Final[Rules[CallState, CallTransition]] = {
     (_S.QUEUED, _I.START): (_S.INITIATED, CallMachine._initiated),
     (_S.INITIATED, _I.RING): (_S.RINGING, CallMachine._ringing),
     (_S.INITIATED, _I.ANSWER): (_S.IN_PROGRESS, CallMachine._answered),
@@ -594,5 +551,7 @@ IGNORED: Final = frozenset(
     {(_S.QUEUED, _I.RING), (_S.QUEUED, _I.ANSWER), (_S.QUEUED, _I.END)}
     | {(_S.INITIATED, _I.START), (_S.RINGING, _I.START), (_S.RINGING, _I.RING)}
     | {(_S.IN_PROGRESS, _I.START), (_S.IN_PROGRESS, _I.RING), (_S.IN_PROGRESS, _I.ANSWER)}
-    | {(_S.ENDED, what) for what in StageInput}
+    | {(_S.ENDED, what) for what in CallTransition}
 )
+
+CallMachine.ROWS = compile_rules(RULES)

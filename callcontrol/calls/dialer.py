@@ -5,23 +5,16 @@ Each attempt is a leg of its own. The ring timeout covers all attempts together;
 gateway that sends nothing for 4 s, so that the next one is tried.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from callcontrol.calls.effects import Arm, Disarm, Effect, RestGateway
-from callcontrol.calls.events import (
-    Event,
-    LegAnswered,
-    LegFailed,
-    LegProgress,
-    LegRefused,
-    MediaConnected,
-    RouteRefused,
-    Timer,
-    TimerFired,
-)
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.records import Arm, Disarm, RestGateway
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import RouteRefused, Timer, TimerFired
+from callcontrol.calls.events.legs import LegAnswered, LegFailed, LegProgress, LegRefused, MediaConnected
 from callcontrol.calls.hangup_cause import (
     BEARERCAPABILITY_NOTAVAIL,
     CALL_REJECTED,
@@ -32,11 +25,15 @@ from callcontrol.calls.hangup_cause import (
     HangupCause,
     refused_outcome,
 )
-from callcontrol.calls.leg import NO_FACTS, Leg, LegFacts, LegInput, OutboundLeg
+from callcontrol.calls.leg import Leg, LegInput, LegParams, OutboundLeg
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt, may_fail_over
+from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.routing.targets import may_fail_over
+from sip.machine import Machine, Rules, compile_rules
+
+if TYPE_CHECKING:
+    from callcontrol.calls.steps.base import CallParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +47,16 @@ class Ending:
     sip_reason: str | None = None
 
 
-class HuntState(IntEnum):
+class FailoverState(IntEnum):
     """States of the dialer, in order."""
 
     READY = 0
-    HUNTING = 1
-    WON = 2
-    LOST = 3
+    DIALING = 1
+    ANSWERED = 2
+    FAILED = 3
 
 
-class HuntInput(IntEnum):
+class FailoverInput(IntEnum):
     """Inputs of the dialer."""
 
     BEGIN = auto()
@@ -75,37 +72,27 @@ class HuntInput(IntEnum):
     """Command: stop trying."""
 
 
-class LegMaker(Protocol):
-    """Interface of the dialer to its call."""
-
-    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
-        """Create a leg of the call."""
-
-
-Action = Callable[["Hunt", LegFacts], Iterator[Effect]]
-
-
-class Hunt:
+class GatewayFailover(Machine[FailoverState]):
     """Gateway failover for one party; no I/O, no clock."""
 
-    def __init__(self, party: Party, legs: LegMaker) -> None:
+    def __init__(self, party: Party, call: "CallParts") -> None:
         self.party = party
-        self.state = HuntState.READY
+        self.state = FailoverState.READY
         self.leg: Leg | None = None
         """The leg being tried, later the answered one, or the leg that replaced it."""
         self.ending: Ending | None = None
         """Ending of the call when the party was not reached."""
-        self._legs = legs
-        self._attempts: list[Attempt] = []
+        self._call = call
+        self._attempts: list[RouteAttempt] = []
 
-    def begin(self, attempts: Sequence[Attempt]) -> list[Effect]:
+    def begin(self, attempts: Sequence[RouteAttempt]) -> list[Effect]:
         """Dial the first of the attempts, at least one."""
         self._attempts = list(attempts)
-        return self._take(HuntInput.BEGIN)
+        return self.trigger(FailoverInput.BEGIN)
 
     def abandon(self, cause: HangupCause) -> list[Effect]:
         """Stop trying; hang up the leg being tried, or the answered one."""
-        return self._take(HuntInput.ABANDON, LegFacts(cause=cause))
+        return self.trigger(FailoverInput.ABANDON, LegParams(cause=cause))
 
     def owns(self, leg: LegId) -> bool:
         """True for the leg being tried, or the answered one."""
@@ -115,29 +102,19 @@ class Hunt:
         """Handle one event; ignore events of other legs."""
         match event:
             case LegProgress() if self.owns(event.leg):
-                return self._take(HuntInput.PROGRESS, LegFacts(event.body, event.status))
+                return self.trigger(FailoverInput.PROGRESS, LegParams(event.body, event.status))
             case LegAnswered() if self.owns(event.leg):
                 assert self.leg is not None
-                return self.leg.handle(LegInput.ANSWERED, LegFacts(event.body))
+                return self.leg.handle(LegInput.ANSWERED, LegParams(event.body))
             case MediaConnected() if self.owns(event.leg):
-                return self._take(HuntInput.ANSWERED)
+                return self.trigger(FailoverInput.ANSWERED)
             case LegFailed() if self.owns(event.leg):
                 return self._failed(event)
             case LegRefused() if self.owns(event.leg):
                 return self._refused(event)
             case TimerFired(Timer.RING):
-                return self._take(HuntInput.TIMEOUT)
+                return self.trigger(FailoverInput.TIMEOUT)
         return []
-
-    def _take(self, what: HuntInput, facts: LegFacts = NO_FACTS) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, facts))
-        self.state = target
-        return effects
 
     def _failed(self, event: LegFailed) -> list[Effect]:
         assert self.leg is not None
@@ -148,7 +125,7 @@ class Hunt:
         again = bool(self._attempts) and may_fail_over(event.status, event.kind, rang=self.leg.rang)
         if not again:
             self.ending = _ending_of(event)
-        effects += self._take(HuntInput.NEXT if again else HuntInput.FAILED)
+        effects += self.trigger(FailoverInput.NEXT if again else FailoverInput.FAILED)
         return effects
 
     def _refused(self, event: LegRefused) -> list[Effect]:
@@ -156,43 +133,43 @@ class Hunt:
         ports = event.problem == "ports"
         cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
         self.ending = Ending(CallStatus.FAILED, cause, "system" if ports else "carrier")
-        return self.leg.handle(LegInput.REFUSED) + self._take(HuntInput.FAILED)
+        return self.leg.handle(LegInput.REFUSED) + self.trigger(FailoverInput.FAILED)
 
-    def _dial_first(self, facts: LegFacts) -> Iterator[Effect]:
+    def _dial_first(self, params: LegParams) -> Iterator[Effect]:
         yield Arm(Timer.RING, self.party.ring_timeout_s)
-        yield from self._dial_next(facts)
+        yield from self._dial_next(params)
 
-    def _dial_next(self, _: LegFacts) -> Iterator[Effect]:
-        self.leg = self._legs.make_leg(self._attempts.pop(0), self.party)
+    def _dial_next(self, _: LegParams) -> Iterator[Effect]:
+        self.leg = self._call.make_leg(self._attempts.pop(0), self.party)
         yield from self.leg.handle(LegInput.START)
 
-    def _progress(self, facts: LegFacts) -> Iterator[Effect]:
+    def _progress(self, params: LegParams) -> Iterator[Effect]:
         assert self.leg is not None
-        yield from self.leg.handle(LegInput.PROGRESS, facts)
+        yield from self.leg.handle(LegInput.PROGRESS, params)
 
-    def _won(self, _: LegFacts) -> Iterator[Effect]:
+    def _answered(self, _: LegParams) -> Iterator[Effect]:
         assert self.leg is not None
         yield Disarm(Timer.RING)
         yield from self.leg.handle(LegInput.CONNECTED)
 
-    def _lost(self, _: LegFacts) -> Iterator[Effect]:
+    def _failed_for_good(self, _: LegParams) -> Iterator[Effect]:
         yield Disarm(Timer.RING)
 
-    def _gave_up(self, _: LegFacts) -> Iterator[Effect]:
+    def _ring_timeout(self, _: LegParams) -> Iterator[Effect]:
         assert self.leg is not None
         outcome = RING_TIMEOUT
         self.ending = Ending(outcome.status, outcome.cause, "system", 487, "Request Terminated")
-        yield from self.leg.handle(LegInput.HANG_UP, LegFacts(cause=outcome.cause))
+        yield from self.leg.handle(LegInput.HANG_UP, LegParams(cause=outcome.cause))
 
-    def _abandon(self, facts: LegFacts) -> Iterator[Effect]:
+    def _abandon(self, params: LegParams) -> Iterator[Effect]:
         yield Disarm(Timer.RING)
-        yield from self._drop(facts)
+        yield from self._drop(params)
 
-    def _drop(self, facts: LegFacts) -> Iterator[Effect]:
+    def _drop(self, params: LegParams) -> Iterator[Effect]:
         assert self.leg is not None
-        yield from self.leg.handle(LegInput.HANG_UP, facts)
+        yield from self.leg.handle(LegInput.HANG_UP, params)
 
-    def _quiet(self, _: LegFacts) -> Iterator[Effect]:
+    def _quiet(self, _: LegParams) -> Iterator[Effect]:
         yield from ()
 
 
@@ -218,21 +195,23 @@ def unroutable(refused: RouteRefused) -> Ending:
     return Ending(CallStatus.FAILED, refused.cause, source)
 
 
-_S, _I = HuntState, HuntInput
-RULES: Final[dict[tuple[HuntState, HuntInput], tuple[HuntState, Action]]] = {
-    (_S.READY, _I.BEGIN): (_S.HUNTING, Hunt._dial_first),
-    (_S.READY, _I.ABANDON): (_S.LOST, Hunt._quiet),
-    (_S.HUNTING, _I.PROGRESS): (_S.HUNTING, Hunt._progress),
-    (_S.HUNTING, _I.ANSWERED): (_S.WON, Hunt._won),
-    (_S.HUNTING, _I.NEXT): (_S.HUNTING, Hunt._dial_next),
-    (_S.HUNTING, _I.FAILED): (_S.LOST, Hunt._lost),
-    (_S.HUNTING, _I.TIMEOUT): (_S.LOST, Hunt._gave_up),
-    (_S.HUNTING, _I.ABANDON): (_S.LOST, Hunt._abandon),
-    (_S.WON, _I.ABANDON): (_S.LOST, Hunt._drop),
+_S, _I = FailoverState, FailoverInput
+RULES: Final[Rules[FailoverState, FailoverInput]] = {
+    (_S.READY, _I.BEGIN): (_S.DIALING, GatewayFailover._dial_first),
+    (_S.READY, _I.ABANDON): (_S.FAILED, GatewayFailover._quiet),
+    (_S.DIALING, _I.PROGRESS): (_S.DIALING, GatewayFailover._progress),
+    (_S.DIALING, _I.ANSWERED): (_S.ANSWERED, GatewayFailover._answered),
+    (_S.DIALING, _I.NEXT): (_S.DIALING, GatewayFailover._dial_next),
+    (_S.DIALING, _I.FAILED): (_S.FAILED, GatewayFailover._failed_for_good),
+    (_S.DIALING, _I.TIMEOUT): (_S.FAILED, GatewayFailover._ring_timeout),
+    (_S.DIALING, _I.ABANDON): (_S.FAILED, GatewayFailover._abandon),
+    (_S.ANSWERED, _I.ABANDON): (_S.FAILED, GatewayFailover._drop),
 }
 IGNORED: Final = frozenset(
-    {(_S.READY, what) for what in HuntInput if what not in (_I.BEGIN, _I.ABANDON)}
-    | {(_S.HUNTING, _I.BEGIN)}
-    | {(_S.WON, what) for what in HuntInput if what is not _I.ABANDON}
-    | {(_S.LOST, what) for what in HuntInput}
+    {(_S.READY, what) for what in FailoverInput if what not in (_I.BEGIN, _I.ABANDON)}
+    | {(_S.DIALING, _I.BEGIN)}
+    | {(_S.ANSWERED, what) for what in FailoverInput if what is not _I.ABANDON}
+    | {(_S.FAILED, what) for what in FailoverInput}
 )
+
+GatewayFailover.ROWS = compile_rules(RULES)

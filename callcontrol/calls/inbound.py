@@ -1,13 +1,9 @@
 """Decision about an inbound call: its account, and the plan of its number's binding."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from callcontrol.agents.agent import Agents, agent_step
-from callcontrol.applications.application import Inbound, inbound_of
-from callcontrol.assistant.calls import PRODUCT as ASSISTANT
-from callcontrol.assistant.calls import assistant_details
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.hangup_cause import (
     CALL_REJECTED,
@@ -16,18 +12,16 @@ from callcontrol.calls.hangup_cause import (
 )
 from callcontrol.calls.plan import (
     Plan,
-    consult_plan,
     forward_plan,
-    masking_plan,
     missed_call_plan,
     stream_plan,
+    webhook_plan,
 )
+from callcontrol.calls.product import BoundCall, InboundPlan, Products
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS
-from callcontrol.directory.routes import Routes
+from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
-from callcontrol.masking.calls import PRODUCT as MASKING
-from callcontrol.masking.calls import masked_details
-from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, PhoneNumber
+from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, InboundBinding, PhoneNumber
 from callcontrol.routing.targets import parse_target
 from callcontrol.trunks.caller_identity import Caller, caller_of
 from callcontrol.trunks.identification import Origin, origins_of, registered_user
@@ -69,7 +63,8 @@ class Arrival:
     """
     An inbound call for an account; without a ``plan`` it is recorded and rejected with ``refusal``.
 
-    ``inbound`` is the binding of the number's calls, and its origin.
+    ``inbound`` is the binding of the number's calls, and its origin; ``product`` and ``details`` are those of
+    the call's record.
 
     The ``gateway`` has no ``gateway_sid`` when the carrier authenticated from an address that is no gateway
     of its own.
@@ -82,12 +77,15 @@ class Arrival:
     caller: Caller
     plan: Plan | None
     refusal: Ending | None = None
-    inbound: Inbound = field(default_factory=lambda: Inbound(None))
+    inbound: InboundBinding = field(default_factory=lambda: InboundBinding(None))
+    product: str | None = None
+    details: Mapping[str, Any] | None = None
 
 
 def receive(
     invitation: Invitation,
-    routes: Routes,
+    routes: Directory,
+    products: Products,
     *,
     allowed_countries: Collection[str],
     time_limit_s: float,
@@ -110,13 +108,28 @@ def receive(
         return 404
     carrier, gateway = origin
     caller = caller_of(invitation.from_, invitation.headers, carrier)
-    inbound = inbound_of(number, routes)
-    plan, refusal = _plan(number, inbound.binding, caller, routes, allowed_countries, time_limit_s)
-    return Arrival(account, number, carrier, gateway, caller, plan, refusal, inbound)
+    inbound = routes.inbound_binding(number)
+    found_plan = InboundPlan(None, NO_TARGET)
+    if inbound.binding is not None:
+        call = BoundCall(number, inbound.binding, caller, routes, time_limit_s)
+        planner = products.planners.get(inbound.binding.target)
+        found_plan = planner(call) if planner is not None else _plan(call, allowed_countries)
+    return Arrival(
+        account,
+        number,
+        carrier,
+        gateway,
+        caller,
+        found_plan.plan,
+        found_plan.refusal,
+        inbound,
+        found_plan.product,
+        found_plan.details,
+    )
 
 
 def origin_for(
-    carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Routes
+    carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Directory
 ) -> Origin | None:
     """Find the caller's carrier, authenticated or by address, that may call this account."""
     if not carriers:
@@ -126,7 +139,7 @@ def origin_for(
 
 
 def _number(
-    invitation: Invitation, origins: Sequence[Origin], routes: Routes
+    invitation: Invitation, origins: Sequence[Origin], routes: Directory
 ) -> tuple[PhoneNumber, Binding | None] | None:
     """
     Find the called number by the request URI, or by To when a proxy has rewritten the URI.
@@ -148,78 +161,28 @@ def _number(
     return None
 
 
-def _plan(
-    number: PhoneNumber,
-    binding: Binding | None,
-    caller: Caller,
-    agents: Agents,
-    allowed_countries: Collection[str],
-    time_limit_s: float,
-) -> tuple[Plan | None, Ending | None]:
-    if binding is None:
-        return None, NO_TARGET
-    if binding.target == "voice_agent":
-        return _agent_plan(number, binding, agents, time_limit_s)
+def _plan(call: BoundCall, allowed_countries: Collection[str]) -> InboundPlan:
+    """Plan a call to a number whose binding names a target of no product."""
+    binding, time_limit_s = call.binding, call.time_limit_s
     if binding.target == "media_stream":
         try:
-            return stream_plan(binding, time_limit_s), None
+            return InboundPlan(stream_plan(binding, time_limit_s))
         except StreamSetupError:
-            return None, NOT_AVAILABLE
+            return InboundPlan(None, NOT_AVAILABLE)
     if binding.target == "webhook":
-        return consult_plan(binding, time_limit_s), None
+        return InboundPlan(webhook_plan(binding, time_limit_s))
     if binding.target == "missed_call":
-        return missed_call_plan(binding), None
+        return InboundPlan(missed_call_plan(binding))
     if binding.target == "forward":
         try:
             target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
         except DomainError:
-            return None, NOT_ALLOWED
-        return forward_plan(binding, target, caller, number.number, time_limit_s), None
-    if binding.target == "masking":
-        return masking_plan(binding, caller, number.number, time_limit_s), None
-    return None, NOT_AVAILABLE
-
-
-def product_facts(arrival: Arrival, agents: Agents) -> tuple[str | None, dict[str, Any] | None]:
-    """Return the product of an inbound call, and the details for its record."""
-    masked = masked_facts(arrival)
-    if masked is not None:
-        return MASKING, masked
-    binding = arrival.inbound.binding
-    agent = agents.agent(binding.agent_id or "") if binding and binding.target == "voice_agent" else None
-    if agent is None or agent.account_sid != arrival.account.account_sid:
-        return None, None
-    return ASSISTANT, assistant_details(agent.agent_id, language=agent.language)
+            return InboundPlan(None, NOT_ALLOWED)
+        return InboundPlan(forward_plan(binding, target, call.caller, call.number.number, time_limit_s))
+    return InboundPlan(None, NOT_AVAILABLE)
 
 
 def wanted_events(binding: Binding | None) -> tuple[str, ...]:
     """Return the status events that a binding selects, or the default ones."""
     chosen = binding.status_webhook_events if binding is not None else None
     return DEFAULT_STATUS_EVENTS if chosen is None else chosen
-
-
-def _agent_plan(
-    number: PhoneNumber, binding: Binding, agents: Agents, time_limit_s: float
-) -> tuple[Plan | None, Ending | None]:
-    """Return the plan of a call to a voice agent, of any kind."""
-    agent = agents.agent(binding.agent_id or "")
-    if agent is None or agent.account_sid != number.account_sid:
-        return None, NOT_AVAILABLE
-    try:
-        step = agent_step(agent)
-    except (StreamSetupError, DomainError):
-        return None, NOT_AVAILABLE
-    return Plan((step,), record=bool(binding.record), time_limit_s=time_limit_s), None
-
-
-def masked_facts(arrival: Arrival) -> dict[str, Any] | None:
-    """Return the details for the record of a call to a masked number; None for any other call."""
-    binding = arrival.inbound.binding
-    if binding is None or binding.target != "masking":
-        return None
-    return masked_details(
-        direction="inbound",
-        caller_number=arrival.caller.shown,
-        target_number=None,
-        masked_number=arrival.number.number,
-    )

@@ -6,22 +6,13 @@ gateway is another leg. States are ordered and never go back. A leg that we end 
 session handles later messages of the far end, such as a 200 that crossed our CANCEL.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import IntEnum, auto
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from callcontrol.calls.effects import (
-    AnswerLeg,
-    AnswerOffer,
-    CloseMedia,
-    ConnectMedia,
-    DialLeg,
-    Effect,
-    HangUpLeg,
-    RejectLeg,
-    RingLeg,
-    TakeOffer,
-)
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import AnswerOffer, CloseMedia, ConnectMedia
+from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
 from callcontrol.calls.hangup_cause import (
     BEARERCAPABILITY_NOTAVAIL,
     NORMAL_CIRCUIT_CONGESTION,
@@ -29,8 +20,8 @@ from callcontrol.calls.hangup_cause import (
     HangupCause,
 )
 from callcontrol.ids import LegId
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import Party, RouteAttempt
+from sip.machine import Machine, Rules, compile_rules
 
 
 class LegState(IntEnum):
@@ -70,7 +61,7 @@ class LegInput(IntEnum):
     """The far end is gone: rejected, cancelled, hung up, or unreachable."""
 
 
-class LegFacts(NamedTuple):
+class LegParams(NamedTuple):
     """Parameters of an input; each input uses those it needs."""
 
     body: bytes = b""
@@ -79,16 +70,11 @@ class LegFacts(NamedTuple):
     cause: HangupCause = NORMAL_CLEARING
 
 
-NO_FACTS: Final = LegFacts()
-
-Action = Callable[["Leg", LegFacts], Iterator[Effect]]
-Rules = Mapping[tuple[LegState, LegInput], tuple[LegState, Action]]
+NO_PARAMS: Final = LegParams()
 
 
-class Leg:
+class Leg(Machine[LegState]):
     """Common part of both kinds of leg; no I/O, no clock."""
-
-    rules: ClassVar[Rules] = {}
 
     def __init__(self, leg_id: LegId) -> None:
         self.id = leg_id
@@ -106,31 +92,24 @@ class Leg:
         """True after the leg has ended."""
         return self.state is LegState.ENDED
 
-    def handle(self, what: LegInput, facts: LegFacts = NO_FACTS) -> list[Effect]:
+    def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""
-        rule = self.rules.get((self.state, what))
-        if rule is None:  # listed as ignored
-            return []
-        target, action = rule
-        assert target >= self.state
-        effects = list(action(self, facts))
-        self.state = target
-        return effects
+        return self.trigger(what, params)
 
-    def _quiet(self, facts: LegFacts) -> Iterator[Effect]:
+    def _quiet(self, params: LegParams) -> Iterator[Effect]:
         yield from ()
 
-    def _answer_offer(self, facts: LegFacts) -> Iterator[Effect]:
-        yield AnswerOffer(self.id, facts.body)
+    def _answer_offer(self, params: LegParams) -> Iterator[Effect]:
+        yield AnswerOffer(self.id, params.body)
 
-    def _hang_up(self, facts: LegFacts) -> Iterator[Effect]:
-        yield HangUpLeg(self.id, facts.cause)
+    def _hang_up(self, params: LegParams) -> Iterator[Effect]:
+        yield HangUpLeg(self.id, params.cause)
         yield CloseMedia(self.id)
 
-    def _close(self, facts: LegFacts) -> Iterator[Effect]:
+    def _close(self, params: LegParams) -> Iterator[Effect]:
         yield CloseMedia(self.id)
 
-    def _hang_up_without_media(self, facts: LegFacts) -> Iterator[Effect]:
+    def _hang_up_without_media(self, params: LegParams) -> Iterator[Effect]:
         yield HangUpLeg(self.id, BEARERCAPABILITY_NOTAVAIL)
         yield CloseMedia(self.id)
 
@@ -138,22 +117,24 @@ class Leg:
 class OutboundLeg(Leg):
     """A leg that we dial."""
 
-    def __init__(self, leg_id: LegId, attempt: Attempt, party: Party, like: LegId | None = None) -> None:
+    def __init__(
+        self, leg_id: LegId, attempt: RouteAttempt, party: Party, peer_leg: LegId | None = None
+    ) -> None:
         super().__init__(leg_id)
         self.attempt = attempt
         self.party = party
-        self._like = like
+        self._peer_leg = peer_leg
 
-    def _dial(self, facts: LegFacts) -> Iterator[Effect]:
-        yield DialLeg(self.id, self.attempt, self.party, self._like)
+    def _dial(self, params: LegParams) -> Iterator[Effect]:
+        yield DialLeg(self.id, self.attempt, self.party, self._peer_leg)
 
-    def _progress(self, facts: LegFacts) -> Iterator[Effect]:
+    def _progress(self, params: LegParams) -> Iterator[Effect]:
         self.rang = True
-        if facts.body:
-            yield ConnectMedia(self.id, facts.body, early=True)
+        if params.body:
+            yield ConnectMedia(self.id, params.body, early=True)
 
-    def _answered(self, facts: LegFacts) -> Iterator[Effect]:
-        yield ConnectMedia(self.id, facts.body)
+    def _answered(self, params: LegParams) -> Iterator[Effect]:
+        yield ConnectMedia(self.id, params.body)
 
 
 class InboundLeg(Leg):
@@ -163,33 +144,33 @@ class InboundLeg(Leg):
         super().__init__(leg_id)
         self._told: tuple[int, bool] | None = None
 
-    def _take(self, facts: LegFacts) -> Iterator[Effect]:
+    def _take(self, params: LegParams) -> Iterator[Effect]:
         yield TakeOffer(self.id)
 
-    def _ring(self, facts: LegFacts) -> Iterator[Effect]:
+    def _ring(self, params: LegParams) -> Iterator[Effect]:
         """Send the provisional response, unless the same one was sent last."""
         self.rang = True
-        news = (facts.status, facts.early_media)
+        news = (params.status, params.early_media)
         if news != self._told:
             self._told = news
-            yield RingLeg(self.id, facts.status, facts.early_media)
+            yield RingLeg(self.id, params.status, params.early_media)
 
-    def _accept(self, facts: LegFacts) -> Iterator[Effect]:
+    def _accept(self, params: LegParams) -> Iterator[Effect]:
         yield AnswerLeg(self.id)
 
-    def _confirmed(self, facts: LegFacts) -> Iterator[Effect]:
+    def _confirmed(self, params: LegParams) -> Iterator[Effect]:
         """The ACK carries an SDP answer only when the INVITE had no offer (RFC 3261 13.2.1)."""
-        if facts.body:
-            yield ConnectMedia(self.id, facts.body)
+        if params.body:
+            yield ConnectMedia(self.id, params.body)
 
-    def _reject(self, facts: LegFacts) -> Iterator[Effect]:
-        yield RejectLeg(self.id, facts.status, facts.cause)
+    def _reject(self, params: LegParams) -> Iterator[Effect]:
+        yield RejectLeg(self.id, params.status, params.cause)
         yield CloseMedia(self.id)
 
-    def _reject_without_media(self, facts: LegFacts) -> Iterator[Effect]:
-        """Reject with ``facts.status``: 488 for SDP without common media, 503 without a free port."""
-        cause = NORMAL_CIRCUIT_CONGESTION if facts.status == 503 else BEARERCAPABILITY_NOTAVAIL
-        yield RejectLeg(self.id, facts.status, cause)
+    def _reject_without_media(self, params: LegParams) -> Iterator[Effect]:
+        """Reject with ``params.status``: 488 for SDP without common media, 503 without a free port."""
+        cause = NORMAL_CIRCUIT_CONGESTION if params.status == 503 else BEARERCAPABILITY_NOTAVAIL
+        yield RejectLeg(self.id, params.status, cause)
         yield CloseMedia(self.id)
 
 
@@ -203,7 +184,7 @@ _I = LegInput
 OUTBOUND_INPUTS: Final = frozenset(
     {_I.START, _I.PROGRESS, _I.ANSWERED, _I.CONNECTED, _I.OFFERED, _I.REFUSED, _I.LOST, _I.HANG_UP}
 )
-OUTBOUND_RULES: Final[dict[tuple[LegState, LegInput], tuple[LegState, Callable[..., Iterator[Effect]]]]] = {
+OUTBOUND_RULES: Final[Rules[LegState, LegInput]] = {
     (_NEW, _I.START): (_TRYING, OutboundLeg._dial),
     (_NEW, _I.HANG_UP): (_ENDED, Leg._quiet),
     (_TRYING, _I.PROGRESS): (_RINGING, OutboundLeg._progress),
@@ -233,12 +214,12 @@ OUTBOUND_IGNORED: Final = frozenset(
     | _pairs((_UP,), _I.PROGRESS, _I.ANSWERED, _I.CONNECTED)  # late or repeated responses
     | _pairs((_ENDED,), *OUTBOUND_INPUTS)
 )
-OutboundLeg.rules = OUTBOUND_RULES
+OutboundLeg.ROWS = compile_rules(OUTBOUND_RULES)
 
 INBOUND_INPUTS: Final = frozenset(
     {_I.START, _I.RING, _I.ACCEPT, _I.CONFIRMED, _I.OFFERED, _I.REFUSED, _I.LOST, _I.HANG_UP}
 )
-INBOUND_RULES: Final[dict[tuple[LegState, LegInput], tuple[LegState, Callable[..., Iterator[Effect]]]]] = {
+INBOUND_RULES: Final[Rules[LegState, LegInput]] = {
     (_NEW, _I.START): (_TRYING, InboundLeg._take),
     (_NEW, _I.LOST): (_ENDED, Leg._quiet),
     (_NEW, _I.HANG_UP): (_ENDED, InboundLeg._reject),
@@ -267,4 +248,4 @@ INBOUND_IGNORED: Final = frozenset(
     | _pairs((_UP,), _I.RING, _I.ACCEPT)  # answered already
     | _pairs((_ENDED,), *INBOUND_INPUTS)
 )
-InboundLeg.rules = INBOUND_RULES
+InboundLeg.ROWS = compile_rules(INBOUND_RULES)

@@ -4,20 +4,19 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Effect, Save, StopDetecting
-from callcontrol.calls.events import (
-    DigitReceived,
-    Event,
-    GreetingOver,
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import StopDetecting
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.legs import (
     LegCancelled,
     LegConfirmed,
     LegEnded,
     LegFailed,
     LegOffered,
     LegRefused,
-    MachineDetected,
-    MediaSilent,
 )
+from callcontrol.calls.events.media import DigitReceived, GreetingOver, MachineDetected, MediaSilent
 from callcontrol.calls.hangup_cause import (
     BEARERCAPABILITY_NOTAVAIL,
     MACHINE_DETECTED,
@@ -26,7 +25,7 @@ from callcontrol.calls.hangup_cause import (
     ORIGINATOR_CANCEL,
     RECOVERY_ON_TIMER_EXPIRE,
 )
-from callcontrol.calls.leg import InboundLeg, LegFacts, LegInput
+from callcontrol.calls.leg import InboundLeg, LegInput, LegParams
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
 
@@ -38,21 +37,21 @@ def _refused(call: "CallMachine", event: LegRefused) -> Iterator[Effect]:
     """Reject a caller whose SDP is not usable with 488, or with 503 when no port of ours is free."""
     first = call.a_leg
     if event.leg != first.id or not isinstance(first, InboundLeg):
-        yield from call.pass_on(event)
+        yield from call.forward(event)
         return
     ports = event.problem == "ports"
     status = 503 if ports else 488
     cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
-    yield from first.handle(LegInput.REFUSED, LegFacts(status=status))
+    yield from first.handle(LegInput.REFUSED, LegParams(status=status))
     yield from call.end(Ending(CallStatus.FAILED, cause, "system", status))
 
 
 def _cancelled(call: "CallMachine", event: LegCancelled) -> Iterator[Effect]:
     yield from _lost(call, event.leg)
     if event.leg != call.a_leg.id:
-        yield from call.pass_on(event)
+        yield from call.forward(event)
     else:
-        call.take_answer_back()
+        call.revert_answer()
         cause = event.cause or ORIGINATOR_CANCEL
         yield from call.end(Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated"))
 
@@ -64,7 +63,7 @@ def _ended(call: "CallMachine", event: LegEnded) -> Iterator[Effect]:
         yield from call.transfers.handle(event)
         return
     if event.leg != call.a_leg.id:
-        yield from call.pass_on(event)
+        yield from call.forward(event)
         return
     party: HangupSource = "caller" if isinstance(call.a_leg, InboundLeg) else "callee"
     source: HangupSource = party if event.clean else "carrier"
@@ -84,25 +83,25 @@ def _failed(call: "CallMachine", event: LegFailed) -> Iterator[Effect]:
         yield from _lost(call, event.leg)
         yield from call.end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
     else:
-        yield from call.pass_on(event)
+        yield from call.forward(event)
 
 
 def _offered(call: "CallMachine", event: LegOffered) -> Iterator[Effect]:
     leg = call.legs.get(event.leg)
     if leg is not None:
-        yield from leg.handle(LegInput.OFFERED, LegFacts(event.body))
+        yield from leg.handle(LegInput.OFFERED, LegParams(event.body))
 
 
 def _confirmed(call: "CallMachine", event: LegConfirmed) -> Iterator[Effect]:
     leg = call.legs.get(event.leg)
     if leg is not None:
-        yield from leg.handle(LegInput.CONFIRMED, LegFacts(event.body))
+        yield from leg.handle(LegInput.CONFIRMED, LegParams(event.body))
 
 
 def _digit(call: "CallMachine", event: DigitReceived) -> Iterator[Effect]:
     party = "a" if event.leg == call.a_leg.id else "b"
     yield Save("call.dtmf", {"digit": event.digit, "duration_ms": event.duration_ms, "leg": party})
-    yield from call.pass_on(event)
+    yield from call.forward(event)
 
 
 def _silent(call: "CallMachine", event: MediaSilent) -> Iterator[Effect]:

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from callcontrol.agents.script import Script
 from callcontrol.models import Binding
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, Target
+from callcontrol.models.scripts import Script
 from callcontrol.numbers.binding import choice_of
-from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
-from callcontrol.routing.targets import Target
 from callcontrol.trunks.caller_identity import Caller
 from media.audio import Sound
 from media.streams import StreamChoice
@@ -78,7 +77,7 @@ class Stream:
     """
 
     choice: StreamChoice
-    fallback: "Consult | None" = None
+    fallback: "RequestInstructions | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class Dial:
     """
 
     party: Party
-    action: "Consult | None" = None
+    action: "RequestInstructions | None" = None
     time_limit_s: float | None = None
 
 
@@ -155,7 +154,7 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class Consult:
+class RequestInstructions:
     """
     Ask the customer's server for instructions, which replace the rest of the plan.
 
@@ -171,7 +170,7 @@ class Consult:
     event: str = "call.redirected"
     ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
     facts: tuple[tuple[str, str | int | None], ...] = ()
-    fallback: "Consult | None" = None
+    fallback: "RequestInstructions | None" = None
     format: WebhookFormat = "json"
 
 
@@ -190,7 +189,7 @@ class Gather:
     num_digits: int = 32
     finish_on_key: str = "#"
     timeout_s: float = 5.0
-    action: Consult | None = None
+    action: RequestInstructions | None = None
     action_on_empty: bool = False
 
 
@@ -207,7 +206,7 @@ class RecordMessage:
     silence_s: float = 5.0
     finish_on_keys: str = "1234567890*#"
     beep: bool = True
-    action: Consult | None = None
+    action: RequestInstructions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,7 @@ Step = (
     | Dial
     | Connect
     | RouteByCaller
-    | Consult
+    | RequestInstructions
     | Ring
     | Reject
     | Hangup
@@ -313,16 +312,16 @@ def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
 
 def fallback_of(
     url: str | None, method: WebhookMethod = "POST", form: WebhookFormat = "json"
-) -> Consult | None:
+) -> RequestInstructions | None:
     """Return the request to a customer's fallback URL, for a failed request or an unreachable agent."""
-    return None if url is None else Consult(url, method, FALLBACK_EVENT, format=form)
+    return None if url is None else RequestInstructions(url, method, FALLBACK_EVENT, format=form)
 
 
-def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
+def webhook_plan(binding: Binding, time_limit_s: float) -> Plan:
     """Return the plan of an inbound call to a number bound to ``webhook``."""
     method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
     form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
-    consult = Consult(
+    request = RequestInstructions(
         binding.webhook_url or "",
         method,
         "call.incoming",
@@ -330,7 +329,7 @@ def consult_plan(binding: Binding, time_limit_s: float) -> Plan:
         fallback=fallback_of(binding.fallback_url, method, form),
         format=form,
     )
-    return Plan((consult,), record=bool(binding.record), time_limit_s=time_limit_s)
+    return Plan((request,), record=bool(binding.record), time_limit_s=time_limit_s)
 
 
 def missed_call_plan(binding: Binding) -> Plan:
@@ -356,9 +355,3 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)
-
-
-def masking_plan(binding: Binding, caller: Caller, number: str, time_limit_s: float) -> Plan:
-    """Return the plan of an inbound call to a masked number; the caller's number decides the target."""
-    shown = None if caller.withheld or not caller.number.startswith("+") else caller.number
-    return Plan((RouteByCaller(shown, number, binding.language or "en"),), time_limit_s=time_limit_s)

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.calls.events.instructions import RoutingResult
 from callcontrol.errors import DomainError
-from callcontrol.masking.routing import RouteFinding
 from callcontrol.models import (
     CallFilter,
     CallRecord,
@@ -22,14 +22,12 @@ from callcontrol.models import (
     PhoneNumber,
     Position,
     PublishedEvent,
-    Reserve,
     TranscriptSegment,
-    Wallet,
     WebhookEvent,
 )
 
 
-class Companion(Protocol):
+class CallAttachment(Protocol):
     """
     A row of a product that is written in the transaction that inserts its call.
 
@@ -46,6 +44,19 @@ class Companion(Protocol):
         """Delete the row: the request that placed the call was abandoned."""
 
 
+class EventOutbox(Protocol):
+    """Queue of events for customers; see ``callcontrol.webhooks.aio.outbox.Outbox``."""
+
+    def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
+        """Write the deliveries of events, which queues them for sending; returns their number."""
+
+    def take_back(self, connection: Connection, events: Sequence[WebhookEvent]) -> None:
+        """Delete deliveries whose transaction was abandoned."""
+
+    def committed(self, events: Sequence[PublishedEvent]) -> None:
+        """Deliver events that are now durable."""
+
+
 class MaskedRoutes(Protocol):
     """Routing of callers of masked numbers; see ``callcontrol.masking.aio.routing.MaskedRouter``."""
 
@@ -57,7 +68,7 @@ class MaskedRoutes(Protocol):
             ServiceUnavailable: The database does not answer.
         """
 
-    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
+    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RoutingResult:
         """
         Find the party that a caller reaches.
 
@@ -75,15 +86,15 @@ class CallRecords(Protocol):
         *,
         reserve_paise: int = 0,
         events: Sequence[WebhookEvent] = (),
-        companion: Companion | None = None,
+        attachment: CallAttachment | None = None,
     ) -> None:
         """
-        Commit a new call with its reserve, its events and its companion.
+        Commit a new call with its reserve, its events and its attachment.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
             ServiceUnavailable: The database cannot take the call; nothing was written.
-            DomainError: The companion refuses; nothing was written.
+            DomainError: The attachment refuses; nothing was written.
         """
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
@@ -162,20 +173,6 @@ class Transcripts(Protocol):
 class Wallets(Protocol):
     """Prepaid wallets; see ``callcontrol.wallet.aio.WalletService``."""
 
-    async def balance(self, account_sid: str) -> int:
-        """The balance in paise: the sum of the ledger, reserves not subtracted."""
-
-    async def wallet(self, account_sid: str) -> Wallet:
-        """Balance, reserved and available money of the account."""
-
-    async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
-        """
-        Hold money for a call before it is dialled; repeating it for the same call changes nothing.
-
-        Raises:
-            InsufficientBalance: Less than the amount is available.
-        """
-
     async def extend(self, call_sid: str, total_paise: int) -> None:
         """
         Raise the reserve of a call to a total; a total already held changes nothing.
@@ -184,17 +181,6 @@ class Wallets(Protocol):
             InsufficientBalance: The difference is not available; the reserve stays as it was.
             NotFound: The call has no open reserve.
         """
-
-    async def settle(self, call_sid: str, charge_paise: int) -> int:
-        """
-        Charge a call, release the remainder of its reserve, and return the amount charged.
-
-        A charge above the reserve takes only what the wallet still has, so the balance never falls below
-        zero. Settling again changes nothing and returns the first charge.
-        """
-
-    async def open_reserves(self) -> list[Reserve]:
-        """Reserves that no settlement has closed."""
 
 
 class Numbers(Protocol):

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from callcontrol.calls.effects import ControlRecording, Effect, Save, StartRecording
-from callcontrol.calls.events import RecordingAction, RecordingEnded
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import ControlRecording, StartRecording
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events.commands import RecordingAction
+from callcontrol.calls.events.media import RecordingEnded
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, RecordingStatus
 
@@ -45,7 +48,7 @@ class CallRecording:
         self._record.recording_status = "in-progress"
         yield StartRecording(leg, channels)
 
-    def objection(self, action: RecordingAction) -> str | None:
+    def reject_reason(self, action: RecordingAction) -> str | None:
         """Return why a command is impossible now, None when it is possible."""
         if action != "start":
             return None if self.pending else "the call is not being recorded"

@@ -1,9 +1,9 @@
-"""Reserve of a running call: extends it in time, and cuts the call before it is unpaid."""
+"""Charges and reserve of a running call: extends it in time, and cuts the call before it is unpaid."""
 
 from typing import Final
 
-from callcontrol.calls.effects import Arm, Disarm, ExtendReserve
-from callcontrol.calls.events import Timer
+from callcontrol.calls.effects.records import Arm, Disarm, ExtendReserve
+from callcontrol.calls.events.answers import Timer
 from callcontrol.calls.plan import Plan
 from callcontrol.ids import LegId
 from callcontrol.wallet.meter import Meter, Rates
@@ -24,9 +24,9 @@ def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
     return rates.reserve_pulses * (first_paise + second_paise)
 
 
-class ReserveWatch:
+class CallCharges:
     """
-    Compares the reserve of one call with the charges of its legs.
+    Charges of the legs of one call, compared with its reserve.
 
     The returned ``Arm`` or ``Disarm`` keeps ``Timer.MONEY`` up to date.
     """
@@ -36,10 +36,12 @@ class ReserveWatch:
         self._rates = rates
         self._reserved_paise = reserved_paise
         self._refused = False
+        self._replaced_a_legs: list[LegId] = []
+        self._a_leg_since: float | None = None
 
-    def start(self, leg: LegId, rate_paise: int, now: float) -> Arm | Disarm:
+    def start(self, leg: LegId, now: float, *, inbound: bool) -> Arm | Disarm:
         """Start charging a leg, which was answered."""
-        self.meter.start(leg, rate_paise, now)
+        self.meter.start(leg, self._rates.inbound_paise if inbound else self._rates.outbound_paise, now)
         return self._timer(now)
 
     def stop(self, leg: LegId, now: float) -> None:
@@ -65,6 +67,21 @@ class ReserveWatch:
         """Handle a refused extension: the call is cut when the reserve is used up."""
         self._refused = True
         return self._timer(now)
+
+    @property
+    def a_leg_replaced(self) -> bool:
+        """True after another leg became the first one."""
+        return bool(self._replaced_a_legs)
+
+    def replace_a_leg(self, old: LegId, since: float | None) -> None:
+        """Bill the former first leg, too; its successor from ``since`` on, or from its own answer."""
+        self._replaced_a_legs.append(old)
+        self._a_leg_since = since
+
+    def billed_s(self, a_leg: LegId, now: float) -> int:
+        """Return the billed time of the first legs, in seconds."""
+        pulses = sum(self.meter.pulses(leg, now) for leg in self._replaced_a_legs)
+        return round((pulses + self.meter.pulses(a_leg, now, self._a_leg_since)) * self._rates.pulse_s)
 
     @property
     def _lead_s(self) -> float:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from callcontrol.calls.events import (
-    DigitReceived,
-    Event,
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.legs import (
     LegAnswered,
     LegCancelled,
     LegConfirmed,
@@ -14,8 +13,9 @@ from callcontrol.calls.events import (
     LegFailed,
     LegOffered,
     LegProgress,
-    LegReferred,
 )
+from callcontrol.calls.events.media import DigitReceived
+from callcontrol.calls.events.transfers import LegReferred
 from callcontrol.calls.hangup_cause import cause_of, telling_cause_of
 from callcontrol.ids import LegId
 from sip import (

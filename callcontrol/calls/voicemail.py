@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from callcontrol.calls.effects import DropMessage, Effect, KeepMessage, Save, StartMessage, StopMessage
-from callcontrol.calls.events import MessageEnded
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import DropMessage, StartMessage, StopMessage
+from callcontrol.calls.effects.records import KeepMessage, Save
+from callcontrol.calls.events.media import MessageEnded
 from callcontrol.calls.recording import recording_url
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Message
@@ -19,7 +21,7 @@ class Taking:
     """A message being recorded."""
 
     number: int
-    spoke: bool = False
+    voice_detected: bool = False
     """True after the party has spoken."""
 
 
@@ -52,10 +54,10 @@ class CallMessages:
         self._taking = Taking(self._count)
         yield StartMessage(leg, self._count, max_length_s)
 
-    def spoke(self) -> None:
+    def voice_detected(self) -> None:
         """Mark the current message as spoken."""
         if self._taking is not None:
-            self._taking.spoke = True
+            self._taking.voice_detected = True
 
     def stop(self) -> Iterator[Effect]:
         """Complete the current message; ``MessageEnded`` follows."""
@@ -68,7 +70,7 @@ class CallMessages:
         if taking is None or taking.number != event.number:
             return
         self._taking = None
-        if event.problem is None and taking.spoke:
+        if event.problem is None and taking.voice_detected:
             record = self._record
             yield KeepMessage(
                 Message(
@@ -79,7 +81,7 @@ class CallMessages:
                     duration_ms=event.duration_ms,
                 )
             )
-            yield Save("call.recording.ready", message_facts(event))
+            yield Save("call.recording.ready", message_metadata(event))
         else:
             yield DropMessage(event.path)
 
@@ -88,7 +90,7 @@ class CallMessages:
         self._taking = None
 
 
-def message_facts(event: MessageEnded) -> dict[str, str | int]:
+def message_metadata(event: MessageEnded) -> dict[str, str | int]:
     """Return the facts of a message for the customer."""
     return {
         "message_sid": event.message_sid,

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.statements import Statement, insert_into
-from callcontrol.database.tables import idempotency_keys
+from callcontrol.database.tables.system import idempotency_keys
 from callcontrol.database.values import to_micros
 from callcontrol.errors import IdempotencyConflict
 from callcontrol.models import InterruptedRequest, StoredReply

@@ -12,9 +12,16 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, 
 from itertools import chain
 from typing import Final, TypeVar
 
-from callcontrol.agents.agent import VoiceAgent
-from callcontrol.applications.application import Application
-from callcontrol.models import Account, Binding, Carrier, Gateway, PhoneNumber
+from callcontrol.models import (
+    Account,
+    Application,
+    Binding,
+    Carrier,
+    Gateway,
+    InboundBinding,
+    PhoneNumber,
+    VoiceAgent,
+)
 
 # Fractional part of the golden ratio: its multiples spread evenly over [0, 1), so gateways get their share
 # of the calls without a random number, even over a few calls.
@@ -38,7 +45,7 @@ class Changes:
 
 
 class Directory:
-    """Mirror of accounts, numbers, trunks, applications and agents; see ``calls.ports.Routes``."""
+    """Mirror of accounts, numbers, trunks, applications and agents."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -184,6 +191,17 @@ class Directory:
         """Number and the binding of its inbound calls."""
         found = self._numbers.get(e164)
         return (found, found.binding) if found else None
+
+    def inbound_binding(self, number: PhoneNumber) -> InboundBinding:
+        """Return a number's own binding, or that of its application or of its carrier's application."""
+        if number.binding is not None:
+            return InboundBinding(number.binding)
+        carrier = self.carrier(number.carrier_sid) if number.carrier_sid is not None else None
+        for app_sid in (number.app_sid, carrier.app_sid if carrier is not None else None):
+            application = self.application(app_sid) if app_sid is not None else None
+            if application is not None and application.account_sid == number.account_sid:
+                return InboundBinding(application.call_binding, application.app_sid)
+        return InboundBinding(None)
 
     def gateway_for_host(
         self, account_sid: str, host: str, port: int | None = None

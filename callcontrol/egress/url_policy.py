@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 
-__all__ = ["Destinations", "check_url", "embedded_ipv4", "judge", "literal_address"]
+__all__ = ["CheckUrl", "Destinations", "check_url", "embedded_ipv4", "forbidden_reason", "literal_address"]
 
 Address = IPv4Address | IPv6Address
 
@@ -92,7 +92,7 @@ _LOCALHOST: Final = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "lo
 _LOCAL_ZONES: Final = ("localdomain", "local", "internal", "home.arpa")
 
 
-def judge(address: Address, *, allow_private: bool) -> str | None:
+def forbidden_reason(address: Address, *, allow_private: bool) -> str | None:
     """
     Reason why connecting to an address is forbidden; None if it is permitted.
 
@@ -103,7 +103,7 @@ def judge(address: Address, *, allow_private: bool) -> str | None:
     """
     if isinstance(address, IPv6Address):
         for inner in embedded_ipv4(address):
-            reason = judge(inner, allow_private=allow_private)
+            reason = forbidden_reason(inner, allow_private=allow_private)
             if reason is not None:
                 return reason
         if address in _MAPPED or address in _NAT64:
@@ -254,7 +254,7 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
 def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str) -> str | None:
     """Reason why a host is forbidden, or None; raises if it is neither an address nor a valid name."""
     address = literal_address(host)
-    reason = judge(address, allow_private=allow_private) if address is not None else None
+    reason = forbidden_reason(address, allow_private=allow_private) if address is not None else None
     if reason is not None or (address is not None and "%" not in host):
         return reason
     name = host.removesuffix(".")
@@ -274,6 +274,13 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
     if any(f".{name}".endswith(f".{zone}") for zone in _LOCAL_ZONES):
         return "is a name of a private network"
     return None
+
+
+class CheckUrl(Protocol):
+    """Refuses URLs that must not be connected to; see ``Destinations.check_url``."""
+
+    def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
+        """Raise ValidationFailed or DestinationForbidden."""
 
 
 class Destinations(Protocol):

@@ -5,11 +5,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.log import CallLog
-from callcontrol.calls.effects import AskWebhook, RouteCaller
-from callcontrol.calls.events import CallerRouted, Event, InstructionsFailed, InstructionsReceived
+from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.effects.instructions import AskWebhook, RouteCaller
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.instructions import CallerRouted, InstructionsFailed, InstructionsReceived
 from callcontrol.calls.ports import MaskedRoutes
-from callcontrol.egress.aio.http_client import MAX_MESSAGE_CHARS, NotAnswered, QuestionClient
+from callcontrol.egress.aio.http_client import MAX_MESSAGE_CHARS, CustomerHttpClient, NotAnswered
+from callcontrol.egress.requests import FormRequest
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.instructions.instructions import (
@@ -18,29 +20,41 @@ from callcontrol.instructions.instructions import (
     MAX_ANSWER_BYTES,
     RETRY_AFTER_S,
     TIMEOUT_S,
-    question,
     read_instructions,
+    request_body,
 )
-from callcontrol.instructions.twilio_request import FormRequest, form_fields, form_request
-from callcontrol.instructions.verbs import Asking, VerbRules
+from callcontrol.instructions.twilio_request import form_fields, form_request
+from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import Account, CallRecord, WebhookEvent
 from callcontrol.trunks.caller_identity import Caller
 
-__all__ = ["CallAsker", "InstructionClient", "NotAnswered"]
+__all__ = ["InstructionClient", "InstructionRequests", "NotAnswered"]
 
 
 class InstructionClient:
     """
     Requests instructions for calls from customers' servers.
 
-    ``rules`` returns the rules for the verbs of an answer; it is called at every answer.
+    ``rules`` are those for the verbs of an answer.
     """
 
-    def __init__(self, destinations: Destinations, rules: Callable[[], VerbRules]) -> None:
-        self._client = QuestionClient(
+    def __init__(self, destinations: Destinations, rules: VerbRules) -> None:
+        self._client = CustomerHttpClient(
             destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
         )
         self.rules = rules
+
+    def for_call(
+        self,
+        record: CallRecord,
+        account: Account,
+        log: CallLogger,
+        post: Callable[[Event], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        routes: MaskedRoutes | None = None,
+    ) -> "InstructionRequests":
+        """Make the requests of one call, whose outcomes go to ``post``."""
+        return InstructionRequests(self, record, account, log, post, spawn, routes)
 
     async def ask(
         self, event: WebhookEvent, secret: str, form: FormRequest | None = None
@@ -58,7 +72,7 @@ class InstructionClient:
         await self._client.close()
 
 
-class CallAsker:
+class InstructionRequests:
     """The requests of one call: that of its plan, and beside it one made by the API."""
 
     def __init__(
@@ -66,7 +80,7 @@ class CallAsker:
         client: InstructionClient,
         record: CallRecord,
         account: Account,
-        log: CallLog,
+        log: CallLogger,
         post: Callable[[Event], None],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         routes: MaskedRoutes | None = None,
@@ -80,25 +94,25 @@ class CallAsker:
         self._post = post
         self._spawn = spawn
         self._routes = routes
-        self._asking: dict[int, asyncio.Task[None]] = {}
+        self._requests: dict[int, asyncio.Task[None]] = {}
 
     def ask(self, effect: AskWebhook) -> None:
         """Send a request; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless stopped."""
-        self._asking[effect.number] = self._spawn(self._ask(effect))
+        self._requests[effect.number] = self._spawn(self._ask(effect))
 
     def route(self, effect: RouteCaller) -> None:
         """Find the target of the caller of a masked number; ``CallerRouted`` follows, as for ``ask``."""
-        self._asking[effect.number] = self._spawn(self._route(effect))
+        self._requests[effect.number] = self._spawn(self._route(effect))
 
     def stop(self, number: int) -> None:
         """Cancel a request, if it is under way."""
-        task = self._asking.pop(number, None)
+        task = self._requests.pop(number, None)
         if task is not None:
             task.cancel()
 
     def stop_all(self) -> None:
         """Cancel all requests under way."""
-        for number in list(self._asking):
+        for number in list(self._requests):
             self.stop(number)
 
     async def _route(self, effect: RouteCaller) -> None:
@@ -111,15 +125,15 @@ class CallAsker:
                 else "unknown"
             )
         except DomainError as failure:
-            self._log.warning("not routed: %s", failure.message)
-        self._asking.pop(effect.number, None)
+            self._log.warning("the caller was not routed: %s", failure.message)
+        self._requests.pop(effect.number, None)
         self._post(CallerRouted(effect.number, found))
 
     async def _ask(self, effect: AskWebhook) -> None:
         outcome = await self._outcome(effect)
-        self._asking.pop(effect.number, None)
+        self._requests.pop(effect.number, None)
         if isinstance(outcome, InstructionsFailed):
-            self._log.warning("no instructions: %s", outcome.message)
+            self._log.warning("no instructions received: %s", outcome.message)
         self._post(outcome)
 
     async def _outcome(self, effect: AskWebhook) -> Event:
@@ -129,7 +143,7 @@ class CallAsker:
             account_sid=self._account.account_sid,
             event=effect.event,
             url=effect.url,
-            body=question(self._record, effect.event, event_id=event_id, at=at, facts=effect.facts),
+            body=request_body(self._record, effect.event, event_id=event_id, at=at, facts=effect.facts),
             created_at=at,
             call_sid=self._record.call_sid,
             method=effect.method,
@@ -158,16 +172,16 @@ class CallAsker:
 
     def _read(self, effect: AskWebhook, media_type: str, body: bytes, attempt: int) -> Event:
         """The event of an answer. An invalid answer is not requested again, as it would be the same."""
-        asking = Asking(effect.format, effect.fallback)
+        webhooks = WebhookDefaults(effect.format, effect.fallback)
         try:
             steps = read_instructions(
                 media_type,
                 body,
-                self._client.rules(),
+                self._client.rules,
                 self._record,
                 caller=self.caller,
                 url=effect.url,
-                asking=asking,
+                webhooks=webhooks,
             )
         except DomainError as refusal:
             message = refusal.message[:MAX_MESSAGE_CHARS]

@@ -15,7 +15,7 @@ from callcontrol.calls.plan import Step
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.twiml import named_in, read_twiml
-from callcontrol.instructions.verbs import Asking, VerbReader, VerbRules
+from callcontrol.instructions.verbs import VerbReader, VerbRules, WebhookDefaults
 from callcontrol.models import CallRecord
 from callcontrol.trunks.caller_identity import Caller
 
@@ -31,7 +31,7 @@ _MAX_DEPTH: Final = 20
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def question(
+def request_body(
     record: CallRecord,
     event: str,
     *,
@@ -72,13 +72,13 @@ def read_instructions(
     *,
     caller: Caller | None,
     url: str,
-    asking: Asking | None = None,
+    webhooks: WebhookDefaults | None = None,
 ) -> list[Step]:
     """
     Parse an answer into steps; an empty answer has none.
 
     A dialled party sees the account's number of this call unless a verb says otherwise; ``caller`` is the
-    caller of an inbound call, and addresses without a host are relative to ``url``. ``asking`` has the
+    caller of an inbound call, and addresses without a host are relative to ``url``. ``webhooks`` has the
     settings of requests that the answer leads to.
 
     Raises:
@@ -92,7 +92,7 @@ def read_instructions(
         known = " or ".join(sorted(_READERS))
         raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
     own = record.to if record.direction == "inbound" else record.from_
-    reader = VerbReader(rules, own, caller=caller, base_url=url, asking=asking or Asking())
+    reader = VerbReader(rules, own, caller=caller, base_url=url, webhooks=webhooks or WebhookDefaults())
     verbs, places = read(body, url)
     steps = reader.read("verbs", verbs)
     if reader.errors:

@@ -6,11 +6,11 @@ Twilio's too: HMAC-SHA1 over the URL, followed by the names and values of a POST
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from callcontrol.calls.plan import WebhookMethod
+from callcontrol.egress.requests import FormRequest
 from callcontrol.models import CallRecord, CallStatus
 from media.streams import sign_as_twilio
 
@@ -21,15 +21,6 @@ Fact = str | int | None
 _API_VERSION: Final = "2010-04-01"
 _ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 _STATUSES: Final = {CallStatus.INITIATED: "ringing"}
-
-
-@dataclass(frozen=True, slots=True)
-class FormRequest:
-    """A request ready to be sent; the signature is made with a secret and is not shown in ``repr``."""
-
-    url: str
-    body: bytes
-    headers: Mapping[str, str] = field(repr=False)
 
 
 def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[str, str]:
@@ -52,9 +43,9 @@ def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[s
     if isinstance(headers, Mapping):
         fields.update({f"SipHeader_{name}": str(value) for name, value in headers.items()})
     for name, value in facts:
-        told = _FACTS.get(name)
-        if told is not None and value is not None:
-            fields[told[0]] = told[1](value)
+        known = _FACTS.get(name)
+        if known is not None and value is not None:
+            fields[known[0]] = known[1](value)
     return fields
 
 

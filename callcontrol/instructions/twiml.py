@@ -178,8 +178,8 @@ class _Translation:
         address, _, query = element.text.strip().partition("?")
         # The reader of verbs limits their number.
         headers = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
-        told = {"headers": headers} if headers else {}
-        return {"verb": "dial", **dial, **told, "target": [{"type": "sip", "sip_uri": address}]}
+        given = {"headers": headers} if headers else {}
+        return {"verb": "dial", **dial, **given, "target": [{"type": "sip", "sip_uri": address}]}
 
     def dialled_conference(self, path: str, element: Element, dial: Verb) -> Verb:
         """Translate ``<Conference>``: a conference to join, which dials no party."""

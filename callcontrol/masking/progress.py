@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, ORIGINATOR_CANCEL, HangupCause
+from callcontrol.calls.product import CallProgress
 from callcontrol.clock import timestamp
-from callcontrol.masking.calls import PRODUCT, MaskedStatus
+from callcontrol.masking.calls import MaskedStatus
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.wallet.meter import Rates
+from sip.machine import next_state
 
 _LEG_ENDED: Final = frozenset({"completed", "busy", "no-answer", "failed", "canceled"})
 
@@ -43,7 +45,7 @@ class MaskedInput(IntEnum):
     END = auto()
 
 
-class MaskedProgress:
+class MaskedProgress(CallProgress):
     """The progress of one masked call, written into its record; times are monotonic seconds."""
 
     def __init__(self, record: CallRecord, rates: Rates) -> None:
@@ -95,7 +97,7 @@ class MaskedProgress:
         talked_s = now_s - self._bridged_s if self._bridged_s is not None else None
         self._record.details = ended_details(self._record.details or {}, ending, talked_s, self._pulse_s)
 
-    def take_answer_back(self) -> None:
+    def revert_answer(self) -> None:
         """Revert the second party's answer: the first party had hung up before it was joined."""
         self._bridged_s = None
         self._note(bridged_at=None)
@@ -106,14 +108,12 @@ class MaskedProgress:
         return self._record.direction == "outbound"
 
     def _take(self, what: MaskedInput) -> bool:
-        rule = RULES.get((self._stage, what))
-        if rule is None:  # listed in IGNORED
+        target = next_state(RULES, self._stage, what)
+        if target is None:
             return False
-        target, status = rule
-        assert target >= self._stage
         self._stage = target
-        if status is not None:
-            self._note(status=status)
+        if target in _STATUS:
+            self._note(status=_STATUS[target])
         return True
 
     def _note(self, **changes: Any) -> None:
@@ -121,11 +121,6 @@ class MaskedProgress:
 
     def _leg(self, party: str, **changes: Any) -> None:
         self._record.details = _with_leg(self._record.details or {}, party, **changes)
-
-
-def progress_of(record: CallRecord, rates: Rates) -> MaskedProgress | None:
-    """The progress of a new call; None if it is not a masked one."""
-    return MaskedProgress(record, rates) if record.product == PRODUCT else None
 
 
 def cut_off(record: CallRecord, cause: HangupCause, pulse_s: float) -> bool:
@@ -199,20 +194,26 @@ def _with_leg(details: Mapping[str, Any], party: str, **changes: Any) -> dict[st
 
 
 _S, _I = MaskedStage, MaskedInput
-RULES: Final[dict[tuple[MaskedStage, MaskedInput], tuple[MaskedStage, MaskedStatus | None]]] = {
-    (_S.INITIATED, _I.A_RINGS): (_S.A_RINGING, "a_ringing"),
-    (_S.INITIATED, _I.A_ANSWERS): (_S.A_ANSWERED, "a_answered"),
-    (_S.INITIATED, _I.B_RINGS): (_S.B_RINGING, "b_ringing"),
-    (_S.INITIATED, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
-    (_S.INITIATED, _I.END): (_S.ENDED, None),
-    (_S.A_RINGING, _I.A_ANSWERS): (_S.A_ANSWERED, "a_answered"),
-    (_S.A_RINGING, _I.END): (_S.ENDED, None),
-    (_S.A_ANSWERED, _I.B_RINGS): (_S.B_RINGING, "b_ringing"),
-    (_S.A_ANSWERED, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
-    (_S.A_ANSWERED, _I.END): (_S.ENDED, None),
-    (_S.B_RINGING, _I.BRIDGE): (_S.BRIDGED, "in-progress"),
-    (_S.B_RINGING, _I.END): (_S.ENDED, None),
-    (_S.BRIDGED, _I.END): (_S.ENDED, None),
+_STATUS: Final[Mapping[MaskedStage, MaskedStatus]] = {
+    _S.A_RINGING: "a_ringing",
+    _S.A_ANSWERED: "a_answered",
+    _S.B_RINGING: "b_ringing",
+    _S.BRIDGED: "in-progress",
+}
+RULES: Final[dict[tuple[MaskedStage, MaskedInput], tuple[MaskedStage]]] = {
+    (_S.INITIATED, _I.A_RINGS): (_S.A_RINGING,),
+    (_S.INITIATED, _I.A_ANSWERS): (_S.A_ANSWERED,),
+    (_S.INITIATED, _I.B_RINGS): (_S.B_RINGING,),
+    (_S.INITIATED, _I.BRIDGE): (_S.BRIDGED,),
+    (_S.INITIATED, _I.END): (_S.ENDED,),
+    (_S.A_RINGING, _I.A_ANSWERS): (_S.A_ANSWERED,),
+    (_S.A_RINGING, _I.END): (_S.ENDED,),
+    (_S.A_ANSWERED, _I.B_RINGS): (_S.B_RINGING,),
+    (_S.A_ANSWERED, _I.BRIDGE): (_S.BRIDGED,),
+    (_S.A_ANSWERED, _I.END): (_S.ENDED,),
+    (_S.B_RINGING, _I.BRIDGE): (_S.BRIDGED,),
+    (_S.B_RINGING, _I.END): (_S.ENDED,),
+    (_S.BRIDGED, _I.END): (_S.ENDED,),
 }
 IGNORED: Final = frozenset(
     {(_S.A_RINGING, what) for what in (_I.A_RINGS, _I.B_RINGS, _I.BRIDGE)}

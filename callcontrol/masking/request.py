@@ -10,8 +10,7 @@ from phonenumbers import PhoneNumberType
 
 from callcontrol.calls.plan import Connect, Plan
 from callcontrol.errors import FieldError
-from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
-from callcontrol.routing.targets import PhoneTarget
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget
 from callcontrol.trunks.number_format import parsed_number
 
 MIN_DURATION_S: Final = 10
@@ -21,7 +20,7 @@ MAX_DURATION_S: Final = 7200
 MOBILE_DIGITS: Final = 10
 _COUNTRY: Final = "+91"
 _FIRST_DIGITS: Final = "6789"
-_IS_MASKED: Final = "must be a number of somebody's, not a masked one of yours"
+_IS_MASKED: Final = "must be a subscriber's number, not one of your masked numbers"
 _NOT_A_MOBILE: Final = "must be a 10-digit Indian mobile number, such as 9812345678"
 _MOBILES: Final = frozenset({PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE})
 

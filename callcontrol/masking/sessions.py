@@ -47,7 +47,7 @@ class MaskingSession:
             return self.ended
         return "active" if now < self.expires_at else "expired"
 
-    def other_of(self, party: str) -> str:
+    def peer_of(self, party: str) -> str:
         """The party that is reached by a party of the session."""
         return self.party_b if party == self.party_a else self.party_a
 

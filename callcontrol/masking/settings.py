@@ -3,14 +3,15 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Final, get_args
 
-from callcontrol.webhooks.subscriptions import SubscribedService
+from callcontrol.masking.calls import MaskedStatus
+from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = ["SERVICE", "UNCHANGED", "MaskingSettings", "SettingsChange", "Unchanged"]
+__all__ = ["EVENTS", "UNCHANGED", "MaskingSettings", "SettingsChange", "Unchanged"]
 
-SERVICE: Final[SubscribedService] = "masking"
-"""Service whose events the masking webhook subscribes to."""
+EVENTS: Final = ServiceEvents("masking", tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)))
+"""Events that the masking webhook subscribes to."""
 
 
 class Unchanged(Enum):

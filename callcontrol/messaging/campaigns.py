@@ -42,7 +42,7 @@ __all__ = [
     "progress_percent",
     "schedule_errors",
     "settled",
-    "stretch_size",
+    "batch_size",
 ]
 
 MAX_RECIPIENTS: Final = 1000
@@ -169,7 +169,7 @@ def settled(counts: CampaignCounts) -> CampaignEvent:
     return _E.ALL_FAILED if counts.failed == counts.total else _E.SETTLED
 
 
-def stretch_size(queued: int, messages_per_second: int) -> int:
+def batch_size(queued: int, messages_per_second: int) -> int:
     """
     Number of recipients to turn into messages now, given the campaign's messages that are still queued.
 

@@ -9,17 +9,20 @@ from typing import Any, Final
 
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import Contact
+from callcontrol.trunks.number_format import to_e164
 
 __all__ = [
+    "ContactList",
     "MAX_CUSTOM_FIELDS",
     "MAX_CUSTOM_NAME_CHARS",
     "MAX_CUSTOM_TEXT_CHARS",
     "MAX_CUSTOM_WHOLE",
     "MAX_EMAIL_CHARS",
     "MAX_LISTS",
-    "ContactList",
+    "MAX_RECIPIENT_CHARS",
     "folded",
     "is_email",
+    "recipient_number",
     "search_text",
     "wanted",
     "wrong_custom_fields",
@@ -44,7 +47,11 @@ _MAX_LOCAL_BYTES: Final = 64
 _MAX_SEARCH_BYTES: Final = 2400
 
 _TYPED_NUMBER: Final = re.compile(r"\+?[0-9 .()-]*[0-9][0-9 .()-]*", re.ASCII)
-_SEPARATORS: Final = str.maketrans("", "", " .()-")
+MAX_RECIPIENT_CHARS: Final = 40
+"""The longest accepted spelling of a number, with separators."""
+
+_SEPARATORS: Final = str.maketrans("", "", " -.()\u00a0")
+_WRITTEN: Final = re.compile(r"\+[0-9 .()\u00a0-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +131,16 @@ def wanted(search: str) -> str:
     """
     text = " ".join(search.split())
     return text.translate(_SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)
+
+
+def recipient_number(text: str) -> str | None:
+    """
+    The number in E.164, such as ``+919876543210``; None when the text is no number.
+
+    It has to begin with ``+`` and its country code; spaces, hyphens, dots and brackets are removed, so that
+    each number has one spelling. As for calls, any number that the numbering plans call possible is valid:
+    the plans learn of new ranges late.
+    """
+    if len(text) > MAX_RECIPIENT_CHARS or _WRITTEN.fullmatch(text) is None:
+        return None
+    return to_e164(text.translate(_SEPARATORS))

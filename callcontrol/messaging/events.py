@@ -8,24 +8,44 @@ transaction is repeated. The events of one message are delivered in the order of
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 from uuid import UUID, uuid5
 
 from callcontrol.clock import timestamp
 from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
-from callcontrol.models import Broadcast
-from callcontrol.webhooks.subscriptions import SubscribedService
+from callcontrol.models import SubscribedEvent
+from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = ["campaign_completed", "message_received", "message_told", "template_decided"]
+__all__ = [
+    "EVENTS",
+    "MessagingEvent",
+    "campaign_completed",
+    "message_received",
+    "message_status_event",
+    "template_decision_event",
+]
 
-_SERVICE: Final[SubscribedService] = "messaging"
-_EVENTS: Final = UUID("c1f6a0f2-7d0b-4d39-8a11-6a5f0c8d2e97")
+MessagingEvent = Literal[
+    "message.sent",
+    "message.delivered",
+    "message.read",
+    "message.failed",
+    "message.received",
+    "template.approved",
+    "template.rejected",
+    "campaign.completed",
+]
+
+EVENTS: Final = ServiceEvents("messaging", get_args(MessagingEvent), created_at="createdAt", numbered=True)
+"""Events that webhook endpoints subscribe to."""
+
+_EVENT_IDS: Final = UUID("c1f6a0f2-7d0b-4d39-8a11-6a5f0c8d2e97")
 """Namespace of the ids of these events."""
 
 _OF_TEMPLATES: Final = {"APPROVED": "template.approved", "REJECTED": "template.rejected"}
 
 
-def message_told(message: ChatMessage, at: datetime) -> Broadcast | None:
+def message_status_event(message: ChatMessage, at: datetime) -> SubscribedEvent | None:
     """The event of the current state of an outbound message; None while it is queued."""
     if message.status == "queued":
         return None
@@ -48,7 +68,7 @@ def message_told(message: ChatMessage, at: datetime) -> Broadcast | None:
     return _of_message(message, f"message.{message.status}", data, at)
 
 
-def message_received(message: ChatMessage, at: datetime) -> Broadcast:
+def message_received(message: ChatMessage, at: datetime) -> SubscribedEvent:
     """The event of an inbound message, with its content."""
     data = {
         "messageId": message.message_id,
@@ -61,7 +81,7 @@ def message_received(message: ChatMessage, at: datetime) -> Broadcast:
     return _of_message(message, "message.received", data, at)
 
 
-def template_decided(template: Template, at: datetime) -> Broadcast | None:
+def template_decision_event(template: Template, at: datetime) -> SubscribedEvent | None:
     """The event of the network's decision on a template; None for pending and paused templates."""
     event = _OF_TEMPLATES.get(template.status)
     if event is None:
@@ -76,7 +96,7 @@ def template_decided(template: Template, at: datetime) -> Broadcast | None:
     }
     # A template id is unique per account only: two databases may use the same numbers.
     name = f"{template.account_sid}/template/{template.template_id}/{template.status}"
-    return _broadcast(template.account_sid, event, data, name, at)
+    return _event(template.account_sid, event, data, name, at)
 
 
 def campaign_completed(
@@ -89,7 +109,7 @@ def campaign_completed(
     counts: Mapping[str, int],
     started_at: datetime | None,
     at: datetime,
-) -> Broadcast:
+) -> SubscribedEvent:
     """
     The event of a campaign that is over.
 
@@ -107,16 +127,16 @@ def campaign_completed(
         "completedAt": timestamp(at),
     }
     event = "campaign.completed"
-    return _broadcast(account_sid, event, data, f"{account_sid}/campaign/{campaign_id}/{event}", at)
+    return _event(account_sid, event, data, f"{account_sid}/campaign/{campaign_id}/{event}", at)
 
 
-def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: datetime) -> Broadcast:
+def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: datetime) -> SubscribedEvent:
     # Events are ordered by call; those of one message are ordered under its id.
     name = f"{message.message_id}/{event}"
-    return _broadcast(message.account_sid, event, data, name, at, order=message.message_id)
+    return _event(message.account_sid, event, data, name, at, order=message.message_id)
 
 
-def _broadcast(
+def _event(
     account_sid: str,
     event: str,
     data: Mapping[str, Any],
@@ -124,11 +144,11 @@ def _broadcast(
     at: datetime,
     *,
     order: str | None = None,
-) -> Broadcast:
-    return Broadcast(
-        event_id=str(uuid5(_EVENTS, name)),
+) -> SubscribedEvent:
+    return SubscribedEvent(
+        event_id=str(uuid5(_EVENT_IDS, name)),
         account_sid=account_sid,
-        service=_SERVICE,
+        service=EVENTS.service,
         event=event,
         fields={"event": event, "createdAt": timestamp(at), "data": data},
         created_at=at,

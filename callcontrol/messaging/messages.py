@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.models import MessageType, Template
-from callcontrol.messaging.recipients import recipient_number
+from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 
 __all__ = [
-    "DEFAULT_LANGUAGE",
     "MAX_BODY",
     "MAX_BUTTONS",
     "MAX_CAPTION",
@@ -32,7 +32,6 @@ __all__ = [
     "template_refusal",
 ]
 
-DEFAULT_LANGUAGE: Final = "en_US"
 MAX_TEXT: Final = 4096
 MAX_PARAMETER: Final = 1024
 MAX_CAPTION: Final = 1024

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 MessageType = Literal["text", "template", "media", "buttons", "list"]
 MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "received"]
@@ -15,6 +15,14 @@ A message moves from left to right only and may skip states.
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
 CampaignStatus = Literal["scheduled", "running", "completed", "failed", "cancelled"]
+
+SANDBOX_NUMBER: Final = "+918001100000"
+"""Sender of an account without a number of its own, or whose number it does not own any more."""
+
+DEFAULT_DISPLAY_NAME: Final = "Sandbox"
+DEFAULT_MESSAGES_PER_SECOND: Final = 80
+MAX_DISPLAY_NAME_CHARACTERS: Final = 128
+MAX_MESSAGES_PER_SECOND: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import Final
 
 from callcontrol.messaging.approval import Verdict
 from callcontrol.messaging.models import TemplateStatus
+from sip.machine import next_state
 
 __all__ = ["IGNORED", "RULES", "TemplateState", "after_verdict", "next_check"]
 
@@ -69,8 +70,8 @@ IGNORED: Final = frozenset(
 
 def after_verdict(status: TemplateStatus, verdict: Verdict) -> TemplateStatus | None:
     """The status of a template after a verdict; None when it does not change."""
-    rule = RULES.get((TemplateState[status], verdict))
-    return None if rule is None else _NAMES[rule[0]]
+    state = next_state(RULES, TemplateState[status], verdict)
+    return None if state is None else _NAMES[state]
 
 
 def next_check(status: TemplateStatus, since: datetime, now: datetime) -> datetime | None:

@@ -7,18 +7,50 @@ from typing import Final
 
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.messaging.approval import Submission
-from callcontrol.messaging.languages import LANGUAGES
 from callcontrol.messaging.models import Channel, Template, TemplateCategory
-from callcontrol.messaging.template_text import MAX_BODY_CHARACTERS, BodyError, variables_in
 
-__all__ = ["MAX_NAME_CHARACTERS", "MAX_TEMPLATES", "NAME", "new_template", "submission_of"]
+__all__ = [
+    "BodyError",
+    "DEFAULT_LANGUAGE",
+    "LANGUAGES",
+    "MAX_BODY_CHARACTERS",
+    "MAX_NAME_CHARACTERS",
+    "MAX_TEMPLATES",
+    "MAX_VARIABLES",
+    "NAME",
+    "new_template",
+    "submission_of",
+    "variables_in",
+]
+
+DEFAULT_LANGUAGE: Final = "en_US"
+
+LANGUAGES: Final = frozenset(
+    (
+        "af ar ar_AE ar_EG ar_LB ar_MA ar_QA ar_SA as az be be_BY bg bn bn_BD bn_IN ca cs da de de_AT "
+        "de_CH el en en_AE en_AU en_CA en_GB en_GH en_IE en_IN en_JM en_MY en_NZ en_QA en_SG en_UG en_US "
+        "en_ZA es es_AR es_CL es_CO es_CR es_DO es_EC es_ES es_GT es_HN es_MX es_PA es_PE es_US es_UY et "
+        "fa fi fil fr fr_BE fr_CA fr_CH fr_CI fr_MA ga gu ha he hi hr hu id it ja ka kk kn ko kok ky_KG "
+        "lo lt lv mai mk ml mni mr ms nb ne nl nl_BE or pa pl prs_AF ps_AF pt_BR pt_PT ro ru rw_RW sat "
+        "sd si_LK sk sl sq_AL sr sv sw ta te th tr uk ur uz vi zh_CN zh_HK zh_TW zu"
+    ).split()
+)
 
 MAX_NAME_CHARACTERS: Final = 512
 MAX_TEMPLATES: Final = 1000
 """Templates that an account may have."""
+MAX_BODY_CHARACTERS: Final = 1024
+MAX_VARIABLES: Final = 50
 NAME: Final = re.compile(r"[a-z0-9_]+", re.ASCII)
+_VARIABLE: Final = re.compile(r"\{\{([1-9][0-9]{0,3})\}\}")
+_BRACES: Final = re.compile(r"\{\{|\}\}")
+_SHOWN: Final = 12
 # Control characters other than line breaks and tabs have no meaning on a phone.
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+class BodyError(ValueError):
+    """The body is invalid; the message names the error and its place."""
 
 
 def new_template(
@@ -101,3 +133,41 @@ def _read_body(body: str) -> int:
     if unprintable is not None:
         raise BodyError(f"must not contain the character U+{ord(unprintable[0]):04X}")
     return variables_in(body)
+
+
+def variables_in(body: str) -> int:
+    """
+    Number of variables of a body, which has each number from 1 to the result at least once, in any order.
+
+    A variable is a number in two pairs of braces with nothing else between them. Single braces are text.
+
+    Raises:
+        BodyError: Double braces belong to no variable, a number is left out, or there are too many.
+    """
+    end = 0
+    numbers: set[int] = set()
+    for found in _VARIABLE.finditer(body):
+        _check_text(body, end, found.start())
+        numbers.add(int(found[1]))
+        end = found.end()
+    _check_text(body, end, len(body))
+    count = max(numbers, default=0)
+    if count > MAX_VARIABLES:
+        raise BodyError(f"has the variable {{{{{count}}}}}; there may be {MAX_VARIABLES} at most")
+    left_out = next((number for number in range(1, count) if number not in numbers), None)
+    if left_out is not None:
+        raise BodyError(
+            f"has a variable {{{{{count}}}}} but no {{{{{left_out}}}}}; number them from 1 without gaps"
+        )
+    return count
+
+
+def _check_text(body: str, start: int, end: int) -> None:
+    """Refuse double braces in the text between variables."""
+    found = _BRACES.search(body, start, end)
+    if found is not None:
+        place = found.start()
+        shown = body[place : place + _SHOWN].split("\n")[0]
+        raise BodyError(
+            f"has {shown!r} at character {place + 1}, which is no variable; write variables as {{{{1}}}}"
+        )

@@ -1,5 +1,5 @@
 """
-Records of the domain: accounts, keys, numbers, trunks, calls, money.
+Records of the domain: accounts, keys, agents, applications, numbers, trunks, calls, money.
 
 Identifiers are opaque UUID strings made by the caller; timestamps are aware UTC datetimes; money is integer
 paise. All records are immutable except ``CallRecord``, its parts, and ``Delivery``. Secrets are left out of
@@ -7,6 +7,8 @@ every ``repr``.
 """
 
 from callcontrol.models.accounts import Account, ApiKey, Environment, Principal, Service, StreamSecret
+from callcontrol.models.agents import VoiceAgent
+from callcontrol.models.applications import Application, InboundBinding
 from callcontrol.models.calls import (
     ENDED,
     CallFilter,
@@ -22,11 +24,11 @@ from callcontrol.models.calls import (
     StreamInfo,
     TranscriptSegment,
 )
-from callcontrol.models.deliveries import Broadcast, Delivery, PublishedEvent, Recipient, WebhookEvent
+from callcontrol.models.deliveries import Delivery, PublishedEvent, Recipient, SubscribedEvent, WebhookEvent
+from callcontrol.models.idempotency import InterruptedRequest, StoredReply
 from callcontrol.models.lists import Page, Position
 from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
-from callcontrol.models.numbers import Billing, Binding, InboundTarget, PhoneNumber, Wiring
-from callcontrol.models.repeats import InterruptedRequest, StoredReply
+from callcontrol.models.numbers import Billing, Binding, InboundTarget, NumberConfiguration, PhoneNumber
 from callcontrol.models.trunks import (
     Carrier,
     DtmfType,
@@ -42,9 +44,10 @@ from callcontrol.models.trunks import (
 __all__ = [
     "Account",
     "ApiKey",
+    "Application",
     "Billing",
     "Binding",
-    "Broadcast",
+    "SubscribedEvent",
     "CURRENCY",
     "CallFilter",
     "CallRecord",
@@ -59,6 +62,7 @@ __all__ = [
     "Environment",
     "HangupSource",
     "IdentityHeader",
+    "InboundBinding",
     "InboundTarget",
     "InterruptedRequest",
     "LedgerEntry",
@@ -84,7 +88,8 @@ __all__ = [
     "StreamSecret",
     "TranscriptSegment",
     "TrunkType",
+    "VoiceAgent",
     "Wallet",
     "WebhookEvent",
-    "Wiring",
+    "NumberConfiguration",
 ]

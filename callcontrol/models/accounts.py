@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 Service = Literal["platform", "messaging", "assistant", "tools", "admin"]
 Environment = Literal["live", "sandbox"]
+
+MAX_RETENTION_DAYS: Final = 3650
+"""Longest retention of an account's recordings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class WebhookEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class SubscribedEvent:
     """
     Event for all its subscriptions; when written it becomes one ``WebhookEvent`` for each.
 
@@ -52,7 +52,7 @@ class Broadcast:
     call_sid: str | None = None
 
 
-PublishedEvent = WebhookEvent | Broadcast
+PublishedEvent = WebhookEvent | SubscribedEvent
 """Event that a change publishes in its own transaction."""
 
 

@@ -101,7 +101,7 @@ class PhoneNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class NumberConfiguration:
     """Configuration state of a number, with the field names of the interface."""
 
     phone_number_id: str
@@ -114,7 +114,7 @@ class Wiring:
     workspace_id: str | None = None
 
     @classmethod
-    def of(cls, number: PhoneNumber) -> "Wiring":
+    def of(cls, number: PhoneNumber) -> "NumberConfiguration":
         """Build the configuration state of a number."""
         binding = number.binding
         return cls(

@@ -23,6 +23,7 @@ from enum import Enum, IntEnum
 from typing import Final
 
 from callcontrol.models import Billing, PhoneNumber
+from sip.machine import next_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,9 @@ def after_attempt(number: PhoneNumber, *, charged: bool, now: datetime, terms: R
     event = _E.CHARGED if charged else _E.REFUSED
     if not charged and billing.deadline_at is not None and now >= billing.deadline_at:
         event = _E.EXPIRED
-    rule = RULES.get((standing(number), event))
-    if rule is None:
+    state = next_state(RULES, standing(number), event)
+    if state is None:
         return number
-    (state,) = rule
     if charged:
         months = billing.paid_months + 1
         return replace(number, status="active", billing=opened(billing.anchor_at, months), updated_at=now)

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_digits, new_id, utc_now
-from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import Announce, Plan
-from callcontrol.calls.ports import Companion
+from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
@@ -23,9 +23,10 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.models import CallRecord, Page
+from callcontrol.models import Page
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget, Target
+from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp import store as otps
-from callcontrol.otp.calls import PRODUCT, otp_details
 from callcontrol.otp.otp import (
     OtpCall,
     OtpFilter,
@@ -38,18 +39,13 @@ from callcontrol.otp.otp import (
     split_template,
     time_limit_s,
 )
-from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S, Party
-from callcontrol.routing.targets import (
-    PhoneTarget,
-    Target,
-    is_answered_by_somebody,
-    normalise_number,
-    parse_target,
-)
+from callcontrol.otp.product import PRODUCT, otp_details
+from callcontrol.routing.targets import is_answered_by_somebody, normalise_number, parse_target
+from callcontrol.secrets.aio import SecretBox
 from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
 
-__all__ = ["CallDoor", "VoiceOtp"]
+__all__ = ["VoiceOtp"]
 
 T = TypeVar("T")
 
@@ -62,30 +58,8 @@ _BREATH: Final = Pause(250)
 _GROUPS: Final = {6: 3, 8: 4}
 
 
-class Secrets(Protocol):
-    """Makes keyed digests; see ``callcontrol.secrets.aio.SecretBox``."""
-
-    def digest(self, purpose: str, data: bytes) -> bytes:
-        """A keyed digest of the data; the key is not in the database."""
-
-    def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
-        """True if the digest is that of the data; takes the same time either way."""
-
-
-class CallDoor(Protocol):
-    """Places and finds calls; see ``callcontrol.calls.aio.service.CallControl``."""
-
-    async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
-    ) -> CallRecord:
-        """Place a call, and write its companion row with it."""
-
-    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account, in its newest state."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ValidatedRequest:
     """The validated parts of a request."""
 
     target: Target
@@ -93,7 +67,7 @@ class _Asked:
     sounds: Sequence[Sound]
 
 
-class _Wording:
+class _Announcement:
     """Builds the announcement: the digits by ``speaker``, templates by ``synthesizer``."""
 
     def __init__(self, speaker: Speaker, synthesizer: Synthesizer) -> None:
@@ -117,13 +91,13 @@ class _Wording:
             if request.template is None:
                 return [self._speaker.prompt(language, INTRO), _BREATH, *digits]
             before, behind = split_template(request.template)
-            before_it: list[Sound] = [*await self._said(before, language), _BREATH]
-            behind_it = await self._said(behind, language)
+            before_it: list[Sound] = [*await self._spoken(before, language), _BREATH]
+            behind_it = await self._spoken(behind, language)
         except AudioError as failure:
             raise ServiceUnavailable(f"The password cannot be spoken: {failure}") from None
         return [*before_it, *digits, *([_BREATH] if behind_it else []), *behind_it]
 
-    async def _said(self, text: str, language: str) -> list[Clip]:
+    async def _spoken(self, text: str, language: str) -> list[Clip]:
         if not any(character.isalnum() for character in text):
             return []  # a full stop behind the digits
         try:
@@ -145,18 +119,18 @@ class VoiceOtp:
         self,
         database: Database,
         writer: Writer,
-        calls: CallDoor,
+        calls: CallControl,
         destinations: Destinations,
         speaker: Speaker,
         synthesizer: Synthesizer,
-        secrets: Secrets,
+        secrets: SecretBox,
         allowed_countries: Collection[str],
     ) -> None:
         self._database = database
         self._writer = writer
         self._calls = calls
         self._destinations = destinations
-        self._wording = _Wording(speaker, synthesizer)
+        self._wording = _Announcement(speaker, synthesizer)
         self._secrets = secrets
         self._allowed_countries = allowed_countries
 
@@ -188,7 +162,7 @@ class VoiceOtp:
             dial=Party(asked.target, from_, ring_timeout_s=ring_s),
             time_limit_s=time_limit_s(announce.sounds, request.repeat + announce.max_again),
         )
-        facts = CallFacts(
+        metadata = CallMetadata(
             product=PRODUCT,
             details=otp_details(
                 otp.otp_id,
@@ -199,8 +173,8 @@ class VoiceOtp:
             ),
             status_webhook_url=request.status_webhook_url,
         )
-        companion = _Stored(otp, self._secrets.digest(_PURPOSE, _bound(otp.otp_id, code)).hex())
-        record = await self._calls.place(account_sid, plan, facts, companion=companion)
+        attachment = _Stored(otp, self._secrets.digest(_PURPOSE, _bound(otp.otp_id, code)).hex())
+        record = await self._calls.place(account_sid, plan, metadata, attachment=attachment)
         state = OtpState(otp.otp_id, account_sid, record.call_sid, otp.expires_at, attempts=0)
         return OtpCall(state, record)
 
@@ -217,7 +191,7 @@ class VoiceOtp:
 
     async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
         """Passwords of the account, newest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         found, total = await self._database.read(
             lambda connection: otps.page(
                 connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
@@ -227,7 +201,7 @@ class VoiceOtp:
 
     async def stats(self, account_sid: str, period: Period) -> OtpStats:
         """Statistics of the passwords sent in a period of days."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         start = datetime.combine(period.first, datetime.min.time(), UTC)
         # The last microsecond of the day: the last day of the calendar has no next day.
         end = datetime.combine(period.last, datetime.max.time(), UTC)
@@ -243,20 +217,20 @@ class VoiceOtp:
         """
         now = utc_now()
 
-        def is_it(code_hash: bytes) -> bool:
+        def matches(code_hash: bytes) -> bool:
             return self._secrets.matches(_PURPOSE, _bound(otp_id, guess), code_hash)
 
         return await self._writer.commit(
-            lambda connection: otps.verify(connection, account_sid, otp_id, is_it, now)
+            lambda connection: otps.verify(connection, account_sid, otp_id, matches, now)
         )
 
     async def _default_from(self, account_sid: str) -> str:
-        found = await self._database.look_up(partial(_default_from, account_sid))
+        found = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if found is None:
             raise NumberNotOwned("The account has no registered number to call from; register one first.")
         return found
 
-    async def _check(self, request: SendOtp, code: str) -> _Asked:
+    async def _check(self, request: SendOtp, code: str) -> _ValidatedRequest:
         errors: list[FieldError] = []
         target = _checked(errors, lambda: _phone(request.to, self._allowed_countries))
         from_ = request.from_
@@ -272,7 +246,7 @@ class VoiceOtp:
             errors += refusal.errors
         if errors or target is None:
             raise ValidationFailed(errors)
-        return _Asked(target, from_, sounds)
+        return _ValidatedRequest(target, from_, sounds)
 
     def _check_url(self, url: str) -> None:
         try:
@@ -317,7 +291,7 @@ def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
         raise ValidationFailed.of("to", "must be a telephone number")
     if not is_answered_by_somebody(target.number):
         # An automatic menu cannot use a password; these calls only cost or earn someone money.
-        raise ValidationFailed.of("to", "must be a number of somebody's, not toll-free or of a service")
+        raise ValidationFailed.of("to", "must be a subscriber's number, not toll-free or of a service")
     return target
 
 
@@ -331,7 +305,3 @@ def _checked(errors: list[FieldError], check: Callable[[], T]) -> T | None:
 
 def _get(account_sid: str, otp_id: str, connection: Connection) -> OtpState:
     return otps.get(connection, account_sid, otp_id)
-
-
-def _default_from(account_sid: str, connection: Connection) -> str | None:
-    return otps.default_caller_id(connection, account_sid)

@@ -109,11 +109,11 @@ class Verification:
         return self.verdict == "verified"
 
 
-def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Verification:
+def evaluate_guess(state: OtpState, matches: Callable[[bytes], bool], now: datetime) -> Verification:
     """
     Compare a guess with a password; a password that is used, exhausted or expired is not compared.
 
-    ``is_it`` returns True if a digest is that of the guess, in constant time. A password can be used once.
+    ``matches`` returns True if a digest is that of the guess, in constant time. A password can be used once.
     """
     if state.verified_at is not None:
         return Verification("used", 0)
@@ -121,7 +121,7 @@ def judge(state: OtpState, is_it: Callable[[bytes], bool], now: datetime) -> Ver
         return Verification("exhausted", 0)
     if now >= state.expires_at or state.code_hash is None:  # the digest is deleted some time after expiry
         return Verification("expired", 0)
-    if is_it(bytes.fromhex(state.code_hash)):
+    if matches(bytes.fromhex(state.code_hash)):
         return Verification("verified", 0)
     return Verification("wrong", MAX_ATTEMPTS - state.attempts - 1)
 

@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.database.statements import Statement, insert_into
-from callcontrol.database.tables import calls, phone_numbers, wallets
+from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.otp import otps
+from callcontrol.database.tables.wallet import wallets
 from callcontrol.database.values import clean, to_micros, to_moment, to_moment_or_none
 from callcontrol.errors import Forbidden, NotFound
 from callcontrol.models import CallStatus
@@ -24,7 +25,7 @@ from callcontrol.otp.otp import (
     OtpState,
     OtpStats,
     Verification,
-    judge,
+    evaluate_guess,
 )
 
 _STATE: Final = (
@@ -120,15 +121,15 @@ def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
 
 
 def verify(
-    connection: Connection, account_sid: str, otp_id: str, is_it: Callable[[bytes], bool], now: datetime
+    connection: Connection, account_sid: str, otp_id: str, matches: Callable[[bytes], bool], now: datetime
 ) -> Verification | NotFound | Forbidden:
-    """Compare a guess with a password, and store the result; ``is_it`` as for ``otp.judge``."""
+    """Compare a guess with a password, and store the result; see ``evaluate_guess``."""
     wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
     try:
         state = _owned(connection, wanted, account_sid)
     except (NotFound, Forbidden) as refusal:
         return refusal
-    outcome = judge(state, is_it, now)
+    outcome = evaluate_guess(state, matches, now)
     if outcome.verdict in ("verified", "wrong"):
         changes: dict[str, Any] = {"attempts": state.attempts + 1}
         if outcome.verified:
@@ -197,25 +198,6 @@ def stats(connection: Connection, account_sid: str, start: datetime, end: dateti
         )
     ).one()
     return OtpStats(**{name: int(value) for name, value in row._mapping.items()})
-
-
-_OLDEST_NUMBER: Final = Statement(
-    sa.select(phone_numbers.c.number)
-    .where(
-        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
-        phone_numbers.c.deleted_at.is_(None),
-        phone_numbers.c.status == "active",
-        phone_numbers.c.registered,
-    )
-    .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
-    .limit(sa.literal_column("1"))
-)
-
-
-def default_caller_id(connection: Connection, account_sid: str) -> str | None:
-    """The oldest number of the account that may call out; None without one."""
-    row = _OLDEST_NUMBER.first(connection, {"account_sid": account_sid})
-    return row["number"] if row is not None else None
 
 
 def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:

@@ -7,7 +7,6 @@ from typing import Final
 from callcontrol.calls.recording import PENDING
 from callcontrol.models import RecordingStatus
 
-MAX_RETENTION_DAYS: Final = 3650
 FOR_EVER: Final = 0
 """Number of days that means no end."""
 
@@ -24,7 +23,7 @@ class KeptRecording:
     has_file: bool
 
 
-def is_left_over(call: KeptRecording | None, age: timedelta, kept_days: int) -> bool:
+def is_orphaned(call: KeptRecording | None, age: timedelta, kept_days: int) -> bool:
     """
     Return True if a file in the folder of recordings must be deleted although no retention covers it.
 

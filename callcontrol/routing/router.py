@@ -1,22 +1,20 @@
 """Selection of the gateways to a party, with every rule that may forbid a route."""
 
 from collections.abc import Collection
+from typing import Final
 
-from callcontrol.directory.routes import Routes
+from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Carrier, Gateway, PhoneNumber
+from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import (
-    Attempt,
-    PhoneTarget,
-    SipTarget,
-    attempts_for,
-    check_allowed,
-)
+from callcontrol.routing.targets import attempts_for, check_allowed
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.number_format import number_in, user_for, user_of
-from sip import SipUri
+from callcontrol.trunks.outbound_invite import destination_of, request_uri
+from sip import InvalidValue, Redirection, Redirects, SipUri
+
+MAX_REDIRECTIONS: Final = 5
 
 
 class Router:
@@ -24,7 +22,7 @@ class Router:
 
     def __init__(
         self,
-        routes: Routes,
+        routes: Directory,
         capacity: Capacity,
         allowed_countries: Collection[str],
         gateways: GatewayTable | None = None,
@@ -34,7 +32,7 @@ class Router:
         self._capacity = capacity
         self._allowed_countries = allowed_countries
 
-    def attempts(self, account_sid: str, party: Party, now: float) -> list[Attempt]:
+    def attempts(self, account_sid: str, party: Party, now: float) -> list[RouteAttempt]:
         """
         Routes to a party for an account, best first; at least one.
 
@@ -64,7 +62,7 @@ class Router:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts
 
-    def redirected(self, account_sid: str, attempt: Attempt, uri: SipUri) -> Attempt | None:
+    def redirected(self, account_sid: str, attempt: RouteAttempt, uri: SipUri) -> RouteAttempt | None:
         """
         Route to the target of a gateway's redirection; None if it may not be followed.
 
@@ -78,14 +76,16 @@ class Router:
                 if number is None:
                     return None
                 check_allowed(PhoneTarget(number), self._allowed_countries)
-                return Attempt(carrier, attempt.gateway, user_for(carrier, number))
+                return RouteAttempt(carrier, attempt.gateway, user_for(carrier, number))
             found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
             if uri.scheme != "sip" or not uri.user or found is None:
                 return None
             check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
         except Forbidden:
             return None
-        return Attempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
+        return (
+            RouteAttempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
+        )
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target
@@ -134,3 +134,25 @@ class Router:
 
     def _has_room(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
         return self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
+
+
+def redirect_policy(router: Router, account_sid: str, attempt: RouteAttempt) -> Redirects | None:
+    """
+    Policy for a carrier's redirections (3xx): to its own gateways, and to numbers we may dial.
+
+    None if they are not followed.
+    """
+    if not attempt.carrier.follows_redirects:
+        return None
+
+    def accept(uri: SipUri) -> Redirection | None:
+        found = router.redirected(account_sid, attempt, uri)
+        if found is None:
+            return None
+        try:
+            target = request_uri(found.gateway, found.user)
+        except InvalidValue:
+            return None
+        return Redirection(target, destination_of(found.carrier, found.gateway))
+
+    return Redirects(accept, MAX_REDIRECTIONS)

@@ -1,7 +1,6 @@
 """Targets of calls: E.164 numbers, SIP addresses, permitted countries, and failover of gateways."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -9,47 +8,13 @@ import phonenumbers
 from phonenumbers import PhoneNumberType, ValidationResult
 
 from callcontrol.errors import Forbidden, ValidationFailed
-from callcontrol.models import Carrier, Gateway
+from callcontrol.models import CallRecord, Carrier, Gateway
+from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.trunks.dial_strings import dialled_numbers
 from callcontrol.trunks.number_format import parsed_number, to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class PhoneTarget:
-    """Telephone number to dial, in E.164 with ``+``."""
-
-    number: str
-
-    def __str__(self) -> str:
-        return self.number
-
-
-@dataclass(frozen=True, slots=True)
-class SipTarget:
-    """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
-
-    user: str
-    host: str
-    port: int | None = None
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
-
-
-Target = PhoneTarget | SipTarget
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """Route to a party: a gateway of a carrier, and the user part of the Request-URI there."""
-
-    carrier: Carrier
-    gateway: Gateway
-    user: str
 
 
 def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
@@ -131,6 +96,26 @@ def normalise_number(text: str, *, field: str = "to") -> str:
     return number
 
 
+def parse_transfer_target(
+    record: CallRecord,
+    to: str,
+    caller_id: str | None,
+    *,
+    ring_timeout_s: float,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> Party:
+    """
+    Parse the target of a voice agent's transfer; the default caller-ID is the account's own number.
+
+    Raises:
+        ValidationFailed: The target is no number or address, or the caller-ID is no number.
+    """
+    own = record.to if record.direction == "inbound" else record.from_
+    target = parse_sip_target(to) if to[:4].lower() == "sip:" else PhoneTarget(normalise_number(to))
+    shown = normalise_number(caller_id, field="caller_id") if caller_id else own
+    return Party(target, shown, ring_timeout_s=ring_timeout_s, headers=headers)
+
+
 def recorded_address(text: str) -> str:
     """Number or address as stored in call records, for lookups; other text is returned unchanged."""
     try:
@@ -209,17 +194,17 @@ def attempts_for(
     target: Target,
     routes: Iterable[tuple[Carrier, Gateway]],
     usable: Callable[[Carrier, Gateway], bool],
-) -> list[Attempt]:
+) -> list[RouteAttempt]:
     """
     Routes to a target, in the order of ``routes``.
 
     ``usable`` filters the gateways by health and limits.
     """
-    attempts: list[Attempt] = []
+    attempts: list[RouteAttempt] = []
     for carrier, gateway in routes:
         if usable(carrier, gateway):
             user = user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
-            attempts.append(Attempt(carrier, gateway, user))
+            attempts.append(RouteAttempt(carrier, gateway, user))
     return attempts
 
 

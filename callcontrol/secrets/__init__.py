@@ -1,1 +1,1 @@
-"""Encryption at rest."""
+"""Keys of this installation, and encryption with them."""

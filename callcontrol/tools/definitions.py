@@ -10,7 +10,7 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.models import Tool, ToolAnnotations
 from callcontrol.tools.schemas import checked_schema
-from callcontrol.webhooks.subscriptions import wrong_values
+from callcontrol.webhooks.subscriptions import secret_errors
 
 __all__ = [
     "DEFAULT_TIMEOUT_S",
@@ -173,10 +173,6 @@ def _timeout_errors(timeout_s: int) -> list[FieldError]:
     return [] if fits else [FieldError("timeout_s", f"must be 1 to {MAX_TIMEOUT_S}")]
 
 
-def _secret_errors(secret: str) -> list[FieldError]:
-    return wrong_values("calls", {"secret": secret})
-
-
 def _headers_errors(headers: Mapping[str, str]) -> list[FieldError]:
     if len(headers) > MAX_HEADERS:
         return [FieldError("headers", f"must have at most {MAX_HEADERS} headers")]
@@ -212,6 +208,6 @@ _CHECKS: Final[Mapping[str, Any]] = {
     "description": _description_errors,
     "method": _method_errors,
     "timeout_s": _timeout_errors,
-    "secret": _secret_errors,
+    "secret": secret_errors,
     "headers": _headers_errors,
 }

@@ -6,7 +6,7 @@ from typing import Any, Final
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.messaging.models import ChatMessage, Contact
 from callcontrol.models import CURRENCY, CallRecord, Page, Wallet
-from callcontrol.otp.calls import otp_object
+from callcontrol.otp.product import otp_object
 from callcontrol.wallet.money import rupees
 
 __all__ = ["call_result", "contacts_result", "message_result", "otp_result", "wallet_result"]

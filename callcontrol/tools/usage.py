@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageFilter", "UsageKey", "UsageTally", "day_of"]
+__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageCounts", "UsageFilter", "UsageKey", "day_of"]
 
 KEPT_DAYS: Final = 400
 """Days for which counts are kept."""
@@ -57,7 +57,7 @@ class UsageFilter:
     key_id: str | None = None
 
 
-class UsageTally:
+class UsageCounts:
     """Counts that are not written yet."""
 
     def __init__(self) -> None:

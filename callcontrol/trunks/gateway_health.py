@@ -7,14 +7,16 @@ be judged by probes, so it gets a trial call after its cooldown.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, auto
-from typing import Final
+from typing import Any, Final
 
-FIRST_REST_S: Final = 30.0
-LONGEST_REST_S: Final = 300.0
+from sip.machine import NOTHING, Machine, Rules, compile_rules
+
+FIRST_COOLDOWN_S: Final = 30.0
+MAX_COOLDOWN_S: Final = 300.0
 """Longest cooldown: no gateway is out of service longer without being probed again."""
 PING_EVERY_S: Final = 30.0
 
@@ -44,7 +46,7 @@ class HealthInput(IntEnum):
     PROBE_LOST = auto()
     PROBE_MUTE = auto()
     """No answer to a probe from a gateway that never answered one: no evidence."""
-    REST_OVER = auto()
+    COOLDOWN_OVER = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class HealthChange:
 
 
 @dataclass(slots=True)
-class Health:
+class Health(Machine[HealthState]):
     """Health of one gateway."""
 
     state: HealthState = HealthState.UNKNOWN
@@ -67,7 +69,7 @@ class Health:
     """Round-trip time of the last answered OPTIONS."""
     until: float = 0.0
     """End of the cooldown, on the monotonic clock."""
-    rest_s: float = 0.0
+    cooldown_s: float = 0.0
     """Length of the last cooldown after a failure; 0.0 after an answer."""
     probed_at: float = float("-inf")
     answers_options: bool = False
@@ -77,27 +79,31 @@ class Health:
         """True if the gateway accepts calls."""
         return self.state < HealthState.RESTING
 
-    def take(self, what: HealthInput, now: float, rest_s: float = 0.0) -> None:
-        """Apply an event; ``rest_s`` is the Retry-After time."""
-        rule = RULES.get((self.state, what))
-        if rule is not None:  # others are listed in IGNORED
-            self.state, action = rule
-            action(self, now, rest_s)
+    def take(self, what: HealthInput, now: float, cooldown_s: float = 0.0) -> None:
+        """Apply an event; ``cooldown_s`` is the Retry-After time."""
+        self.trigger(what, (now, cooldown_s))
 
-    def _answered(self, now: float, _: float) -> None:
-        self.rest_s = self.until = 0.0
+    def _answered(self, _: tuple[float, float]) -> Sequence[Any]:
+        self.cooldown_s = self.until = 0.0
+        return NOTHING
 
-    def _failed(self, now: float, _: float) -> None:
+    def _failed(self, about: tuple[float, float]) -> Sequence[Any]:
+        now, _ = about
         if now >= self.until:
             # Calls that fail together are one failure: only a failure after the cooldown lengthens it.
-            self.rest_s = min(2 * self.rest_s, LONGEST_REST_S) if self.rest_s else FIRST_REST_S
-            self.until = now + self.rest_s
+            self.cooldown_s = (
+                min(2 * self.cooldown_s, MAX_COOLDOWN_S) if self.cooldown_s else FIRST_COOLDOWN_S
+            )
+            self.until = now + self.cooldown_s
+        return NOTHING
 
-    def _asked(self, now: float, rest_s: float) -> None:
-        self.until = max(self.until, now + min(max(rest_s, 0.0), LONGEST_REST_S))
+    def _asked(self, about: tuple[float, float]) -> Sequence[Any]:
+        now, cooldown_s = about
+        self.until = max(self.until, now + min(max(cooldown_s, 0.0), MAX_COOLDOWN_S))
+        return NOTHING
 
-    def _nothing(self, now: float, _: float) -> None:
-        pass
+    def _nothing(self, _: tuple[float, float]) -> Sequence[Any]:
+        return NOTHING
 
 
 class GatewayTable:
@@ -153,7 +159,7 @@ class GatewayTable:
         self._known = kept
         for sid, health in kept.items():
             if health.state in (HealthState.RESTING, HealthState.DOWN) and now >= health.until:
-                self._take(sid, HealthInput.REST_OVER, now)
+                self._take(sid, HealthInput.COOLDOWN_OVER, now)
                 due = health.probed_at < health.until
             else:
                 due = health.state is not HealthState.RESTING and sid in pinged
@@ -177,19 +183,17 @@ class GatewayTable:
         counted = Counter(health.state for health in self._known.values())
         return {state: counted[state] for state in HealthState}
 
-    def _take(self, gateway_sid: str, what: HealthInput, now: float, rest_s: float = 0.0) -> Health:
+    def _take(self, gateway_sid: str, what: HealthInput, now: float, cooldown_s: float = 0.0) -> Health:
         health = self._known.setdefault(gateway_sid, Health())
         before = health.state
-        health.take(what, now, rest_s)
+        health.take(what, now, cooldown_s)
         if health.state is not before:
             self._changes.append(HealthChange(gateway_sid, before, health.state))
         return health
 
 
-Action = Callable[[Health, float, float], None]
-
 _S, _I = HealthState, HealthInput
-RULES: Final[dict[tuple[HealthState, HealthInput], tuple[HealthState, Action]]] = {
+RULES: Final[Rules[HealthState, HealthInput]] = {
     (_S.UNKNOWN, _I.ANSWERED): (_S.UP, Health._answered),
     (_S.UNKNOWN, _I.FAILED): (_S.DOWN, Health._failed),
     (_S.UNKNOWN, _I.ASKED): (_S.RESTING, Health._asked),
@@ -203,18 +207,20 @@ RULES: Final[dict[tuple[HealthState, HealthInput], tuple[HealthState, Action]]] 
     (_S.TRIAL, _I.ASKED): (_S.RESTING, Health._asked),
     (_S.TRIAL, _I.PROBE_LOST): (_S.DOWN, Health._failed),
     (_S.RESTING, _I.ASKED): (_S.RESTING, Health._asked),
-    (_S.RESTING, _I.REST_OVER): (_S.DOWN, Health._nothing),
+    (_S.RESTING, _I.COOLDOWN_OVER): (_S.DOWN, Health._nothing),
     (_S.DOWN, _I.ANSWERED): (_S.UP, Health._answered),
     (_S.DOWN, _I.FAILED): (_S.DOWN, Health._failed),
     (_S.DOWN, _I.ASKED): (_S.RESTING, Health._asked),
     (_S.DOWN, _I.PROBE_LOST): (_S.DOWN, Health._failed),
     (_S.DOWN, _I.PROBE_MUTE): (_S.TRIAL, Health._nothing),
-    (_S.DOWN, _I.REST_OVER): (_S.DOWN, Health._nothing),
+    (_S.DOWN, _I.COOLDOWN_OVER): (_S.DOWN, Health._nothing),
 }
 IGNORED: Final = frozenset(
     # Only a gateway in cooldown has a cooldown that ends.
-    {(state, _I.REST_OVER) for state in (_S.UNKNOWN, _S.UP, _S.TRIAL)}
+    {(state, _I.COOLDOWN_OVER) for state in (_S.UNKNOWN, _S.UP, _S.TRIAL)}
     | {(state, _I.PROBE_MUTE) for state in (_S.UNKNOWN, _S.UP, _S.TRIAL)}
     # Retry-After holds until it ends; calls and probes in progress do not change that.
     | {(_S.RESTING, what) for what in (_I.ANSWERED, _I.FAILED, _I.PROBE_LOST, _I.PROBE_MUTE)}
 )
+
+Health.ROWS = compile_rules(RULES)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from callcontrol.directory.routes import Routes
+from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.number_format import number_in, user_of
 from callcontrol.trunks.registration import contact_user, registers
@@ -46,7 +46,11 @@ def proves_itself(carrier: Carrier) -> bool:
 
 
 def identify(
-    source: tuple[str, int], names: Collection[str], called: Sequence[SipUri], answers: bool, routes: Routes
+    source: tuple[str, int],
+    names: Collection[str],
+    called: Sequence[SipUri],
+    answers: bool,
+    routes: Directory,
 ) -> Caller:
     """
     Identify a caller, and decide if it has to authenticate.
@@ -67,7 +71,7 @@ def identify(
     return Caller(known=True)
 
 
-def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Routes) -> bool:
+def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Directory) -> bool:
     """Return True if one of the carriers may call the number, or if the number has no owner."""
     for uri in called:
         e164 = number_in(user_of(uri))
@@ -78,7 +82,7 @@ def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Route
     return True
 
 
-def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Routes) -> list[Origin]:
+def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Directory) -> list[Origin]:
     """
     Carriers that a call may come from, best first: the proved ones, else those at its address.
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from callcontrol.models import Carrier, Gateway
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import Party, RouteAttempt
 from callcontrol.trunks.caller_identity import Caller, from_address, identity_headers
 from callcontrol.trunks.inbound_headers import Received, custom_headers
 from callcontrol.trunks.number_format import caller_user_for, number_in, user_of
@@ -38,7 +37,7 @@ class Origin:
 
 
 def invite_for(
-    attempt: Attempt,
+    attempt: RouteAttempt,
     party: Party,
     offer: bytes,
     *,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
-from callcontrol.directory.routes import Routes
+from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier
 from callcontrol.trunks.outbound_invite import proxy_of
 from sip import (
@@ -71,7 +71,7 @@ def contact_user(carrier: Carrier) -> str | None:
     return quote(name, safe=_USER_CHARACTERS) or None
 
 
-def registrations_of(carrier: Carrier, routes: Routes) -> dict[RegistrationKey, Destination]:
+def registrations_of(carrier: Carrier, routes: Directory) -> dict[RegistrationKey, Destination]:
     """Registrars that a carrier names, else its active outbound gateways, without duplicates."""
     transport = carrier.register_transport
     found: dict[RegistrationKey, Destination] = {}

@@ -8,10 +8,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.tables import carriers, gateways
+from callcontrol.database.encryption import seal, unseal
+from callcontrol.database.tables.applications import applications
+from callcontrol.database.tables.calls import calls
+from callcontrol.database.tables.trunks import carriers, gateways, phone_numbers
 from callcontrol.database.values import to_micros, to_moment
 from callcontrol.models import Carrier, Gateway
-from callcontrol.secrets.encryption import seal, unseal
 
 _CARRIER_FIELDS: Final = tuple(item.name for item in fields(Carrier))
 _GATEWAY_FIELDS: Final = tuple(item.name for item in fields(Gateway))
@@ -168,3 +170,25 @@ def _carrier(connection: Connection, row: Row[Any]) -> Carrier:
 def _gateway(row: Row[Any]) -> Gateway:
     values = {name: getattr(row, name) for name in _GATEWAY_FIELDS if name not in _CONVERTED}
     return Gateway(**values, created_at=to_moment(row.created_at), updated_at=to_moment(row.updated_at))
+
+
+def count_active_calls(connection: Connection, **column: str) -> int:
+    """Count the active calls with a value in one column: ``carrier_sid``, ``app_sid`` and the like."""
+    ((name, value),) = column.items()
+    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
+    return connection.scalar(wanted.where(calls.c[name] == value)) or 0
+
+
+def count_numbers(connection: Connection, carrier_sid: str) -> int:
+    """Count the numbers on a carrier of an account."""
+    wanted = sa.select(sa.func.count()).select_from(phone_numbers)
+    mine = (phone_numbers.c.carrier_sid == carrier_sid, phone_numbers.c.deleted_at.is_(None))
+    return connection.scalar(wanted.where(*mine)) or 0
+
+
+def lock_application(connection: Connection, app_sid: str) -> str | None:
+    """Return the account of an application, locked until the transaction ends; None if there is no such."""
+    wanted = sa.select(applications.c.account_sid).where(
+        applications.c.app_sid == app_sid, applications.c.deleted_at.is_(None)
+    )
+    return connection.scalar(wanted.with_for_update())

@@ -42,7 +42,7 @@ class WalletService:
         Raises:
             NotFound: There is no such account.
         """
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         found = await self._database.look_up(lambda connection: wallets.get(connection, account_sid))
         if found is None:
             raise NotFound("There is no such account.")
@@ -113,12 +113,12 @@ class WalletService:
 
     async def reserved_in_all(self) -> tuple[int, int]:
         """Number of open reserves, and their sum in paise."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(wallets.reserved_in_all)
 
     async def open_reserves(self) -> list[Reserve]:
         """List open reserves, oldest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(wallets.open_reserves)
 
     async def ledger(
@@ -131,7 +131,7 @@ class WalletService:
         after: Position | None = None,
     ) -> Page[LedgerEntry]:
         """List ledger entries of the account, newest first; with ``after`` those after that position."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         wanted = ListQuery(
             (account_sid, query),
             wallets.entry_conditions(account_sid, query.kind),
@@ -152,7 +152,7 @@ class WalletService:
 
     async def ledger_sum(self, account_sid: str) -> int:
         """Sum of the account's ledger, which its balance must equal."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(lambda connection: wallets.ledger_sum(connection, account_sid))
 
 

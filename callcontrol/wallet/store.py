@@ -15,7 +15,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.statements import Statement, insert_into
-from callcontrol.database.tables import accounts, ledger, reserves, wallets
+from callcontrol.database.tables.accounts import accounts
+from callcontrol.database.tables.wallet import ledger, reserves, wallets
 from callcontrol.database.values import to_micros, to_moment
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import LedgerEntry, Reserve, Wallet

@@ -24,7 +24,7 @@ _MAX_DESTINATIONS: Final = 20_000
 _SHARE_OF_FREE: Final = 4
 _LEAST_HELD: Final = 16
 # Postponed deliveries return this many times faster than the destination takes them: it may speed up.
-_HASTE: Final = 8
+_SPEEDUP: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,10 @@ class QueueLimits:
         active: Concurrent requests in total.
         held: Deliveries in memory.
         held_per_destination: The same for one destination.
-        wait_s: Longest expected wait of a delivery in memory.
-        away_s: Longest delay of a delivery without room.
-        silent_after: Consecutive attempts without an answer after which a destination is only probed.
+        wait_s: Longest expected wait of a delivery in memory; below the lease of the outbox, so
+            that it is sent before another process may lease it.
+        max_delay_s: Longest delay of a delivery without room.
+        unresponsive_after: Consecutive attempts without an answer after which a destination is only probed.
         probe_s: Probe interval.
     """
 
@@ -52,8 +53,8 @@ class QueueLimits:
     held: int = 10_000
     held_per_destination: int = 1000
     wait_s: float = 60.0
-    away_s: float = 300.0
-    silent_after: int = 8
+    max_delay_s: float = 300.0
+    unresponsive_after: int = 8
     probe_s: float = 5.0
 
 
@@ -66,7 +67,7 @@ class Held:
 
 
 @dataclass(slots=True, eq=False)
-class _Bound:
+class _ConcurrencyLimit:
     """Limit on concurrent requests, and the destinations that wait for it, in order."""
 
     most: int
@@ -84,19 +85,19 @@ class Destination:
     """
     Destination of one account's deliveries.
 
-    ``silent`` counts consecutive attempts without an answer; ``attempt_s`` is the moving average of an
-    attempt's duration; at ``back_at`` the next delivery without room may return.
+    ``unanswered`` counts consecutive attempts without an answer; ``attempt_s`` is the moving average of an
+    attempt's duration; at ``readmit_at`` the next delivery without room may return.
     """
 
     account: str
     host: str
-    bounds: tuple[_Bound, _Bound, _Bound]
+    bounds: tuple[_ConcurrencyLimit, _ConcurrencyLimit, _ConcurrencyLimit]
     queue: deque[Held] = field(default_factory=deque)
     active: int = 0
-    silent: int = 0
+    unanswered: int = 0
     probe_at: float = 0.0
     attempt_s: float = 0.1
-    back_at: float = 0.0
+    readmit_at: float = 0.0
     ready: bool = False
 
     @property
@@ -110,9 +111,9 @@ class DeliveryQueues:
 
     def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
-        self._all = _Bound(limits.active)
-        self._hosts: dict[str, _Bound] = {}
-        self._accounts: dict[str, _Bound] = {}
+        self._all = _ConcurrencyLimit(limits.active)
+        self._hosts: dict[str, _ConcurrencyLimit] = {}
+        self._accounts: dict[str, _ConcurrencyLimit] = {}
         self._destinations: dict[tuple[str, str], Destination] = {}
         self._ready: deque[Destination] = deque()
         self._skipped: list[Held] = []
@@ -125,7 +126,7 @@ class DeliveryQueues:
 
     @property
     def destinations(self) -> int:
-        """Number of destinations in memory: busy and silent ones."""
+        """Number of destinations in memory: busy and unresponsive ones."""
         return len(self._destinations)
 
     def waiting(self) -> Iterator[Held]:
@@ -147,7 +148,7 @@ class DeliveryQueues:
         free = limits.held - self._queued - self._all.active
         most = min(limits.held_per_destination, max(free // _SHARE_OF_FREE, _LEAST_HELD))
         if free <= 0 or waiting >= most or wait_s > limits.wait_s:
-            return self._away_s(destination, now, wait_s)
+            return self._readmit_s(destination, now, wait_s)
         destination.queue.append(held)
         self._queued += 1
         self._make_ready(destination)
@@ -157,7 +158,7 @@ class DeliveryQueues:
         """
         Return the next delivery to send, or None.
 
-        It counts as in progress until ``finish`` or ``let_go``.
+        It counts as in progress until ``finish`` or ``release``.
         """
         while self._ready:
             destination = self._ready.popleft()
@@ -192,22 +193,22 @@ class DeliveryQueues:
         found, self._skipped = self._skipped, []
         return found
 
-    def finish(self, destination: Destination, now: float, *, took_s: float, silent: bool) -> None:
+    def finish(self, destination: Destination, now: float, *, took_s: float, unanswered: bool) -> None:
         """Record the end of a request."""
         destination.attempt_s += (took_s - destination.attempt_s) / 8
-        destination.silent = destination.silent + 1 if silent else 0
-        if silent:
+        destination.unanswered = destination.unanswered + 1 if unanswered else 0
+        if unanswered:
             destination.probe_at = now + self._limits.probe_s
-        self.let_go(destination)
+        self.release(destination)
 
-    def let_go(self, destination: Destination) -> None:
+    def release(self, destination: Destination) -> None:
         """Return the slot of a delivery that was taken: sent, not sent after all, or interrupted."""
         destination.active -= 1
         for bound in destination.bounds:
             bound.active -= 1
         self._wake(destination)
         self._make_ready(destination)
-        if destination.idle and not destination.silent:
+        if destination.idle and not destination.unanswered:
             self._drop(destination)
 
     def drain(self) -> list[Held]:
@@ -241,30 +242,30 @@ class DeliveryQueues:
         destination.queue.clear()
 
     def _has_room(self, destination: Destination, now: float) -> bool:
-        if destination.silent < self._limits.silent_after:
+        if destination.unanswered < self._limits.unresponsive_after:
             return destination.active < self._limits.per_destination
         return not destination.active and now >= destination.probe_at
 
-    def _away_s(self, destination: Destination, now: float, wait_s: float) -> float:
+    def _readmit_s(self, destination: Destination, now: float, wait_s: float) -> float:
         """Seconds until a postponed delivery returns; those postponed earlier return earlier."""
-        soonest = now + min(wait_s, self._limits.away_s)
-        at = max(destination.back_at, soonest)
-        if at > now + self._limits.away_s:
+        soonest = now + min(wait_s, self._limits.max_delay_s)
+        at = max(destination.readmit_at, soonest)
+        if at > now + self._limits.max_delay_s:
             # Start over within the same span, so that they do not all return at its end.
             at = soonest
-        destination.back_at = at + destination.attempt_s / self._limits.per_destination / _HASTE
+        destination.readmit_at = at + destination.attempt_s / self._limits.per_destination / _SPEEDUP
         return at - now
 
     def _destination(self, account: str, host: str) -> Destination:
         found = self._destinations.get((account, host))
         if found is None:
             if len(self._destinations) >= _MAX_DESTINATIONS:
-                # An idle destination in the table is silent; dropping it costs a few real attempts.
+                # An idle destination in the table is unresponsive; dropping it costs a few real attempts.
                 idle = next((some for some in self._destinations.values() if some.idle), None)
                 if idle is not None:
                     self._drop(idle)
-            hosts = self._hosts.setdefault(host, _Bound(self._limits.per_host))
-            accounts = self._accounts.setdefault(account, _Bound(self._limits.per_account))
+            hosts = self._hosts.setdefault(host, _ConcurrencyLimit(self._limits.per_host))
+            accounts = self._accounts.setdefault(account, _ConcurrencyLimit(self._limits.per_account))
             found = Destination(account, host, (self._all, hosts, accounts))
             for bound in found.bounds:
                 bound.users += 1

@@ -9,65 +9,32 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
+from callcontrol.calls.records.missed import CALL_MISSED
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.masking.calls import MaskedStatus
 
 __all__ = [
-    "CALL_MISSED",
-    "EVENT_TYPES",
+    "CALL_EVENTS",
     "MAX_REPLAYED",
     "MAX_SECRET_CHARS",
     "MIN_SECRET_CHARS",
-    "NUMBERED",
     "WEBHOOK_TEST",
-    "AssistantEvent",
     "LoggedDelivery",
-    "MessagingEvent",
     "Replayed",
+    "ServiceEvents",
     "SubscribedService",
     "Subscription",
     "Trial",
     "changed_subscription",
     "new_subscription",
+    "secret_errors",
     "wrong_values",
 ]
 
 SubscribedService = Literal["calls", "masking", "assistant", "messaging"]
 
-CALL_MISSED: Final = "call.missed"
 WEBHOOK_TEST: Final = "webhook.test"
-
-AssistantEvent = Literal[
-    "call.started",
-    "call.completed",
-    "call.transferred",
-    "transcript.ready",
-    "agent.updated",
-    "error.occurred",
-]
-MessagingEvent = Literal[
-    "message.sent",
-    "message.delivered",
-    "message.read",
-    "message.failed",
-    "message.received",
-    "template.approved",
-    "template.rejected",
-    "campaign.completed",
-]
-
-EVENT_TYPES: Final[Mapping[SubscribedService, tuple[str, ...]]] = {
-    "calls": (CALL_MISSED,),
-    "masking": tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)),
-    "assistant": get_args(AssistantEvent),
-    "messaging": get_args(MessagingEvent),
-}
-"""Events of each service that can be subscribed to; ``webhook.test`` is sent without subscribing."""
-
-NUMBERED: Final[frozenset[SubscribedService]] = frozenset({"messaging"})
-"""Services that identify their subscriptions by number."""
 
 MAX_REPLAYED: Final = 10_000
 """Most failed deliveries that one request sends again."""
@@ -77,6 +44,28 @@ MAX_SECRET_CHARS: Final = 256
 _MAX_DESCRIPTION_CHARS: Final = 256
 _STANDARD_PREFIX: Final = "whsec_"
 _CHANGEABLE: Final = ("url", "secret", "event_types", "description", "is_active")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEvents:
+    """
+    Events of a service that can be subscribed to; ``webhook.test`` is sent without subscribing.
+
+    Attributes:
+        service: Service of the subscriptions.
+        names: Names of its events.
+        created_at: Field of an event for the time of its creation.
+        numbered: True if the service identifies its subscriptions by number.
+    """
+
+    service: SubscribedService
+    names: tuple[str, ...]
+    created_at: str = "created_at"
+    numbered: bool = False
+
+
+CALL_EVENTS: Final = ServiceEvents("calls", (CALL_MISSED,))
+"""Events of calls; each product declares its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +142,7 @@ class Trial:
 def new_subscription(
     subscription_id: str,
     account_sid: str,
-    service: SubscribedService,
+    events: ServiceEvents,
     values: Mapping[str, Any],
     now: datetime,
 ) -> Subscription:
@@ -165,11 +154,13 @@ def new_subscription(
             elsewhere.
     """
     missing = [name for name in ("url", "event_types") if values.get(name) is None]
-    blank = Subscription(subscription_id, account_sid, service, "", (), now, now)
-    return _checked(blank, values, missing)
+    blank = Subscription(subscription_id, account_sid, events.service, "", (), now, now)
+    return _checked(blank, events, values, missing)
 
 
-def changed_subscription(former: Subscription, values: Mapping[str, Any], now: datetime) -> Subscription:
+def changed_subscription(
+    former: Subscription, events: ServiceEvents, values: Mapping[str, Any], now: datetime
+) -> Subscription:
     """
     Apply the given fields to a subscription; None removes a secret or a description.
 
@@ -177,25 +168,39 @@ def changed_subscription(former: Subscription, values: Mapping[str, Any], now: d
         ValidationFailed: With every wrong or unknown field.
     """
     emptied = [name for name in ("url", "event_types", "is_active") if values.get(name, former) is None]
-    return _checked(replace(former, updated_at=now), values, emptied)
+    return _checked(replace(former, updated_at=now), events, values, emptied)
 
 
-def wrong_values(service: SubscribedService, values: Mapping[str, Any]) -> list[FieldError]:
+def wrong_values(events: ServiceEvents, values: Mapping[str, Any]) -> list[FieldError]:
     """Errors of the event types and the secret; values of another type are reported elsewhere."""
     errors: list[FieldError] = []
     names, secret = values.get("event_types"), values.get("secret")
     if isinstance(names, Sequence) and not isinstance(names, str):
-        errors += _event_errors(names, EVENT_TYPES[service])
+        errors += _event_errors(names, events.names)
     if isinstance(secret, str):
-        errors += _secret_errors(secret)
+        errors += secret_errors(secret)
     return errors
 
 
-def _checked(former: Subscription, values: Mapping[str, Any], missing: Sequence[str]) -> Subscription:
+def secret_errors(secret: str) -> list[FieldError]:
+    """Errors of a signing secret."""
+    if not MIN_SECRET_CHARS <= len(secret) <= MAX_SECRET_CHARS:
+        message = f"must have {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS} characters"
+        return [FieldError("secret", message)]
+    if not secret.isprintable():
+        return [FieldError("secret", "must not hold control characters")]
+    if secret.startswith(_STANDARD_PREFIX) and not _is_key(secret.removeprefix(_STANDARD_PREFIX)):
+        return [FieldError("secret", "must hold base64 behind whsec_, as Standard Webhooks has it")]
+    return []
+
+
+def _checked(
+    former: Subscription, events: ServiceEvents, values: Mapping[str, Any], missing: Sequence[str]
+) -> Subscription:
     errors = [FieldError(name, "is not a known field") for name in values if name not in _CHANGEABLE]
     errors += [FieldError(name, "is required") for name in missing]
     given = {name: value for name, value in values.items() if name in _CHANGEABLE and name not in missing}
-    errors += wrong_values(former.service, given)
+    errors += wrong_values(events, given)
     if "event_types" in given:
         given["event_types"] = tuple(dict.fromkeys(map(str, given["event_types"])))
     if len(given.get("description") or "") > _MAX_DESCRIPTION_CHARS:
@@ -211,17 +216,6 @@ def _event_errors(wanted: Sequence[str], known: Sequence[str]) -> list[FieldErro
     if all(name in known for name in wanted):
         return []
     return [FieldError("event_types", f"must hold only {', '.join(known)}")]
-
-
-def _secret_errors(secret: str) -> list[FieldError]:
-    if not MIN_SECRET_CHARS <= len(secret) <= MAX_SECRET_CHARS:
-        message = f"must have {MIN_SECRET_CHARS} to {MAX_SECRET_CHARS} characters"
-        return [FieldError("secret", message)]
-    if not secret.isprintable():
-        return [FieldError("secret", "must not hold control characters")]
-    if secret.startswith(_STANDARD_PREFIX) and not _is_key(secret.removeprefix(_STANDARD_PREFIX)):
-        return [FieldError("secret", "must hold base64 behind whsec_, as Standard Webhooks has it")]
-    return []
 
 
 def _is_key(encoded: str) -> bool:

@@ -107,7 +107,7 @@ def _instructions(media_type: str) -> Callable[[bytes], str]:
 
 
 def check_schema(data: bytes) -> str:
-    """What is taken as a schema answers for any arguments, within the bounds of what a check may cost."""
+    """An accepted schema answers for any arguments, within the bounds of a check's cost."""
     try:
         schema = parse_json(data)
         if not isinstance(schema, dict):

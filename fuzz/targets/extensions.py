@@ -19,7 +19,7 @@ from sip.message.reason_header import read_reasons
 from sip.session.prack import parse_rack
 from sip.session.refer import event_id, is_terminated, parse_refer, parse_sipfrag
 from sip.session.replaces import Replaces, replaces_of
-from sip.session.session_timer import read_min_se, read_session_expires
+from sip.session.session_refresh import read_min_se, read_session_expires
 from tests.unit.sip.transactions.test_transactions import make_request
 
 SOURCE = "192.0.2.9"

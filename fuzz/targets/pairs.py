@@ -114,7 +114,7 @@ class _Pair:
             session.update,
             lambda: session.refer("sip:c@192.0.2.77"),
             lambda: session.info("text/plain", b"x"),
-            lambda: session.tell_refer(200),
+            lambda: session.notify_refer(200),
             session.reject_offer,
             lambda: self._break(session.flow),
         ]
@@ -173,13 +173,13 @@ class _Pair:
         if any(machine.state is not State.CONFIRMED for machine in machines):
             return
         for machine in machines:
-            assert machine.offers.turn is Turn.NOBODY, machine.offers.turn
-            assert machine.offers.wanted is None
+            assert machine.offers.turn is Turn.NONE, machine.offers.turn
+            assert machine.offers.queued_offer is None
             assert machine.offers.peer is None
         if self.broke:
             return
         believed = self.believed.get(0, b""), self.believed.get(1) or self.sides[1].session.request.body
-        said = machines[1].offers.ours, machines[0].offers.ours
+        said = machines[1].offers.local_sdp, machines[0].offers.local_sdp
         assert believed == said, (believed, said)
 
 

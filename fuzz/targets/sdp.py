@@ -65,7 +65,7 @@ WORDS = [
 
 
 def check_session(data: bytes) -> str:
-    """What is read is written so that it reads the same."""
+    """A parsed description is written so that it parses to the same."""
     session = SessionDescription.parse(data)
     wire = session.to_bytes()
     again = SessionDescription.parse(wire)
@@ -126,7 +126,7 @@ def check_crypto(data: bytes) -> str:
 
 
 def check_stable_numbers(agreed: Negotiated) -> None:
-    """What we offer after an agreement gives no payload type of it another meaning."""
+    """An offer after an agreement gives no payload type of it another meaning."""
     again = make_offer(remember(LOCAL, agreed))
     meanings = {entry.payload_type: str(entry).lower() for entry in agreed.numbers}
     for entry in again.media[0].codecs():
@@ -164,7 +164,7 @@ def check_encryption(data: bytes) -> str:
 
 
 def accept_answer_of(session: SessionDescription, local: LocalMedia) -> Negotiated:
-    """Take a description as the answer to our offer."""
+    """Accept a description as the answer to our offer."""
     return accept_answer(make_offer(local), session)
 
 

@@ -16,8 +16,8 @@ from sip.aio import InboundSession, Session
 from sip.aio.resolver import Found
 from sip.effects import Arm, Deliver, Disarm, Done, Fail, Send
 from sip.events import Cancelled, Ended, Failed
+from sip.location.rfc3263 import LookupTarget
 from sip.location.rfc3263 import Target as Server
-from sip.location.rfc3263 import Wanted
 from sip.message.message import Request, Response, make_response
 from sip.timers import Timers
 from sip.transactions import invite_client, invite_server, non_invite_client, non_invite_server
@@ -85,7 +85,7 @@ def check_transactions(data: bytes) -> str:
         status = STATUSES[(byte >> 2) % len(STATUSES)]
         kind = byte & 3
         if kind == 0:
-            effects = list(machine.handle(timers[(byte >> 2) % len(timers)]))
+            effects = list(machine.trigger(timers[(byte >> 2) % len(timers)]))
         elif client:
             effects = list(machine.receive(make_response(request, status, to_tag="2")))
         elif kind == 1:
@@ -137,7 +137,7 @@ async def _play(data: bytes) -> str:
 class _TwoServers(NoNames):
     """A resolver for which every name has two servers."""
 
-    def locate(self, wanted: Wanted, found: Found) -> None:
+    def locate(self, wanted: LookupTarget, found: Found) -> None:
         found([Server("udp", *place, wanted.host) for place in (RAW, SECOND)])
 
 
@@ -152,7 +152,7 @@ class _Script:
         # Two servers of one name, heard and answered by the same peer.
         second = RawPeer(stage.network, SECOND, ALICE)
         second.received = self.peer.received
-        stage.alice.ua._ways.resolver = _TwoServers()
+        stage.alice.ua.router.resolver = _TwoServers()
         stage.alice.answer = self._take
         self.called = self._call(data[0] >> 1) if data and data[0] & 1 else None
 
@@ -345,8 +345,8 @@ class _Script:
             lambda: session.refer("sip:c@192.0.2.77"),
             session.accept_refer,
             session.reject_refer,
-            lambda: session.tell_refer(180),
-            lambda: session.tell_refer(200),
+            lambda: session.notify_refer(180),
+            lambda: session.notify_refer(200),
         ]
         if hasattr(session, "answer"):
             commands += [session.progress, lambda: session.answer(SDP), lambda: session.reject(486)]

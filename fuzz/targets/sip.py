@@ -80,7 +80,7 @@ def check_message(data: bytes) -> str:
 
 
 def check_plain(data: bytes) -> str:
-    """What is read natively is what the parser in Python makes of it, and is written alike."""
+    """The native parser agrees with the one in Python, and its message is written alike."""
     plain = read_plain(data, DEFAULT_LIMITS)
     if plain is None:
         return f"not plain: {_fate(data)}"
@@ -134,7 +134,7 @@ def check_error(error: ParseError, data: bytes) -> None:
 
 
 def check_framing(data: bytes) -> str:
-    """How a stream is cut into reads changes nothing, and framer and parser agree on every length."""
+    """The cut of a stream into reads changes nothing, and framer and parser agree on every length."""
     whole = frames_of(data, len(data) or 1)
     # The first byte varies the size of the reads along with everything else.
     assert frames_of(data, data[0] % 13 + 1 if data else 1) == whole

@@ -152,7 +152,7 @@ def check_url(data: bytes) -> str:
 
 
 def check_wav(data: bytes) -> str:
-    """What is read is whole frames, and is written so that it reads the same."""
+    """A parsed file holds whole frames, and is written so that it parses to the same."""
     clip = read_wav(data)
     assert len(clip.pcm) % (2 * clip.channels) == 0
     assert read_wav(write_wav(clip)) == clip
@@ -171,7 +171,7 @@ def _other_form(coding: int, bits: int, rate: int = 44_100, channels: int = 1) -
 
 
 def check_tone(data: bytes) -> str:
-    """What is read as a tone can be made, does not clip, and is made of whole samples."""
+    """A parsed tone can be generated, does not clip, and has whole samples."""
     tone = parse_tone(data.decode("latin-1"))
     if sum(part.duration_ms or 1000 for part in (*tone.intro, *tone.cycle)) > 2000:
         return "long"

@@ -7,7 +7,6 @@ from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, Memb
 from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
 from media.aio.playback import Playback
-from media.aio.player import Player
 from media.aio.recording import Recording
 from media.aio.speech import EspeakSynthesizer
 from media.aio.srtp import make_srtp_keys, retire_srtp_key
@@ -28,7 +27,6 @@ __all__ = [
     "MediaEngine",
     "MemberLeft",
     "Playback",
-    "Player",
     "Recording",
     "RtpStream",
     "Speech",

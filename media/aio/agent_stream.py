@@ -15,14 +15,14 @@ from contextlib import suppress
 
 import picows
 
+from media.aio.agent_backpressure import ReadBackpressure
+from media.aio.agent_decoder import OrderedDecoder
 from media.aio.agent_dial import Resolve, dial
-from media.aio.agent_early import EarlyPlayout
-from media.aio.agent_marks import PendingMarks
-from media.aio.agent_outbox import AgentOutbox
-from media.aio.agent_pace import ReadPace
-from media.aio.agent_reading import OrderedReading
-from media.aio.agent_types import AgentStreamSettings, AgentStreamStats, PlayoutTap
-from media.aio.agent_wire import AgentWire
+from media.aio.agent_playout import EarlyPlayout, PendingMarks
+from media.aio.agent_send_queue import AgentSendQueue
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_websocket import AgentWebSocket
+from media.aio.tap import AgentTap
 from media.streams import (
     DIALECTS,
     FRAME_MS,
@@ -38,14 +38,14 @@ from media.streams import (
     AgentPlay,
     AgentRecord,
     CommandError,
-    RateGuard,
+    RateLimit,
     StreamConnectError,
     StreamSetup,
     frame_bytes,
 )
-from media.streams.closing import BROKEN, closed_by_agent
+from media.streams.model import BROKEN, closed_by_agent
 
-__all__ = ["AgentStream", "AgentStreamSettings", "AgentStreamStats", "PlayoutTap"]
+__all__ = ["AgentStream"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -70,15 +70,14 @@ class AgentStream:
         self, setup: StreamSetup, on_event: Callable[[AgentEvent], None], settings: AgentStreamSettings
     ) -> None:
         self.setup = setup
-        self.stats = AgentStreamStats()
         self._settings = settings
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
         self._dialect = DIALECTS[setup.dialect](setup)
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
-        self._outbox = AgentOutbox(self._dialect, settings.queue_ms // FRAME_MS)
+        self._queue = AgentSendQueue(self._dialect, settings.queue_ms // FRAME_MS)
         self._transport: picows.WSTransport | None = None
-        self._tap: PlayoutTap | None = None
+        self._tap: AgentTap | None = None
         self._announced = False
         self._closed = False
         self._clock_ms = 0
@@ -88,20 +87,20 @@ class AgentStream:
         self._early_full = False
         self._unannounced: list[Callable[[], bytes | None]] = []
         # Events are held until connect() has returned the stream.
-        self._withheld: list[AgentEvent] | None = []
-        self._malformed = RateGuard(settings.malformed_limit, settings.malformed_window_s)
-        self._errors = RateGuard(20, 10.0)
-        self._wishes = RateGuard(settings.command_limit, settings.command_window_s)
-        self._pace = ReadPace(self._loop)
-        self._reading: OrderedReading[bytes | AgentCommand] = OrderedReading(
-            self._loop, self._pace, self._take, lambda: self._fail(_CLOSE_INTERNAL, "internal error")
+        self._held_events: list[AgentEvent] | None = []
+        self._malformed_rate = RateLimit(settings.malformed_limit, settings.malformed_window_s)
+        self._error_rate = RateLimit(20, 10.0)
+        self._command_rate = RateLimit(settings.command_limit, settings.command_window_s)
+        self._backpressure = ReadBackpressure(self._loop)
+        self._decoder: OrderedDecoder[bytes | AgentCommand] = OrderedDecoder(
+            self._loop, self._backpressure, self._take, lambda: self._fail(_CLOSE_INTERNAL, "internal error")
         )
         self._timer: asyncio.TimerHandle | None = None
-        self._silence: asyncio.TimerHandle | None = None
+        self._start_timer: asyncio.TimerHandle | None = None
         """Limit for the first message of an agent that must send one."""
         self._ended: asyncio.Task[None] | None = None
         self._announce_on_open = True
-        self._spoken = False
+        self._got_message = False
 
     @classmethod
     async def connect(
@@ -136,7 +135,7 @@ class AgentStream:
         try:
             await dial(
                 setup,
-                lambda: AgentWire(stream, dial_settings.max_message_bytes),
+                lambda: AgentWebSocket(stream, dial_settings.max_message_bytes),
                 resolve,
                 dial_settings,
             )
@@ -153,7 +152,17 @@ class AgentStream:
         """True when nothing can be sent any more."""
         return self._closed
 
-    def start(self, tap: PlayoutTap) -> None:
+    @property
+    def frames_sent(self) -> int:
+        """Audio frames written to the socket."""
+        return self._queue.frames_sent
+
+    @property
+    def frames_dropped(self) -> int:
+        """Audio frames dropped as too old."""
+        return self._queue.frames_dropped
+
+    def start(self, tap: AgentTap) -> None:
         """Start audio in both directions; earlier audio of the agent is played first."""
         if self._closed:
             return
@@ -161,8 +170,10 @@ class AgentStream:
         self._tap = tap
         self._early.play(tap)
         limit_s = self._settings.start_timeout_s
-        if limit_s is not None and not self._spoken:
-            self._silence = self._loop.call_later(limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent")
+        if limit_s is not None and not self._got_message:
+            self._start_timer = self._loop.call_later(
+                limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
+            )
 
     def send_audio(self, frames: bytes) -> None:
         """Send received audio: one or more whole frames, in the encoding of the stream."""
@@ -172,12 +183,12 @@ class AgentStream:
             return
         if len(frames) == size:
             self._clock_ms += FRAME_MS
-            self._outbox.audio(frames, self._clock_ms)
+            self._queue.audio(frames, self._clock_ms)
             return
         view = memoryview(frames)
         for offset in range(0, len(frames), size):
             self._clock_ms += FRAME_MS
-            self._outbox.audio(bytes(view[offset : offset + size]), self._clock_ms)
+            self._queue.audio(bytes(view[offset : offset + size]), self._clock_ms)
 
     def send_heard(self, frames: bytes) -> None:
         """Send the audio that the party hears, in whole frames; only for streams of both tracks."""
@@ -186,7 +197,7 @@ class AgentStream:
             return
         for offset in range(0, len(frames), size):
             self._heard_clock_ms += FRAME_MS
-            self._outbox.audio(frames[offset : offset + size], self._heard_clock_ms, "outbound")
+            self._queue.audio(frames[offset : offset + size], self._heard_clock_ms, "outbound")
 
     def skip_audio(self, frames: bytes) -> None:
         """Omit received audio but advance the clock by it, so that later timestamps are right."""
@@ -205,7 +216,7 @@ class AgentStream:
     def mark_reached(self, name: str, cleared: bool = False) -> None:
         """Notify the agent that the audio before a mark was played or cleared."""
         if self._marks.reached(name):
-            self._tell_mark(name, cleared=cleared)
+            self._notify_mark(name, cleared=cleared)
 
     def playout_overflow(self, dropped_ms: int) -> None:
         """Send the agent an error: it sent more than the playout queue holds."""
@@ -227,15 +238,15 @@ class AgentStream:
         """Notify the agent of its transfer's status: ringing, answered or failed."""
         self._send(lambda: self._dialect.transfer(status, sip_status, hangup_cause))
 
-    def tell_speech(self, active: bool) -> None:
+    def notify_speech(self, active: bool) -> None:
         """Notify the agent that the party started or stopped speaking."""
         self._send(lambda: self._dialect.speech(active))
 
-    def tell_buffer(self, full: bool, level_ms: int) -> None:
+    def notify_buffer(self, full: bool, level_ms: int) -> None:
         """Notify the agent that the playout queue is nearly full, or has room again."""
         self._send(lambda: self._dialect.buffer(full, level_ms))
 
-    def tell_held(self, active: bool) -> None:
+    def notify_hold(self, active: bool) -> None:
         """Notify the agent that the party put the call on hold, or resumed it."""
         self._send(lambda: self._dialect.held(active))
 
@@ -249,7 +260,7 @@ class AgentStream:
         if transport is None:
             return
         if not self._closed:
-            self._say_stop(reason, detail)
+            self._send_stop(reason, detail)
             self._shut()
             transport.send_close(code)  # type: ignore[arg-type]  # Any code fits; the stub knows only the names.
         try:
@@ -258,39 +269,39 @@ class AgentStream:
             transport.disconnect(False)
         await self._wait_disconnected(self._settings.close_timeout_s)
 
-    # Called by the wire.
+    # Callbacks of AgentWebSocket.
 
     def on_open(self, transport: picows.WSTransport) -> None:
-        """Send the first frames; called by the wire."""
+        """Send the first frames."""
         self._transport = transport
         if self._closed:
             transport.disconnect(False)
             return
-        self._outbox.open(transport)
-        self._pace.open(transport)
-        self._outbox.control(self._dialect.connected())
+        self._queue.open(transport)
+        self._backpressure.open(transport)
+        self._queue.control(self._dialect.connected())
         if self._announce_on_open:
             self._announce()
         self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
     def on_frame(self, size: int) -> None:
-        """Count a frame that was read; called by the wire."""
-        if not self._closed and not self._pace.took(size):
+        """Count a frame that was read."""
+        if not self._closed and not self._backpressure.read(size):
             self._fail(_CLOSE_ABUSE, "too many frames")
 
     def on_text(self, data: bytes) -> None:
-        """Handle a text message; called by the wire."""
-        self._reading.read(self._dialect.decode, data)
+        """Handle a text message."""
+        self._decoder.read(self._dialect.decode, data)
 
     def on_binary(self, data: bytes) -> None:
-        """Play or refuse a binary message; called by the wire."""
-        self._reading.read(self._dialect.decode_binary, data)
+        """Play or refuse a binary message."""
+        self._decoder.read(self._dialect.decode_binary, data)
 
     def _take(self, read: Callable[[], bytes | AgentCommand]) -> None:
         if self._closed:
             return
-        if not self._spoken:
-            self._speaks()
+        if not self._got_message:
+            self._first_message()
         try:
             command = read()
         except CommandError as error:
@@ -299,28 +310,27 @@ class AgentStream:
         if isinstance(command, bytes):
             self._play(command)
         else:
-            self.stats.commands += 1
-            self._obey(command)
+            self._execute(command)
 
-    def _speaks(self) -> None:
-        self._spoken = True
-        if self._silence is not None:
-            self._silence.cancel()
-            self._silence = None
+    def _first_message(self) -> None:
+        self._got_message = True
+        if self._start_timer is not None:
+            self._start_timer.cancel()
+            self._start_timer = None
 
     def on_ping(self, payload: bytes) -> None:
-        """Answer a ping; called by the wire."""
+        """Answer a ping."""
         if not self._closed:
-            self._outbox.pong(payload)
+            self._queue.pong(payload)
 
     def on_pong(self) -> None:
-        """Record that the agent is alive; called by the wire."""
+        """Record that the agent is alive."""
         if self._timer is not None and not self._closed:
             self._timer.cancel()
             self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
     def on_close(self, code: int, reason: str) -> None:
-        """Answer the agent's close frame and report it; called by the wire."""
+        """Answer the agent's close frame and report it."""
         transport = self._transport
         assert transport is not None
         if self._closed:
@@ -328,7 +338,7 @@ class AgentStream:
             transport.disconnect()
             return
         # Its earlier messages come first, those that take long to decode included.
-        self._reading.then(lambda: self._end(transport, code, reason))
+        self._decoder.then(lambda: self._end(transport, code, reason))
 
     def _end(self, transport: picows.WSTransport, code: int, reason: str) -> None:
         if self._closed:
@@ -339,12 +349,12 @@ class AgentStream:
         self._emit(closed_by_agent(code, reason))
 
     def on_violation(self, code: int, reason: str) -> None:
-        """Close after a protocol violation of the agent; called by the wire."""
+        """Close after a protocol violation of the agent."""
         # The library may have closed already, and after a close frame no other may follow (RFC 6455 5.5.1).
-        self._fail(int(code), reason, say_stop=False)
+        self._fail(int(code), reason, send_stop=False)
 
     def on_lost(self, code: int | None) -> None:
-        """Handle the end of the connection; called by the wire."""
+        """Handle the end of the connection."""
         if self._transport is not None:
             self._ended = self._loop.create_task(self._collect())
         if self._closed:
@@ -355,53 +365,50 @@ class AgentStream:
         self._emit(AgentClosed(code or BROKEN, abnormal=True, reason=reason))
 
     def on_writable(self, writable: bool) -> None:
-        """Queue frames while the socket takes none; called by the wire."""
-        self._outbox.writable(writable)
+        """Queue frames while the socket takes none."""
+        self._queue.writable(writable)
 
     # Reactions.
 
     def _announce(self) -> None:
         if not self._announced:
             self._announced = True
-            self._outbox.control(self._dialect.start(int(time.time() * 1000)))
+            self._queue.control(self._dialect.start(int(time.time() * 1000)))
             waiting, self._unannounced = self._unannounced, []
             for write in waiting:
                 self._send(write)
 
     def _play(self, audio: bytes) -> None:
-        self.stats.audio_bytes_received += len(audio)
         if self._tap is not None:
             self._tap.write(audio)
-        elif not self._early.audio(audio):
-            self.stats.early_bytes_dropped += len(audio)
-            if not self._early_full:
-                self._early_full = True
-                self._error("playout_overflow", "The playout queue is full; audio is dropped", "media")
+        elif not self._early.audio(audio) and not self._early_full:
+            self._early_full = True
+            self._error("playout_overflow", "The playout queue is full; audio is dropped", "media")
 
-    def _obey(self, command: AgentCommand) -> None:
+    def _execute(self, command: AgentCommand) -> None:
         match command:
             case AgentMark(name=name):
                 self._mark(name)
             case AgentPlay():
-                self._play_piece(command)
+                self._play_with_mark(command)
             case AgentClearMarks(prefix=prefix):
                 for name in self._marks.take_back(prefix):
-                    self._tell_mark(name, cleared=True)
+                    self._notify_mark(name, cleared=True)
             case AgentClear():
                 self._clear()
                 self._send(self._dialect.cleared)
                 self._emit(command)
-            case _ if self._wishes.exceeded(self._loop.time()):
+            case _ if self._command_rate.exceeded(self._loop.time()):
                 self._fail(_CLOSE_ABUSE, "too many commands")
             case _:
                 self._emit(command)
 
-    def _play_piece(self, piece: AgentPlay) -> None:
-        if piece.replaces:
+    def _play_with_mark(self, command: AgentPlay) -> None:
+        if command.replaces:
             self._clear()
-        self._play(piece.audio)
-        if piece.mark is not None:
-            self._mark(piece.mark)
+        self._play(command.audio)
+        if command.mark is not None:
+            self._mark(command.mark)
 
     def _mark(self, name: str) -> None:
         if self._marks.full:
@@ -413,7 +420,7 @@ class AgentStream:
         else:
             self._early.mark(AgentMark(name))
 
-    def _tell_mark(self, name: str, *, cleared: bool) -> None:
+    def _notify_mark(self, name: str, *, cleared: bool) -> None:
         self._send(lambda: self._dialect.mark(name, cleared=cleared))
 
     def _clear(self) -> None:
@@ -425,18 +432,15 @@ class AgentStream:
             self.mark_reached(mark.name, cleared=True)
 
     def _malformed_frame(self, error: CommandError) -> None:
-        self.stats.malformed += 1
-        if error.counts and self._malformed.exceeded(self._loop.time()):
+        if error.counts and self._malformed_rate.exceeded(self._loop.time()):
             self._fail(_CLOSE_ABUSE, "too many malformed frames")
         else:
             self._error(error.code, error.message, error.ref)
 
     def _error(self, code: str, message: str, ref: str | None) -> None:
         """Send an `error` event, rate-limited, since a hostile agent could provoke a flood of them."""
-        if self._errors.exceeded(self._loop.time()):
-            self.stats.errors_withheld += 1
-            return
-        self._send(lambda: self._dialect.error(code, message, ref))
+        if not self._error_rate.exceeded(self._loop.time()):
+            self._send(lambda: self._dialect.error(code, message, ref))
 
     def _send(self, write: Callable[[], bytes | None]) -> None:
         """Send a frame; it is written only if it will be sent, since frames are numbered."""
@@ -447,42 +451,40 @@ class AgentStream:
             self._unannounced.append(write)
             if len(self._unannounced) > _MAX_UNANNOUNCED:
                 self._fail(_CLOSE_ABUSE, "too many messages before the call was answered")
-        elif not self._outbox.control(write()):
+        elif not self._queue.control(write()):
             self._fail(_CLOSE_ABUSE, "the agent does not read")
 
     def _ping(self) -> None:
         if self._transport is not None and not self._closed:
-            self._outbox.ping()
+            self._queue.ping()
             self._timer = self._loop.call_later(self._settings.pong_timeout_s, self._no_pong)
 
     def _no_pong(self) -> None:
         self._fail(_CLOSE_NO_PONG, "no pong")
 
-    def _fail(self, code: int, reason: str, *, say_stop: bool = True) -> None:
+    def _fail(self, code: int, reason: str, *, send_stop: bool = True) -> None:
         """Close the socket because of a fault of the agent."""
         if self._closed or self._transport is None:
             return
-        if say_stop:
-            self._say_stop("stopped", "stream_hangup")
+        if send_stop:
+            self._send_stop("stopped", "stream_hangup")
         self._shut()
         self._transport.send_close(code, reason)  # type: ignore[arg-type]  # As above.
         self._disconnect_soon()
         self._emit(AgentClosed(code, abnormal=True, reason=reason))
 
-    def _say_stop(self, reason: str, detail: str) -> None:
+    def _send_stop(self, reason: str, detail: str) -> None:
         """Send `stop` to an agent that got `start`."""
-        self._outbox.finish(self._dialect.stop(reason, detail) if self._announced else None)
+        self._queue.finish(self._dialect.stop(reason, detail) if self._announced else None)
 
     def _shut(self) -> None:
         """Stop sending frames and handling messages."""
         self._closed = True
-        self.stats.frames_sent = self._outbox.frames_sent
-        self.stats.frames_dropped = self._outbox.frames_dropped
         self._early.clear()
         self._unannounced.clear()
-        self._reading.forget()
-        self._pace.stop()
-        self._speaks()
+        self._decoder.forget()
+        self._backpressure.stop()
+        self._first_message()
         self._tap = None
         if self._timer is not None:
             self._timer.cancel()
@@ -513,16 +515,16 @@ class AgentStream:
             self._transport.disconnect(False)
 
     def _release(self) -> None:
-        events, self._withheld = self._withheld or [], None
+        events, self._held_events = self._held_events or [], None
         for event in events:
             self._emit(event)
 
     def _emit(self, event: AgentEvent) -> None:
-        if self._withheld is not None:
-            self._withheld.append(event)
+        if self._held_events is not None:
+            self._held_events.append(event)
             return
         try:
             self._on_event(event)
         except Exception:
-            _LOGGER.exception("agent event could not be handled")
+            _LOGGER.exception("agent event handler failed")
             self._fail(_CLOSE_INTERNAL, "internal error")

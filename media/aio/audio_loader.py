@@ -82,7 +82,7 @@ class AudioLoader:
 
     async def _speech(self, speech: Speech) -> Clip:
         if self._synthesizer is None:
-            raise SpeechUnavailable("nothing that speaks text was set up")
+            raise SpeechUnavailable("no speech synthesizer is configured")
         return await self._synthesizer.speak(speech.text, speech.language, keep=speech.keep)
 
 
@@ -90,9 +90,9 @@ def _identity(path: Path) -> tuple[str, int, int, int]:
     """Return the cache key of a file's current version."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise WavError("it is no regular file")
+        raise WavError("not a regular file")
     if status.st_size > MAX_WAV_BYTES:
-        raise WavError(f"it is larger than {MAX_WAV_BYTES} bytes")
+        raise WavError(f"larger than {MAX_WAV_BYTES} bytes")
     return str(path), status.st_ino, status.st_mtime_ns, status.st_size
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ActiveTalker", "Conference", "ConferenceEvent", "Conferences", "MemberLeft"]
 
-# By the numbers of `EventKind` in outlet.hpp.
+# By the numbers of `EventKind` in event_queue.hpp.
 _ACTIVE_TALKER = 50
 _PLAYBACK_FINISHED = 60
 _PLAYBACK_POSITION = 61
@@ -129,7 +129,7 @@ class Conference:
         """
         self._check_open()
         if stream.native.id not in self._members:
-            raise MediaError("the stream is no member of the conference")
+            raise MediaError("the stream is not a member of the conference")
         self.native.change(stream.native.id, listen_only, muted, self._targets(whisper_to))
 
     def remove(self, stream: RtpStream) -> None:
@@ -160,7 +160,7 @@ class Conference:
 
         Raises:
             InvalidMedia: A value is out of range, or a clip has another form.
-            MediaError: Too many playbacks wait already.
+            MediaError: Too many playbacks are already queued.
             StreamClosed: The conference was closed.
         """
         self._check_open()
@@ -226,7 +226,7 @@ class Conference:
             return None
         targets = [stream.native.id for stream in whisper_to]
         if not self._members.keys() >= set(targets):
-            raise MediaError("a whisper is for somebody who is no member of the conference")
+            raise MediaError("the target of a whisper is not a member of the conference")
         return targets
 
     def _check_open(self) -> None:

@@ -26,7 +26,7 @@ __all__ = ["Detection", "decode"]
 
 Detector = Literal["dtmf", "speech", "machine", "tones"]
 
-# By the numbers in dsp/answer_classifier.hpp and dsp/tone_tracker.hpp.
+# By the numbers in dsp/machine_detector.hpp and dsp/tone_tracker.hpp.
 _VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "human", 2: "machine"}
 _REASONS: dict[int, MachineReason] = {
     1: "initial_silence",
@@ -94,7 +94,7 @@ class Detection:
 
 def decode(kind: int, a: int, b: int, c: int) -> MediaEvent | None:
     """Decode an event record of a detector; None for any other."""
-    # By the numbers of `EventKind` in outlet.hpp.
+    # By the numbers of `EventKind` in event_queue.hpp.
     match kind:
         case 40:
             return SpeechStarted()

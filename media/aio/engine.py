@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter, itemgetter
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from media import _engine
 from media.aio.conference import Conference, ConferenceEvent, Conferences
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
-from media.aio.tally import DropTally
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
-from media.types import EngineSettings, EngineStats, MediaEvent
+from media.types import EngineSettings, EngineStats, MediaEvent, StreamStats
 
 __all__ = ["MediaEngine"]
 
@@ -55,7 +56,7 @@ class MediaEngine:
         self._stop_driving: Callable[[], None] | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
-        self._drops = DropTally()
+        self._drops = DropCounters()
         self.recordings = Recordings(self.next_id)
         self.conferences = Conferences()
 
@@ -81,7 +82,7 @@ class MediaEngine:
                 driven,
             )
         except (ValueError, TypeError) as error:
-            raise InvalidMedia(f"the media settings cannot work: {error}") from error
+            raise InvalidMedia(f"invalid media settings: {error}") from error
         if isinstance(loop, EngineDriver):
             self._stop_driving = loop.drive_engine(self._native.advance)
         self._loop = loop
@@ -224,3 +225,44 @@ def _call(callback: Callable[[_Event], None], event: _Event) -> None:
         callback(event)
     except Exception:
         logger.exception("a media event callback failed on %r", event)
+
+
+class DropCounters:
+    """Packets of far ends that streams dropped, by reason, closed streams included."""
+
+    def __init__(self) -> None:
+        self._closed: Counter[str] = Counter()
+
+    def closed(self, stats: StreamStats) -> None:
+        """Add the counters of a closed stream."""
+        for reason, figure in zip(_DROPS, _drops_of_stats(stats), strict=True):
+            if figure:  # for most streams all are 0
+                self._closed[reason] += figure
+
+    def total(self, up: Iterable[Mapping[str, object]]) -> dict[str, int]:
+        """
+        Return all drops by reason, including those of the open streams.
+
+        The counters of open streams are read in the native engine's form: there may be thousands of streams,
+        and building ``StreamStats`` for each would block the loop for milliseconds.
+        """
+        totals = [self._closed[reason] for reason in _DROPS]
+        for figures in up:
+            drops = _drops_of_native(figures)
+            if any(drops):
+                totals = [total + drop for total, drop in zip(totals, drops, strict=True)]
+        return dict(zip(_DROPS, totals, strict=True))
+
+
+_DROPS = {
+    "foreign": "dropped_foreign",
+    "invalid": "dropped_invalid",
+    "unwanted": "dropped_unwanted",
+    "unauthentic": "dropped_unauthentic",
+    "duplicate": "duplicates",
+    "late": "late",
+}
+"""Each reason, and the counter of a stream for it."""
+
+_drops_of_stats = attrgetter(*_DROPS.values())
+_drops_of_native = itemgetter(*_DROPS.values())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol, get_args
+from typing import get_args
 
+from media import _engine
 from media.audio import Clip, Pause, Sound
 from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import BargeIn, MediaEvent, PlaybackEnd, PlaybackFinished, PlaybackPosition
@@ -61,36 +62,10 @@ class Playback:
             self._over.set()
 
 
-class Playable(Protocol):
-    """Interface for playback of native streams and conferences."""
-
-    def play(
-        self,
-        playback_id: int,
-        clips: Sequence[tuple[bytes, int, int]],
-        plays: int,
-        gain: int,
-        position_every_ms: int,
-        ends_by_digit: bool,
-        ends_by_speech: bool,
-        /,
-    ) -> None:
-        """Queue clips."""
-
-    def pause_playback(self) -> None:
-        """Pause."""
-
-    def resume_playback(self) -> None:
-        """Resume."""
-
-    def stop_playback(self) -> None:
-        """Drop all playbacks."""
-
-
 class Playbacks:
     """Playback queue of a stream or a conference, which create it; all commands return at once."""
 
-    def __init__(self, native: Playable, next_id: Callable[[], int]) -> None:
+    def __init__(self, native: _engine.Stream | _engine.Conference, next_id: Callable[[], int]) -> None:
         self._native = native
         self._next_id = next_id
         self._waiting: dict[int, Playback] = {}
@@ -118,7 +93,7 @@ class Playbacks:
 
         Raises:
             InvalidMedia: A value is out of range, or a clip has another form.
-            MediaError: Too many playbacks wait already.
+            MediaError: Too many playbacks are already queued.
             StreamClosed: The stream was closed.
         """
         if self._closed:
@@ -126,10 +101,10 @@ class Playbacks:
         if not _BARGE_INS.issuperset(barge_in):
             raise InvalidMedia("barge_in takes digit and speech")
         if position_every_ms and position_every_ms < _MIN_POSITION_MS:
-            raise InvalidMedia(f"the position is told every {_MIN_POSITION_MS} ms at most")
+            raise InvalidMedia(f"position_every_ms must be 0 or at least {_MIN_POSITION_MS}")
         clips, plays, gain = _clips(sounds), _plays(loop), _gain(gain_db)
         if len(self._waiting) >= _MAX_WAITING:
-            raise MediaError(f"{_MAX_WAITING} playbacks wait already")
+            raise MediaError(f"{_MAX_WAITING} playbacks are already queued")
         playback = Playback(self._next_id())
         self._waiting[playback.id] = playback
         self._native.play(

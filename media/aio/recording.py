@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import TypeAlias
 
 from media import _engine
 from media.errors import InvalidMedia, RecordingFailed
@@ -18,26 +18,15 @@ from media.types import (
     RemoteMedia,
 )
 
-__all__ = ["Recordable", "Recording", "Recordings", "natural_rate"]
+__all__ = ["Recording", "Recordings", "natural_rate"]
 
-# By the numbers of `EventKind` in outlet.hpp.
+# By the numbers of `EventKind` in event_queue.hpp.
 _FINISHED = 8
 _GAP = 30
 # By the limits in recording.hpp; smaller numbers are those of errors.
 _LIMITS: dict[int, RecordingEnd] = {1 << 16: "max_duration", 2 << 16: "max_bytes"}
 
-
-class Recordable(Protocol):
-    """Interface for recording of native streams and conferences."""
-
-    def start_recording(self, recording_id: int, path: str, options: _engine.RecordingOptions, /) -> int:
-        """Start; returns 0 or an error number. Ends a recording in progress."""
-
-    def pause_recording(self, paused: bool, /) -> None:
-        """Pause or resume the recording."""
-
-    def stop_recording(self) -> None:
-        """End the recording in progress."""
+_Source: TypeAlias = _engine.Stream | _engine.Conference
 
 
 class Recording:
@@ -48,14 +37,14 @@ class Recording:
     such as a full disk or the end of the stream; the stream itself continues.
     """
 
-    def __init__(self, native: Recordable, path: str, on_event: Callable[[MediaEvent], None]) -> None:
+    def __init__(self, native: _Source, path: str, on_event: Callable[[MediaEvent], None]) -> None:
         self.path = path
         self.on_event = on_event
         self.result: RecordingFinished | None = None
         """Result; None before the end."""
         self.lost_ms = 0
         """Silence in place of audio that a slow disk could not take, in ms."""
-        self._native: Recordable | None = native
+        self._native: _Source | None = native
         self._paused = False
         self._done = asyncio.Event()
 
@@ -117,7 +106,7 @@ class Recordings:
 
     def start(
         self,
-        native: Recordable,
+        native: _Source,
         path: str,
         settings: RecordingSettings,
         rate_hz: int,
@@ -131,7 +120,7 @@ class Recordings:
             RecordingFailed: The file cannot be created.
         """
         if "\0" in path:
-            raise InvalidMedia("the path of a recording has a NUL in it")
+            raise InvalidMedia("the path of a recording contains NUL")
         options = _options_of(settings, rate_hz)
         recording_id = self._next_id()
         recording = Recording(native, path, on_event)

@@ -71,7 +71,7 @@ class EspeakSynthesizer:
         task = self._under_way.get(name)
         if task is None:
             if len(self._under_way) >= self._max_under_way:
-                raise SpeechUnavailable(f"{len(self._under_way)} texts are being spoken already")
+                raise SpeechUnavailable(f"{len(self._under_way)} texts are already being spoken")
             task = asyncio.create_task(self._make(spoken, digest, keep))
             self._under_way[name] = task
             task.add_done_callback(lambda done: self._finished(name, done))
@@ -108,7 +108,7 @@ class EspeakSynthesizer:
         try:
             return await asyncio.to_thread(lambda: read_wav(data).to_mono(_RATE))
         except AudioError as error:
-            raise SpeechError(f"{self._program} spoke no sound: {error}") from None
+            raise SpeechError(f"{self._program} returned no audio: {error}") from None
 
     async def _run(self, spoken: SpeechText) -> bytes:
         """Run the program to its end, or kill it."""

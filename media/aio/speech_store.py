@@ -55,7 +55,7 @@ class SpeechStore:
             os.replace(file.name, self._path(digest))
             self._tidy()
         except OSError as error:
-            logger.warning("speech cannot be kept on disk: %s", error.strerror)
+            logger.warning("cannot cache speech on disk: %s", error.strerror)
 
     def _path(self, digest: str) -> Path:
         return self._directory / f"{digest}.wav"

@@ -102,7 +102,7 @@ class RtpStream:
         self._check_open()
         other._check_open()
         if not self.native.link(other.native):
-            raise MediaError("streams that are linked must be opened near one another")
+            raise MediaError("linked streams must be opened near one another")
 
     def unlink(self) -> None:
         """Stop relaying; harmless when not linked."""
@@ -120,7 +120,7 @@ class RtpStream:
 
         Raises:
             InvalidMedia: An odd number of bytes.
-            MediaError: Too many playbacks wait already.
+            MediaError: Too many playbacks are already queued.
             StreamClosed: The stream was closed.
         """
         self._check_open()
@@ -171,7 +171,7 @@ class RtpStream:
         if self.remote is None:
             raise DtmfUnavailable("the stream is not connected")
         if len(self._texts) >= _MAX_WAITING:
-            raise DtmfUnavailable(f"{_MAX_WAITING} texts of digits wait already")
+            raise DtmfUnavailable(f"{_MAX_WAITING} digit strings are already queued")
         token = self._engine.next_id() & 0xFFFFFFFF
         self._texts[token] = digits
         self.native.send_dtmf(token, digits, duration_ms, gap_ms)
@@ -391,7 +391,7 @@ def _number(payload_type: int | None) -> int:
     return -1 if payload_type is None else payload_type
 
 
-# By the numbers of `EventKind` in outlet.hpp.
+# By the numbers of `EventKind` in event_queue.hpp.
 _DECODERS: dict[int, Callable[[RtpStream, int, int, int], MediaEvent | None]] = {
     1: RtpStream._decode_first_packet,
     2: RtpStream._decode_dtmf_received,

@@ -14,7 +14,7 @@ from media.audio.hold import hold_music
 from media.audio.numbers import MAX_NUMBER, Speaker, fallbacks
 from media.audio.prompts import PromptLibrary
 from media.audio.tone_plans import TONE_PLANS, Tone, TonePart, TonePlan, dtmf, parse_tone, ringing_tone
-from media.audio.tones import level_dbfs, silence, tone, tone_level_dbfs
+from media.audio.tones import silence, tone
 from media.audio.wav import MAX_WAV_BYTES, read_wav, write_wav
 
 __all__ = [
@@ -41,13 +41,11 @@ __all__ = [
     "hold_music",
     "l16_to_alaw",
     "l16_to_mulaw",
-    "level_dbfs",
     "mulaw_to_l16",
     "parse_tone",
     "read_wav",
     "ringing_tone",
     "silence",
     "tone",
-    "tone_level_dbfs",
     "write_wav",
 ]

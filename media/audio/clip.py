@@ -56,7 +56,7 @@ class Clip:
         try:
             return Clip(_engine.resample(pcm, self.sample_rate, sample_rate), sample_rate)
         except (ValueError, TypeError) as error:
-            raise AudioError(f"the sound cannot be brought to {sample_rate} Hz: {error}") from None
+            raise AudioError(f"the sound cannot be resampled to {sample_rate} Hz: {error}") from None
 
     def to_8k_mono(self) -> Clip:
         """Convert to one channel at 8 kHz. Raises as `to_mono`."""

@@ -67,14 +67,14 @@ def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> 
     """
     voice = ESPEAK_VOICES.get(language.lower().partition("-")[0])
     if voice is None:
-        raise SpeechError(f"the language is not spoken; these are: {', '.join(sorted(ESPEAK_VOICES))}")
+        raise SpeechError(f"unsupported language; supported are: {', '.join(sorted(ESPEAK_VOICES))}")
     if len(text) > max_chars:
-        raise SpeechError(f"a text of {len(text)} characters is too long; at most {max_chars} are spoken")
+        raise SpeechError(f"a text of {len(text)} characters is too long; the limit is {max_chars}")
     words = " ".join(unicodedata.normalize("NFC", text).split())
     if not any(character.isalnum() for character in words):
-        raise SpeechError("the text has no word to be spoken")
+        raise SpeechError("the text has no letters or digits")
     if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Cn") for character in words):
-        raise SpeechError("the text holds control characters or such as mean nothing")
+        raise SpeechError("the text contains control or unassigned characters")
     # Double brackets would be read as names of phonemes.
     return SpeechText(words.replace("[[", "[ [").replace("]]", "] ]"), voice)
 

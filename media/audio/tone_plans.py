@@ -157,9 +157,9 @@ def parse_tone(text: str, level_dbm0: float = _DEFAULT_DBM0) -> Tone:
     intro = tuple(part for once, part in read if once)
     cycle = tuple(part for once, part in read if not once)
     if [once for once, _ in read] != [True] * len(intro) + [False] * len(cycle):
-        raise ToneError("the parts that are heard once (!) come first")
+        raise ToneError("the parts that are played once (!) must come first")
     if any(part.duration_ms is None for part in (*intro, *cycle[:-1])):
-        raise ToneError("only the last part may go on without end, and only when it is not heard once")
+        raise ToneError("only the last part may be endless, and only without !")
     # Nothing before an endless part is repeated: the cycle is that part alone.
     if cycle and cycle[-1].duration_ms is None:
         intro, cycle = intro + cycle[:-1], cycle[-1:]
@@ -207,7 +207,7 @@ def _part(text: str) -> tuple[bool, TonePart]:
         raise ToneError(f"a part of a tone lasts 1 to {_MAX_PART_MS} ms")
     if frequencies == [0]:
         if by is not None:
-            raise ToneError("a pause is not modulated")
+            raise ToneError("a pause cannot be modulated")
         return bool(match["once"]), TonePart((), None, duration_ms)
     if len(frequencies) > _MAX_FREQUENCIES:
         raise ToneError(f"at most {_MAX_FREQUENCIES} frequencies sound at once")

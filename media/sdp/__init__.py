@@ -20,7 +20,6 @@ from media.sdp.offer_answer import (
 )
 from media.sdp.parser import DEFAULT_LIMITS, SdpLimits, parse_session_description
 from media.sdp.sections import LocalMedia
-from media.sdp.writer import write_session_description
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -42,5 +41,4 @@ __all__ = [
     "parse_session_description",
     "remember",
     "revise",
-    "write_session_description",
 ]

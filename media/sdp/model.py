@@ -201,9 +201,16 @@ class SessionDescription:
 
     def to_bytes(self) -> bytes:
         """Serialise the description in the order of RFC 8866 5, with CRLF line ends."""
-        from media.sdp.writer import write_session_description
-
-        return write_session_description(self)
+        lines = ["v=0", f"o={self.origin}", f"s={self.session_name or '-'}"]
+        if self.connection is not None:
+            lines.append(f"c={self.connection}")
+        _bandwidths(lines, self.bandwidths)
+        lines += [f"t={start} {stop}" for start, stop in self.times]
+        _attributes(lines, self.attributes)
+        for media in self.media:
+            _media_lines(lines, media)
+        lines.append("")
+        return "\r\n".join(lines).encode()
 
     def connection_of(self, media: MediaDescription) -> Connection | None:
         """Return the connection of a section: its own, else the session's."""
@@ -262,3 +269,20 @@ def _rtpmap(value: str) -> RtpMap | None:
     if not clock_rate or not channels:
         return None
     return RtpMap(number, parts[0], clock_rate, channels)
+
+
+def _media_lines(lines: list[str], media: MediaDescription) -> None:
+    count = f"/{media.port_count}" if media.port_count != 1 else ""
+    lines.append(f"m={media.kind} {media.port}{count} {media.protocol} {' '.join(media.formats)}")
+    if media.connection is not None:
+        lines.append(f"c={media.connection}")
+    _bandwidths(lines, media.bandwidths)
+    _attributes(lines, media.attributes)
+
+
+def _bandwidths(lines: list[str], bandwidths: tuple[tuple[str, int], ...]) -> None:
+    lines += [f"b={kind}:{value}" for kind, value in bandwidths]
+
+
+def _attributes(lines: list[str], attributes: tuple[Attribute, ...]) -> None:
+    lines += [f"a={name}" if value is None else f"a={name}:{value}" for name, value in attributes]

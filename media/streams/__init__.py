@@ -9,7 +9,7 @@ from media.streams.errors import (
     StreamError,
     StreamSetupError,
 )
-from media.streams.guard import RateGuard
+from media.streams.handshake import sign_as_twilio, upgrade_headers
 from media.streams.model import (
     FRAME_MS,
     AgentClear,
@@ -41,8 +41,8 @@ from media.streams.model import (
     TransferMode,
     frame_bytes,
 )
+from media.streams.rate_limit import RateLimit
 from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream, under_default
-from media.streams.upgrade import sign_as_twilio, upgrade_headers
 
 __all__ = [
     "DIALECTS",
@@ -72,7 +72,7 @@ __all__ = [
     "Dialect",
     "Encoding",
     "ExotelDialect",
-    "RateGuard",
+    "RateLimit",
     "Reconnect",
     "RecordAction",
     "StreamAuth",

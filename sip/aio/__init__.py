@@ -1,16 +1,16 @@
 """The asyncio shell of the SIP user agent: sockets, clocks and randomness around the core."""
 
 from sip.aio.dns_client import NameServer
-from sip.aio.endpoint import TraceRecord
 from sip.aio.guard import Guard
-from sip.aio.handover import HandedOver, SendFrame, Sharing
+from sip.aio.handover import HandedOverState, SendFrame, SocketSharing
 from sip.aio.hep_sender import HepSender, HepSettings
-from sip.aio.registrations import RegistrationRun
+from sip.aio.registrations import RegistrationIO
 from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import StreamLimits
 from sip.aio.tls import ClientCertificates, TlsSettings
+from sip.aio.transaction_layer import TraceRecord
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 from sip.session.outbound_invite import Destination, OutboundInvite
@@ -19,7 +19,7 @@ __all__ = [
     "ClientCertificates",
     "Destination",
     "Guard",
-    "HandedOver",
+    "HandedOverState",
     "HepSender",
     "HepSettings",
     "InboundSession",
@@ -28,13 +28,13 @@ __all__ = [
     "OutboundInvite",
     "OutboundSession",
     "Resolver",
-    "RegistrationRun",
+    "RegistrationIO",
     "Screen",
     "ScreenVerdict",
     "Screened",
     "SendFrame",
     "Session",
-    "Sharing",
+    "SocketSharing",
     "Source",
     "StreamLimits",
     "TlsSettings",

@@ -6,13 +6,12 @@ from typing import Protocol
 
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
 from sip.aio.transport import Flow
-from sip.auth.lockout import Lockout
-from sip.auth.server import DigestServer, Outcome, SecretsOf
+from sip.auth.server import DigestServer, Lockout, Outcome, SecretsOf
 from sip.message.message import Request, Response
 from sip.message.responses import reply
 from sip.protection.rate_limits import source_of
 
-__all__ = ["Door"]
+__all__ = ["InboundAuthenticator"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +27,7 @@ class OnCredentials(Protocol):
         """Record the result."""
 
 
-class Door:
+class InboundAuthenticator:
     """
     Admits, challenges or refuses each new INVITE before any state is allocated for it.
 

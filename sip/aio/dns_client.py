@@ -14,7 +14,7 @@ import dns.nameserver
 import dns.rdatatype
 import dns.resolver
 
-from sip.location.rfc3263 import Kind, Naptr, Question, Records, Srv, ip_version
+from sip.location.rfc3263 import DnsQuery, Kind, Naptr, Records, Srv, ip_version
 
 __all__ = ["DnsAnswer", "DnsClient", "DnsUnavailable", "HostsFile", "NameServer"]
 
@@ -55,16 +55,16 @@ class DnsClient:
         self._resolver.lifetime = QUESTION_LIMIT_S
         self._resolver.cache = None
 
-    async def ask(self, question: Question) -> DnsAnswer:
+    async def ask(self, query: DnsQuery) -> DnsAnswer:
         """
         Send one query.
 
         Raises:
             DnsUnavailable: No name server answered, or no answer was usable.
         """
-        kind, name = question
+        kind, name = query
         if not self._resolver.nameservers:
-            raise DnsUnavailable("No name server is known")
+            raise DnsUnavailable("No DNS server is configured")
         address = kind in (Kind.A, Kind.AAAA)
         try:
             answer = await self._resolver.resolve(
@@ -82,7 +82,7 @@ def _system() -> dns.asyncresolver.Resolver:
     try:
         return dns.asyncresolver.Resolver()
     except (dns.exception.DNSException, OSError, ValueError) as error:
-        logger.warning("The system names no DNS server, so names of peers cannot be found: %s", error)
+        logger.warning("No DNS server is configured; names of peers cannot be resolved: %s", error)
         return dns.asyncresolver.Resolver(configure=False)
 
 
@@ -162,12 +162,12 @@ class HostsFile:
             return ("127.0.0.1", "::1")
         return found or ()
 
-    def records(self, question: Question, now: float) -> Records | None:
+    def records(self, query: DnsQuery, now: float) -> Records | None:
         """Return the file's records for a query; None when the file does not contain the name."""
-        if question.kind not in (Kind.A, Kind.AAAA):
+        if query.kind not in (Kind.A, Kind.AAAA):
             return None
-        found = self.addresses(question.name, now)
-        version = 4 if question.kind is Kind.A else 6
+        found = self.addresses(query.name, now)
+        version = 4 if query.kind is Kind.A else 6
         return tuple(item for item in found if ip_version(item) == version) if found else None
 
     def _read(self) -> None:

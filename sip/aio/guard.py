@@ -1,4 +1,4 @@
-"""Filters of an endpoint: of messages by source and load, and of new calls."""
+"""Filters of the transaction layer: of messages by source and load, and of new calls."""
 
 import logging
 from collections import Counter
@@ -28,19 +28,19 @@ class Guard:
     """
     Filters every message before it is parsed, and limits the responses to unknown sources.
 
-    `is_known` tells whether the application trusts a host. A guard serves one user agent, whose clock it
+    `is_trusted` tells whether the application trusts a host. A guard serves one user agent, whose clock it
     gets by `start`.
     """
 
     def __init__(
         self,
         settings: ProtectionSettings,
-        is_known: Callable[[str], bool],
+        is_trusted: Callable[[str], bool],
         overload: OverloadSettings | None = None,
     ) -> None:
-        self._protection = Protection(settings, is_known, self._note_ban)
-        self.known = self._protection.known
-        """Trusted hosts, which the endpoint looks up for every message."""
+        self._protection = Protection(settings, is_trusted, self._note_ban)
+        self.trusted = self._protection.trusted
+        """Trusted hosts, which the transaction layer looks up for every message."""
         self.arrived_bytes = 0
         """Length of the current message of an unknown source; no longer response is sent."""
         self.pressed = False
@@ -68,10 +68,10 @@ class Guard:
             self._alarm.cancel()
             self._alarm = None
 
-    # Called by the endpoint and its transports.
+    # Called by the transaction layer and its transports.
 
     def admit(self, data: bytes, flow: Flow) -> bool:
-        """True if a message of a host that is not in `known` is to be parsed."""
+        """True if a message of a host that is not in `trusted` is to be parsed."""
         if self._shedder.severe and not flow.reliable and data.startswith(b"INVITE "):
             self.rejected["overload"] += 1
             return False
@@ -82,22 +82,22 @@ class Guard:
         """True if a connection from a host is accepted."""
         return self._protection.admits_connection(host, self._clock.time())
 
-    def knows(self, host: str) -> bool:
+    def is_trusted(self, host: str) -> bool:
         """True if a host is trusted."""
-        return self._protection.knows(host, self._clock.time())
+        return self._protection.is_trusted(host, self._clock.time())
 
-    def is_stranger(self, flow: Flow) -> bool:
+    def is_unknown(self, flow: Flow) -> bool:
         """True if the source of a message is unknown."""
-        return flow.remote[0] not in self.known
+        return flow.remote[0] not in self.trusted
 
     def on_malformed(self, flow: Flow) -> None:
         """Count a malformed message of an unknown source."""
         self._protection.on_malformed(flow.remote[0], self._clock.time())
 
-    def vouch(self, host: str) -> None:
+    def trust(self, host: str) -> None:
         """Trust a source that we send to or that takes part in a dialog."""
-        if host not in self.known:
-            self._protection.vouch(host, self._clock.time())
+        if host not in self.trusted:
+            self._protection.trust(host, self._clock.time())
 
     # Called by the user agent.
 
@@ -109,7 +109,7 @@ class Guard:
         so that a forged source gains no amplification. A challenge passes, since credentials answer it.
         """
         host = flow.remote[0]
-        if host in self.known or response.status in _CHALLENGES:
+        if host in self.trusted or response.status in _CHALLENGES:
             return response
         if not self._protection.may_answer(host, self._clock.time()):
             return None
@@ -132,15 +132,15 @@ class Guard:
         """
         if not data.startswith(b"INVITE ") or data.count(_TAG) > 1:
             return True  # No new call: a request with two tags is within a dialog.
-        if self._shedder.would_take(self._age_s) or self._shedder.may_refuse():
+        if self._shedder.would_accept(self._age_s) or self._shedder.may_refuse():
             return True
-        self._shedder.takes(self._age_s)  # It counts among the calls of which a share is accepted.
+        self._shedder.accepts(self._age_s)  # It counts among the calls of which a share is accepted.
         self.rejected["unread"] += 1
         return False
 
-    def takes_call(self) -> bool:
+    def accepts_call(self) -> bool:
         """True if the current new call is within the accepted share."""
-        return self._shedder.takes(self._age_s)
+        return self._shedder.accepts(self._age_s)
 
     @property
     def share(self) -> float:
@@ -157,7 +157,7 @@ class Guard:
         self._shedder.look(waited_s, now)
         self.pressed = self._shedder.pressed
         if was_whole and self._shedder.share < 1.0:
-            logger.warning("overloaded: work waits for %.2f s, a part of new calls is refused", waited_s)
+            logger.warning("overload: work waits %.2f s; some new calls are refused", waited_s)
         self._looks += 1
         if self._looks % _LOOKS_PER_REFRESH == 0:
             self._refresh(now)
@@ -188,7 +188,7 @@ class Guard:
 
     def _refresh(self, now: float) -> None:
         """Ask the application again about its sources, and reset the log limit."""
-        self._protection.refresh_known(now)
+        self._protection.refresh_trusted(now)
         if self._lines > _LINES_PER_REFRESH:
             logger.warning("%d more sources were banned", self._lines - _LINES_PER_REFRESH)
         self._lines = 0
@@ -231,7 +231,7 @@ class Admission:
     def _reason(self, full: bool) -> str | None:
         if full or (self.has_room is not None and not self.has_room()):
             return "capacity"
-        if self.guard is not None and not self.guard.takes_call():
+        if self.guard is not None and not self.guard.accepts_call():
             return "overload"
         return None
 

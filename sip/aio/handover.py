@@ -17,11 +17,11 @@ from sip.message.message import Message, Response
 from sip.transactions.table import Key
 
 if TYPE_CHECKING:
-    from sip.aio.endpoint import Endpoint
     from sip.aio.guard import Guard
-    from sip.aio.recovery import FormerSessions
+    from sip.aio.recovery import RecoveredDialogs
+    from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["Elder", "HandedOver", "SendFrame", "Sharing", "listener_name"]
+__all__ = ["PreviousProcess", "HandedOverState", "SendFrame", "SocketSharing", "listener_name"]
 
 SendFrame = Callable[[bytes], None]
 
@@ -35,7 +35,7 @@ def listener_name(listen: Listen) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class HandedOverState:
     """State of the previous process: its sockets by name, the Call-IDs of its calls and its trusted hosts."""
 
     sockets: dict[str, socket.socket]
@@ -43,7 +43,7 @@ class HandedOver:
     hosts: list[str]
 
 
-class Elder:
+class PreviousProcess:
     """The previous process, seen by the new one; `send` sends it a frame, `owns` finds our own messages."""
 
     def __init__(self, owns: Callable[[Message], bool], call_ids: Collection[str], send: SendFrame) -> None:
@@ -51,17 +51,17 @@ class Elder:
         self._call_ids = frozenset(call_ids)
         self._send = send
         self._flows: dict[int, Flow] = {}
-        self.passed = 0
+        self.forwarded = 0
         """Count of forwarded messages."""
 
-    def takes(self, message: Message, data: bytes, flow: Flow) -> bool:
+    def forwards(self, message: Message, data: bytes, flow: Flow) -> bool:
         """Forward a message of the previous process; False if it belongs to this process."""
-        if self._owns(message) or self._begins(message):
+        if self._owns(message) or self._starts_call(message):
             return False
         number = self._number_of(flow) if flow.reliable else 0
         header = json.dumps([listener_name(flow.transport.address), *flow.remote, number])
         self._send(header.encode() + b"\n" + data)
-        self.passed += 1
+        self.forwarded += 1
         return True
 
     def answer(self, frame: bytes) -> None:
@@ -71,7 +71,7 @@ class Elder:
         if flow is not None and not flow.closed:
             flow.send(data)
 
-    def _begins(self, message: Message) -> bool:
+    def _starts_call(self, message: Message) -> bool:
         """True for a request outside dialogs with a new Call-ID: the previous process starts nothing new."""
         if isinstance(message, Response) or message.to.tag is not None or message.method == "CANCEL":
             return False
@@ -85,7 +85,7 @@ class Elder:
         return number
 
 
-class _PassedFlow(Flow):
+class _ForwardedFlow(Flow):
     """Flow to a peer whose connection the new process holds."""
 
     __slots__ = ("_number", "_send")
@@ -103,7 +103,7 @@ class _PassedFlow(Flow):
         return True
 
 
-class Sharing:
+class SocketSharing:
     """
     Handover of one user agent, first in the role of the new process, later of the previous one.
 
@@ -113,27 +113,27 @@ class Sharing:
     def __init__(self, sessions: Mapping[tuple[str, str], object], invites: Mapping[Key, Key]) -> None:
         self._sessions = sessions
         self._invites = invites
-        self._handed: HandedOver | None = None
+        self._handed: HandedOverState | None = None
         self._send: SendFrame | None = None
-        self._endpoint: Endpoint
-        self._former: FormerSessions
+        self._layer: TransactionLayer
+        self._recovered: RecoveredDialogs
         self._guard: Guard | None = None
 
     # The new process.
 
-    def inherit(self, handed: HandedOver, send: SendFrame) -> None:
+    def inherit(self, handed: HandedOverState, send: SendFrame) -> None:
         """Use the sockets of a previous process and forward its messages; call this before the start."""
         self._handed, self._send = handed, send
 
-    def start(self, endpoint: "Endpoint", former: "FormerSessions", guard: "Guard | None") -> None:
+    def start(self, layer: "TransactionLayer", recovered: "RecoveredDialogs", guard: "Guard | None") -> None:
         """Start with the parts of the user agent, before it opens its transports."""
-        self._endpoint, self._former, self._guard = endpoint, former, guard
+        self._layer, self._recovered, self._guard = layer, recovered, guard
         if self._handed is None or self._send is None:
             return
         if guard is not None:
             for host in self._handed.hosts:
-                guard.vouch(host)
-        endpoint.elder = Elder(self._owns, self._handed.call_ids, self._send)
+                guard.trust(host)
+        layer.previous = PreviousProcess(self._owns, self._handed.call_ids, self._send)
 
     def inherited(self, listen: Listen) -> socket.socket | None:
         """Return the previous process's socket for an address, or None."""
@@ -141,34 +141,36 @@ class Sharing:
 
     def answer(self, frame: bytes) -> None:
         """Send a message of the previous process on our connection."""
-        if self._endpoint.elder is not None:
-            self._endpoint.elder.answer(frame)
+        if self._layer.previous is not None:
+            self._layer.previous.answer(frame)
 
     def end(self) -> int:
         """Stop forwarding after the previous process exited; returns the count of forwarded messages."""
-        elder, self._endpoint.elder = self._endpoint.elder, None
-        return 0 if elder is None else elder.passed
+        previous, self._layer.previous = self._layer.previous, None
+        return 0 if previous is None else previous.forwarded
 
     def _owns(self, message: Message) -> bool:
-        if self._endpoint.has_transaction(message):
+        if self._layer.has_transaction(message):
             return True
         if isinstance(message, Response):
             return (message.call_id, message.from_.tag or "") in self._sessions
         tag = message.to.tag
-        return tag is not None and ((message.call_id, tag) in self._sessions or self._former.obeys(message))
+        return tag is not None and ((message.call_id, tag) in self._sessions or self._recovered.ends(message))
 
     # The previous process.
 
-    def hand_over(self) -> HandedOver:
+    def hand_over(self) -> HandedOverState:
         """Stop reading, and return what another process needs to read in our place."""
-        transports = self._endpoint.transports
+        transports = self._layer.transports
         sockets = {listener_name(transport.address): transport.pause() for transport in transports}
         call_ids = {call_id for call_id, _ in self._sessions} | {str(key[0]) for key in self._invites}
-        return HandedOver(sockets, list(call_ids), [] if self._guard is None else list(self._guard.known))
+        return HandedOverState(
+            sockets, list(call_ids), [] if self._guard is None else list(self._guard.trusted)
+        )
 
-    async def take_back(self) -> None:
+    async def resume_reading(self) -> None:
         """Resume reading: the other process did not start."""
-        for transport in self._endpoint.transports:
+        for transport in self._layer.transports:
             await transport.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
@@ -176,17 +178,17 @@ class Sharing:
         Handle a message that the new process forwards; `answer` sends frames for its connections.
 
         Raises:
-            ValueError: The frame was not made by `Elder.takes`.
+            ValueError: The frame was not made by `PreviousProcess.forwards`.
         """
         header, _, data = frame.partition(b"\n")
         fields: Any = json.loads(header)
         if not isinstance(fields, list):
-            raise ValueError("its header is no list")
+            raise ValueError("the frame header is not a list")
         name, host, port, number = fields
         if not (isinstance(port, int) and 0 <= port <= 65535 and isinstance(number, int)):
-            raise ValueError("its address is none")
-        for transport in self._endpoint.transports:
+            raise ValueError("the frame address is malformed")
+        for transport in self._layer.transports:
             if listener_name(transport.address) == name:
                 remote = (str(host), port)
-                flow = _PassedFlow(transport, remote, number, answer) if transport.reliable else None
-                self._endpoint.receive(data, flow or transport.flow_to(remote))
+                flow = _ForwardedFlow(transport, remote, number, answer) if transport.reliable else None
+                self._layer.receive(data, flow or transport.flow_to(remote))

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sip.aio.endpoint import TraceRecord
+from sip.aio.transaction_layer import TraceRecord
 from sip.hep import HepMessage, encode_hep
 from sip.redaction import withhold_secrets
 
@@ -59,7 +59,7 @@ class HepSender:
         try:
             await self._open()
         except OSError as error:
-            logger.error("no copies are sent to %s: %s", self._settings.host, error)
+            logger.error("cannot send HEP copies to %s: %s", self._settings.host, error)
 
     async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from sip.aio.transport import Address, Flow
 
 if TYPE_CHECKING:
-    from sip.aio.endpoint import Endpoint
-    from sip.aio.transaction_io import ClientRun
+    from sip.aio.transaction_io import ClientTransactionIO
+    from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["Oversize"]
+__all__ = ["TcpFallback"]
 
 TRIAL_S = 1.5
 """Limit for opening the connection before the datagram is sent after all: callers wait for it."""
@@ -17,39 +17,39 @@ REFUSED_FOR_S = 600.0
 MAX_REMEMBERED = 1024
 
 
-class Oversize:
+class TcpFallback:
     """
     Moves large requests to TCP, and back to UDP if the connection was never established.
 
     A request on an established connection stays there even if the connection breaks: it may have arrived,
-    and a second INVITE of the same attempt would be a second call.
+    and a second INVITE of the same call would be a second call.
     """
 
-    def __init__(self, endpoint: "Endpoint") -> None:
-        self._endpoint = endpoint
+    def __init__(self, layer: "TransactionLayer") -> None:
+        self._layer = layer
         self._refused: dict[Address, float] = {}
 
     def stream_for(self, flow: Flow) -> Flow | None:
         """Return a TCP flow in place of a UDP flow; None if the peer is known to take no connections."""
-        endpoint = self._endpoint
+        layer = self._layer
         until = self._refused.get(flow.remote)
         if until is not None:
-            if until > endpoint.clock.time():
+            if until > layer.clock.time():
                 return None
             del self._refused[flow.remote]
-        transport = endpoint.transport_for("tcp", flow.remote[0])
+        transport = layer.transport_for("tcp", flow.remote[0])
         return None if transport is None else transport.flow_to(flow.remote)
 
-    def watch(self, run: "ClientRun") -> None:
+    def watch(self, transaction: "ClientTransactionIO") -> None:
         """Limit how long a request waits for its connection."""
-        if not run.flow.established:
-            run.timers.append(self._endpoint.arm(TRIAL_S, _Trial(run.flow), 0))
+        if not transaction.flow.established:
+            transaction.timers.append(self._layer.arm(TRIAL_S, _Trial(transaction.flow), 0))
 
     def note_refusal(self, remote: Address) -> None:
         """Record that a peer takes no connections."""
         if len(self._refused) >= MAX_REMEMBERED:
             self._refused.clear()
-        self._refused[remote] = self._endpoint.clock.time() + REFUSED_FOR_S
+        self._refused[remote] = self._layer.clock.time() + REFUSED_FOR_S
 
 
 class _Trial:

@@ -4,22 +4,21 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from sip.aio.endpoint import Endpoint
-from sip.aio.request_routing import Ways
-from sip.aio.transaction_io import DEAF, ClientRun
+from sip.aio.request_routing import RequestRouter
+from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
+from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow
-from sip.auth.client import Authenticator
-from sip.auth.digest import Credentials
+from sip.auth.digest import Authenticator, Credentials
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose
 from sip.errors import SipError
-from sip.location.rfc3263 import Wanted
+from sip.location.rfc3263 import LookupTarget
 from sip.message.message import Request, Response
 from sip.message.responses import reply
-from sip.recovery import FormerSession, Kind
+from sip.recovery import Kind, RecoveredDialog
 from sip.session.dialog import Dialog
 from sip.transactions.table import server_key
 
-__all__ = ["FormerSessions"]
+__all__ = ["RecoveredDialogs"]
 
 logger = logging.getLogger(__name__)
 
@@ -32,29 +31,24 @@ AT_WORK = 500
 OnOver = Callable[[], None]
 
 
-class FormerSessions:
+class RecoveredDialogs:
     """
     Sessions of a previous process, each ended once, at a rate that leaves room for new calls.
 
     Their Call-IDs and tags are kept until the process ends: the BYE of a peer that hangs up itself gets 200.
     """
 
-    def __init__(self, endpoint: Endpoint, ways: Ways, token: Callable[[], str]) -> None:
-        self.endpoint = endpoint
-        self.ways = ways
+    def __init__(self, layer: TransactionLayer, router: RequestRouter, token: Callable[[], str]) -> None:
+        self.layer = layer
+        self.router = router
         self.token = token
         self._names: set[tuple[str, str]] = set()
         self._waiting: deque[_Ending] = deque()
         self._at_work = 0
         self._armed = False
 
-    @property
-    def left(self) -> int:
-        """Count of sessions that are not ended yet."""
-        return len(self._waiting) + self._at_work
-
     def end(
-        self, session: FormerSession, reason: str, credentials: Credentials | None, on_over: OnOver
+        self, session: RecoveredDialog, reason: str, credentials: Credentials | None, on_over: OnOver
     ) -> None:
         """
         End a session soon.
@@ -66,7 +60,7 @@ class FormerSessions:
         self._waiting.append(_Ending(self, session, reason, credentials, on_over))
         self._arm(0.0)
 
-    def obeys(self, request: Request) -> bool:
+    def ends(self, request: Request) -> bool:
         """True if a request is the BYE of a session of the previous process, which ends it."""
         return request.method == "BYE" and (request.call_id, request.to.tag or "") in self._names
 
@@ -78,7 +72,7 @@ class FormerSessions:
             self._waiting.popleft().begin()
         self._arm(BURST_SPACING_S)
 
-    def one_over(self) -> None:
+    def end_one(self) -> None:
         """Count a session that has ended."""
         self._at_work -= 1
         self._arm(BURST_SPACING_S)
@@ -86,7 +80,7 @@ class FormerSessions:
     def _arm(self, delay_s: float) -> None:
         if self._waiting and not self._armed and self._at_work < AT_WORK:
             self._armed = True
-            self.endpoint.arm(delay_s, self, 0)
+            self.layer.arm(delay_s, self, 0)
 
 
 class _Ending:
@@ -94,8 +88,8 @@ class _Ending:
 
     def __init__(
         self,
-        sessions: FormerSessions,
-        session: FormerSession,
+        sessions: RecoveredDialogs,
+        session: RecoveredDialog,
         reason: str,
         credentials: Credentials | None,
         on_over: OnOver,
@@ -113,31 +107,31 @@ class _Ending:
             self._send_end(self._session)
         except SipError as error:
             named = {"call_id": self._session.call_id}
-            logger.warning("a call of a former process cannot be ended: %s", error, extra=named)
+            logger.warning("cannot end a call of the previous process: %s", error, extra=named)
             self._over()
 
-    def _send_end(self, session: FormerSession) -> None:
+    def _send_end(self, session: RecoveredDialog) -> None:
         if session.kind is Kind.UP and session.dialog is not None:
-            self._hang_up(session.dialog)
+            self._send_bye(session.dialog)
         elif session.request is None:
             self._over()
         elif session.kind is Kind.CALLING:
-            self._take_back(session.request)
+            self._cancel_invite(session.request)
         else:
             self._refuse(session.request)
 
-    def on_response(self, run: ClientRun, response: Response) -> None:
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Handle a response to the BYE or to the cancelled INVITE."""
         if response.status < 200:
             return
-        if run.purpose is Purpose.BYE:
+        if transaction.purpose is Purpose.BYE:
             self._bye_answered(response)
         elif response.status < 300:
-            self._answered_too_late(run.machine.request, response)
+            self._answered_too_late(transaction.machine.request, response)
         else:
             self._over()
 
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
         """Count the session as ended: an unreachable peer finds out by its own timers."""
         self._over()
 
@@ -148,12 +142,12 @@ class _Ending:
     def _over(self) -> None:
         on_over, self._on_over = self._on_over, None
         if on_over is not None:
-            self._sessions.one_over()
+            self._sessions.end_one()
             on_over()
 
     # A confirmed dialog.
 
-    def _hang_up(self, dialog: Dialog) -> None:
+    def _send_bye(self, dialog: Dialog) -> None:
         bye = dialog.request("BYE", headers=(("Reason", self._reason),))
         if self._authenticator is not None:
             for name, value in self._authenticator.headers("BYE", bye.uri, b""):
@@ -163,54 +157,54 @@ class _Ending:
             if flow is None:
                 self._over()
             else:
-                self._sessions.endpoint.start_client(bye, flow, self, Purpose.BYE)
+                self._sessions.layer.start_client(bye, flow, self, Purpose.BYE)
 
-        self._sessions.ways.with_wanted(Wanted.of(dialog.next_hop()), self._near(), send)
+        self._sessions.router.resolve_target(LookupTarget.of(dialog.next_hop()), self._current_flow(), send)
 
-    def _near(self) -> Flow | None:
+    def _current_flow(self) -> Flow | None:
         """Return the peer's last flow, None for a connection of the previous process, which is closed."""
         session = self._session
-        transport = self._sessions.endpoint.transport_for(session.transport, session.peer[0])
+        transport = self._sessions.layer.transport_for(session.transport, session.peer[0])
         return None if transport is None or transport.reliable else transport.flow_to(session.peer)
 
     def _bye_answered(self, response: Response) -> None:
         authenticator, dialog = self._authenticator, self._dialog
         if authenticator is not None and dialog is not None and authenticator.learn(response):
-            self._hang_up(dialog)
+            self._send_bye(dialog)
         else:
             self._over()  # Any final response ends the dialog (RFC 3261 15.1.2).
 
     # An INVITE of ours.
 
-    def _take_back(self, invite: Request) -> None:
-        session, endpoint = self._session, self._sessions.endpoint
-        flow = endpoint.flow_to(session.transport, session.peer, None, session.name)
+    def _cancel_invite(self, invite: Request) -> None:
+        session, layer = self._session, self._sessions.layer
+        flow = layer.flow_to(session.transport, session.peer, None, session.name)
         if flow is None:
             self._over()
             return
-        run = endpoint.resume_invite(invite, flow, self)
-        endpoint.cancel(run, DEAF, CancelInvite(CancelStep.CANCEL, reason=self._reason))
-        endpoint.arm(endpoint.timers.timeout_s, self, 0)
+        transaction = layer.resume_invite(invite, flow, self)
+        layer.cancel(transaction, IGNORE_RESPONSE, CancelInvite(CancelStep.CANCEL, reason=self._reason))
+        layer.arm(layer.timers.timeout_s, self, 0)
 
     def _answered_too_late(self, invite: Request, response: Response) -> None:
         """Acknowledge a 2xx that crossed the CANCEL, or came before it, and hang up."""
         dialog = Dialog.from_response(invite, response)
         ack = dialog.request("ACK", cseq=invite.cseq.number)
-        self._sessions.ways.acknowledge(ack, Wanted.of(dialog.next_hop()), self._near())
+        self._sessions.router.acknowledge(ack, LookupTarget.of(dialog.next_hop()), self._current_flow())
         if self._dialog is None:  # A repeated 2xx is acknowledged again, but gets one BYE only.
             self._dialog = dialog
-            self._hang_up(dialog)
+            self._send_bye(dialog)
 
     # An INVITE of a peer.
 
     def _refuse(self, invite: Request) -> None:
-        session, endpoint = self._session, self._sessions.endpoint
-        transport = endpoint.transport_for(session.transport, session.peer[0])
+        session, layer = self._session, self._sessions.layer
+        transport = layer.transport_for(session.transport, session.peer[0])
         if transport is not None:
             via = invite.via
             peer = (session.peer[0], via.port or transport.default_port)
             flow = transport.flow_to(peer if transport.reliable else session.peer, via.host)
-            run = endpoint.start_server(invite, flow, server_key(invite))
-            run.tag = session.local_tag
-            run.respond(reply(invite, 503, headers=(("Reason", self._reason),)))
+            transaction = layer.start_server(invite, flow, server_key(invite))
+            transaction.tag = session.local_tag
+            transaction.respond(reply(invite, 503, headers=(("Reason", self._reason),)))
         self._over()

@@ -2,11 +2,9 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from sip.aio.endpoint import Endpoint
-from sip.aio.request_routing import SendOn
-from sip.aio.transaction_io import ClientRun
+from sip.aio.transaction_io import ClientTransactionIO
 from sip.aio.transport import Flow, Handle
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
 from sip.message.message import Response
@@ -21,32 +19,19 @@ from sip.registration import (
     Report,
     State,
 )
-from sip.session.outbound_invite import Destination
 
-__all__ = ["OnRegistration", "RegistrationHost", "RegistrationRun"]
+if TYPE_CHECKING:
+    from sip.aio.user_agent import UserAgent
+
+__all__ = ["OnRegistration", "RegistrationIO"]
 
 logger = logging.getLogger(__name__)
 
 
-class RegistrationHost(Protocol):
-    """Methods of the user agent that a registration calls."""
-
-    endpoint: Endpoint
-
-    def find_way(self, destination: Destination, send: SendOn) -> None:
-        """Call `send` with the flow to a destination."""
-
-    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
-        """Record a request's outcome: after a failure the next one goes to another server of the name."""
-
-    def forget_registration(self, run: "RegistrationRun") -> None:
-        """Remove an ended registration from the table."""
+OnRegistration = Callable[["RegistrationIO"], None]
 
 
-OnRegistration = Callable[["RegistrationRun"], None]
-
-
-class RegistrationRun:
+class RegistrationIO:
     """
     One active registration.
 
@@ -56,7 +41,7 @@ class RegistrationRun:
 
     def __init__(
         self,
-        host: RegistrationHost,
+        host: "UserAgent",
         registration: OutboundRegistration,
         contact: SipUri,
         settings: RegistrationSettings,
@@ -110,24 +95,24 @@ class RegistrationRun:
 
     # As the user of transactions.
 
-    def on_response(self, run: ClientRun, response: Response) -> None:
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Handle a response."""
         if self._abandoned:
             return
         if response.status >= 200:
-            self._note_outcome(run.flow, response if response.status == 503 else None)
+            self._note_outcome(transaction.flow, response if response.status == 503 else None)
         if 200 <= response.status < 300:
-            self._hold(run.flow)
+            self._hold(transaction.flow)
         self._perform(self._machine.receive(response))
 
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
         """Handle a request that got no final response."""
         if not self._abandoned:
-            self._note_outcome(run.flow, failure)
+            self._note_outcome(transaction.flow, failure)
         self._fail(failure)
 
     def _note_outcome(self, flow: Flow, failure: Response | Failure | None) -> None:
-        self._host.note_outcome(self.registration.destination, flow, failure)
+        self._host.router.note_outcome(self.registration.destination, flow, failure)
 
     # Effects.
 
@@ -147,28 +132,28 @@ class RegistrationRun:
                 self.abandon()
                 self._host.forget_registration(self)
         if reported:
-            self._tell()
+            self._report()
 
     def _send(self, effect: StartRequest) -> None:
-        endpoint = self._host.endpoint
+        layer = self._host.layer
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:
                 # Never report from within the command that sends.
-                endpoint.clock.call_soon(self._fail, failure)
+                layer.clock.call_soon(self._fail, failure)
             else:
-                endpoint.start_client(effect.request, flow, self, Purpose.REGISTER)
+                layer.start_client(effect.request, flow, self, Purpose.REGISTER)
 
-        self._host.find_way(self.registration.destination, send)
+        self._host.router.resolve_flow(self.registration.destination, send)
 
     def _fail(self, failure: Failure) -> None:
         if not self._abandoned:
             self._perform(self._machine.fail(failure))
 
     def _arm(self, event: int, delay_s: float) -> None:
-        # The endpoint's timer queue is made for few distinct delays; here every delay differs.
+        # The layer's timer queue is made for few distinct delays; here every delay differs.
         self._disarm(event)
-        clock = self._host.endpoint.clock
+        clock = self._host.layer.clock
         self._alarms[event] = clock.call_at(clock.time() + delay_s, lambda: self._on_alarm(event))
 
     def _disarm(self, event: int) -> None:
@@ -178,7 +163,7 @@ class RegistrationRun:
 
     def _on_alarm(self, event: int) -> None:
         self._alarms.pop(event, None)
-        self._perform(self._machine.handle(event))
+        self._perform(self._machine.trigger(event))
 
     def _hold(self, flow: Flow | None) -> None:
         """Hold the connection by which the registrar may send us requests."""
@@ -198,12 +183,12 @@ class RegistrationRun:
 
     def _note(self, status: RegistrationStatus) -> None:
         if status.expires_s is not None:
-            self.expires_at_s = self._host.endpoint.clock.time() + status.expires_s
+            self.expires_at_s = self._host.layer.clock.time() + status.expires_s
         elif status.state is not RegistrationState.REGISTERED:
             # A registrar that refuses keeps the earlier binding, but nobody should rely on it.
             self.expires_at_s = None
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         try:
             self._on_change(self)
         except Exception:  # The registration continues if its listener fails.

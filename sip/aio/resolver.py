@@ -10,7 +10,16 @@ from functools import lru_cache
 from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
-from sip.location.rfc3263 import Question, Reach, Records, Steps, Target, Wanted, locate, sources
+from sip.location.rfc3263 import (
+    DnsQuery,
+    Lookup,
+    LookupTarget,
+    Records,
+    SupportedFamilies,
+    Target,
+    locate,
+    sources,
+)
 
 __all__ = ["Asker", "Found", "Resolver", "canonical", "is_address", "is_private"]
 
@@ -61,7 +70,7 @@ def is_private(host: str) -> bool:
 class Asker(Protocol):
     """Sender of single DNS queries."""
 
-    async def ask(self, question: Question) -> DnsAnswer:
+    async def ask(self, query: DnsQuery) -> DnsAnswer:
         """
         Send one query.
 
@@ -93,37 +102,37 @@ class Resolver:
         asker: Asker | None = None,
         hosts: HostsFile | None = None,
         time: Callable[[], float] | None = None,
-        pick: Callable[[float, float], float] | None = None,
+        random_between: Callable[[float, float], float] | None = None,
     ) -> None:
-        self.reach: Reach = {"udp": (4,)}
+        self.families: SupportedFamilies = {"udp": (4,)}
         """Available transports and the IP versions of each; set by the user agent when it starts."""
         self._servers = servers
         self._asker = asker
         self._hosts = hosts or HostsFile()
         self._time = time
-        self._pick = pick or random.SystemRandom().uniform
-        self._known: dict[Question, _Known] = {}
-        self._asking: dict[Question, asyncio.Task[Records]] = {}
+        self._random_between = random_between or random.SystemRandom().uniform
+        self._known: dict[DnsQuery, _Known] = {}
+        self._asking: dict[DnsQuery, asyncio.Task[Records]] = {}
         self._lookups: set[asyncio.Task[None]] = set()
 
-    def locate(self, wanted: Wanted, found: Found) -> None:
+    def locate(self, target: LookupTarget, found: Found) -> None:
         """Call `found` with the targets, possibly none; at once when all answers are cached."""
-        steps = locate(wanted, self.reach, self._pick)
-        questions = self._advance(steps)
-        if not isinstance(questions, tuple):
-            found(questions)
+        lookup = locate(target, self.families, self._random_between)
+        queries = self._advance(lookup)
+        if not isinstance(queries, tuple):
+            found(queries)
         elif len(self._lookups) >= MAX_LOOKUPS:
             found(())
         else:
-            task = asyncio.get_running_loop().create_task(self._look_up(steps, questions, found))
+            task = asyncio.get_running_loop().create_task(self._look_up(lookup, queries, found))
             self._lookups.add(task)
             task.add_done_callback(self._lookups.discard)
 
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return all addresses from which a named peer may call; none when the name is unknown."""
-        steps = sources(host)
-        questions = self._advance(steps)
-        found = await self._walk(steps, questions) if isinstance(questions, tuple) else questions
+        lookup = sources(host)
+        queries = self._advance(lookup)
+        found = await self._walk(lookup, queries) if isinstance(queries, tuple) else queries
         return tuple(dict.fromkeys(target.host for target in found))
 
     def close(self) -> None:
@@ -134,80 +143,80 @@ class Resolver:
     # One look-up.
 
     def _advance(
-        self, steps: Steps, replies: Mapping[Question, Records] | None = None
-    ) -> "tuple[Question, ...] | list[Target]":
+        self, lookup: Lookup, replies: Mapping[DnsQuery, Records] | None = None
+    ) -> "tuple[DnsQuery, ...] | list[Target]":
         """Advance with the cached answers; returns the targets, or the queries still to be sent."""
         try:
-            questions = next(steps) if replies is None else steps.send(replies)
+            queries = next(lookup) if replies is None else lookup.send(replies)
             while True:
-                known = {question: self._recall(question) for question in questions}
+                known = {query: self._recall(query) for query in queries}
                 if None in known.values():
-                    return tuple(questions)
-                questions = steps.send({question: records or () for question, records in known.items()})
+                    return tuple(queries)
+                queries = lookup.send({query: records or () for query, records in known.items()})
         except StopIteration as end:
             return list(end.value)
 
-    async def _look_up(self, steps: Steps, questions: tuple[Question, ...], found: Found) -> None:
-        targets = await self._walk(steps, questions)
+    async def _look_up(self, lookup: Lookup, queries: tuple[DnsQuery, ...], found: Found) -> None:
+        targets = await self._walk(lookup, queries)
         try:
             found(targets)
         except Exception:  # Nobody awaits this task: its failure would be lost.
-            logger.exception("Sending to a name that was looked up failed")
+            logger.exception("Sending to a resolved name failed")
 
-    async def _walk(self, steps: Steps, questions: tuple[Question, ...]) -> list[Target]:
+    async def _walk(self, lookup: Lookup, queries: tuple[DnsQuery, ...]) -> list[Target]:
         deadline = self._now() + LOOKUP_LIMIT_S
         while True:
-            replies = await self._ask_all(questions, deadline)
-            result = self._advance(steps, replies)
+            replies = await self._ask_all(queries, deadline)
+            result = self._advance(lookup, replies)
             if not isinstance(result, tuple):
                 return result
-            questions = result
+            queries = result
 
-    async def _ask_all(self, questions: tuple[Question, ...], deadline: float) -> dict[Question, Records]:
-        replies: dict[Question, Records] = {}
-        waiting: dict[Question, asyncio.Task[Records]] = {}
-        for question in questions:
-            known = self._recall(question)
+    async def _ask_all(self, queries: tuple[DnsQuery, ...], deadline: float) -> dict[DnsQuery, Records]:
+        replies: dict[DnsQuery, Records] = {}
+        waiting: dict[DnsQuery, asyncio.Task[Records]] = {}
+        for query in queries:
+            known = self._recall(query)
             if known is not None:
-                replies[question] = known
+                replies[query] = known
                 continue
-            task = self._ask(question)
+            task = self._ask(query)
             if task is not None:
-                waiting[question] = task
+                waiting[query] = task
         if waiting:
             # A slower query continues for later look-ups; here it counts as not answered.
             await asyncio.wait(waiting.values(), timeout=max(deadline - self._now(), 0.0))
-        for question, task in waiting.items():
+        for query, task in waiting.items():
             done = task.done() and not task.cancelled()
-            replies[question] = task.result() if done else self._stale(question)
+            replies[query] = task.result() if done else self._stale(query)
         return replies
 
-    def _ask(self, question: Question) -> "asyncio.Task[Records] | None":
-        task = self._asking.get(question)
+    def _ask(self, query: DnsQuery) -> "asyncio.Task[Records] | None":
+        task = self._asking.get(query)
         if task is None and len(self._asking) < MAX_QUESTIONS:
-            task = asyncio.get_running_loop().create_task(self._put(question))
-            self._asking[question] = task
-            task.add_done_callback(lambda _: self._asking.pop(question, None))
+            task = asyncio.get_running_loop().create_task(self._put(query))
+            self._asking[query] = task
+            task.add_done_callback(lambda _: self._asking.pop(query, None))
         return task
 
-    async def _put(self, question: Question) -> Records:
+    async def _put(self, query: DnsQuery) -> Records:
         if self._asker is None:
             self._asker = DnsClient(self._servers)
         try:
-            answer = await self._asker.ask(question)
+            answer = await self._asker.ask(query)
         except DnsUnavailable as error:
-            return self._remember_failure(question, error)
+            return self._remember_failure(query, error)
         except (
             Exception
         ) as error:  # Any failure of the library on a strange answer counts as one unanswered query.
-            logger.exception("A DNS answer could not be read")
-            return self._remember_failure(question, error)
+            logger.exception("Cannot parse a DNS answer")
+            return self._remember_failure(query, error)
         if answer.records:
             ttl_s = min(max(answer.ttl_s, MIN_TTL_S), MAX_TTL_S)
         else:
             ttl_s = min(answer.ttl_s, MAX_MISSING_S) if answer.ttl_s > 0 else UNKNOWN_MISSING_S
             ttl_s = max(ttl_s, MIN_TTL_S)
-        self._remember(question, answer.records, ttl_s, STALE_FOR_S if answer.records else 0.0)
+        self._remember(query, answer.records, ttl_s, STALE_FOR_S if answer.records else 0.0)
         return answer.records
 
     # Cached answers.
@@ -215,36 +224,36 @@ class Resolver:
     def _now(self) -> float:
         return self._time() if self._time is not None else asyncio.get_running_loop().time()
 
-    def _recall(self, question: Question) -> Records | None:
+    def _recall(self, query: DnsQuery) -> Records | None:
         """Return the cached or hosts-file records for a query; None when it must be sent."""
         now = self._now()
-        known = self._known.get(question)
+        known = self._known.get(query)
         if known is not None and known.fresh_until > now:
             return known.records
-        return self._hosts.records(question, now)
+        return self._hosts.records(query, now)
 
-    def _stale(self, question: Question) -> Records:
-        known = self._known.get(question)
+    def _stale(self, query: DnsQuery) -> Records:
+        known = self._known.get(query)
         return known.records if known is not None and known.stale_until > self._now() else ()
 
-    def _remember(self, question: Question, records: Records, ttl_s: float, stale_s: float) -> None:
-        self._known.pop(question, None)
+    def _remember(self, query: DnsQuery, records: Records, ttl_s: float, stale_s: float) -> None:
+        self._known.pop(query, None)
         if len(self._known) >= MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         now = self._now()
-        self._known[question] = _Known(records, now + ttl_s, now + ttl_s + stale_s)
+        self._known[query] = _Known(records, now + ttl_s, now + ttl_s + stale_s)
 
-    def _remember_failure(self, question: Question, error: Exception) -> Records:
-        records = self._stale(question)
+    def _remember_failure(self, query: DnsQuery, error: Exception) -> Records:
+        records = self._stale(query)
         logger.warning(
             "No answer from the DNS to %s %s%s: %s",
-            question.kind.value,
-            question.name,
+            query.kind.value,
+            query.name,
             "; the last one serves on" if records else "",
             error,
         )
-        known = self._known.get(question)
-        self._remember(question, records, FAILED_FOR_S, 0.0)
+        known = self._known.get(query)
+        self._remember(query, records, FAILED_FOR_S, 0.0)
         if known is not None and records:
-            self._known[question].stale_until = known.stale_until
+            self._known[query].stale_until = known.stale_until
         return records

@@ -4,10 +4,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sip.aio.endpoint import Endpoint
-from sip.aio.transaction_io import DEAF, ClientRun, ServerRun
+from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, ServerTransactionIO
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -40,44 +39,30 @@ from sip.session.replaces import Replaces
 from sip.timers import Timer
 
 if TYPE_CHECKING:
-    from sip.aio.server_failover import Attempt
+    from sip.aio.request_routing import ServerFailover
+    from sip.aio.user_agent import UserAgent
 
-__all__ = ["InboundSession", "OutboundSession", "Session", "SessionHost"]
+__all__ = ["InboundSession", "OutboundSession", "Session"]
 
 logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[SessionEvent], None]
 
-_TALKING = (State.ACCEPTED, State.CONFIRMED, State.LEAVING)
+_CONFIRMED_STATES = (State.ACCEPTED, State.CONFIRMED, State.BYE_PENDING_ACK)
 """States in which a BYE ends the session."""
-
-
-class SessionHost(Protocol):
-    """Methods of the user agent that a session calls."""
-
-    endpoint: Endpoint
-
-    def forget(self, session: "Session") -> None:
-        """Remove the session from the tables."""
-
-    def send_request(self, session: "Session", effect: StartRequest) -> None:
-        """Resolve the flow and start the transaction; failures are reported to the session."""
-
-    def send_ack(self, session: "Session", effect: SendAck) -> None:
-        """Resolve the flow and send the ACK."""
 
 
 class _Requests:
     """Counts the server transactions of a peer's requests, which outlive the session by up to 32 s."""
 
-    __slots__ = ("at_work",)
+    __slots__ = ("active",)
 
     def __init__(self) -> None:
-        self.at_work = 0
+        self.active = 0
 
-    def one_over(self) -> None:
+    def decrement(self) -> None:
         """Count one transaction less, after it ended."""
-        self.at_work -= 1
+        self.active -= 1
 
 
 class Session:
@@ -94,7 +79,7 @@ class Session:
         "_host",
         "_in_command",
         "_machine",
-        "_runs",
+        "_transactions",
         "_timers",
         "data",
         "flow",
@@ -104,7 +89,7 @@ class Session:
 
     _PERFORM: "ClassVar[dict[type[Effect], Callable[[Session, Any], None]]]"
 
-    def __init__(self, host: SessionHost, machine: InviteSession, flow: Flow | None) -> None:
+    def __init__(self, host: "UserAgent", machine: InviteSession, flow: Flow | None) -> None:
         self._host = host
         self._machine = machine
         self.flow = flow
@@ -114,7 +99,7 @@ class Session:
         self.requests = _Requests()
         """Transactions of the peer's requests within the session; over UDP each is kept for 32 s."""
         self._timers: dict[int, Timer] = {}
-        self._runs: dict[Purpose, ClientRun] = {}
+        self._transactions: dict[Purpose, ClientTransactionIO] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False
         self._held: Flow | None = None
@@ -165,9 +150,9 @@ class Session:
             InvalidValue: The status is no refusal, or a header field cannot be set.
         """
         _check_range(status, 300, 699)
-        farewell = tuple(headers)
-        if farewell:
-            self._machine.farewell = tuple(Headers(farewell).items())
+        bye_headers = tuple(headers)
+        if bye_headers:
+            self._machine.bye_headers = tuple(Headers(bye_headers).items())
         self._command(self._machine.hangup(reason, status))
 
     def reinvite(self, body: bytes) -> None:
@@ -211,12 +196,6 @@ class Session:
     def allows_refer(self, allowed: bool) -> None:
         self._machine.allows_refer = allowed
 
-    @property
-    def as_replaced(self) -> Replaces | None:
-        """Replaces value that names this session in another INVITE; None until the peer's tag is known."""
-        tag = self.remote.tag
-        return None if tag is None else Replaces(self.call_id, tag, self._machine.local_tag)
-
     def refer(
         self, target: str, *, replaces: Replaces | None = None, referred_by: NameAddr | None = None
     ) -> None:
@@ -229,12 +208,13 @@ class Session:
         Raises:
             InvalidValue: The target is no ``sip:``, ``sips:`` or ``tel:`` URI.
         """
-        value = refer_to(target, replaces)
-        self._command(self._machine.refer(value, None if referred_by is None else str(referred_by)))
+        machine, value = self._machine, refer_to(target, replaces)
+        by = None if referred_by is None else str(referred_by)
+        self._command(machine.referrals.refer(machine, value, by))
 
     def accept_refer(self) -> None:
         """Accept a `ReferReceived`: the peer gets 202, then NOTIFY requests with the progress."""
-        self._command(self._machine.referrals.accept())
+        self._command(self._machine.referrals.accept(self._machine))
 
     def reject_refer(self, status: int = 603) -> None:
         """
@@ -244,9 +224,9 @@ class Session:
             InvalidValue: The status is no refusal.
         """
         _check_range(status, 300, 699)
-        self._command(self._machine.referrals.reject(status))
+        self._command(self._machine.referrals.reject(self._machine, status))
 
-    def tell_refer(self, status: int, reason: str = "") -> None:
+    def notify_refer(self, status: int, reason: str = "") -> None:
         """
         Send the peer a NOTIFY with the transfer's progress; a final status ends it.
 
@@ -254,7 +234,7 @@ class Session:
             InvalidValue: The status is not one of 100 to 699.
         """
         _check_range(status, 100, 699)
-        self._command(self._machine.referrals.tell(status, reason))
+        self._command(self._machine.referrals.report(self._machine, status, reason))
 
     def set_session_id(self, value: str) -> None:
         """Add a Session-ID field to all later messages of the dialog (RFC 7989 6)."""
@@ -264,7 +244,7 @@ class Session:
 
     def saved(self) -> dict[str, Any] | None:
         """Return the state for ending this session elsewhere (see `sip.recovery`); None once it is over."""
-        if self.state in _TALKING and self._machine.dialog is not None and self.flow is not None:
+        if self.state in _CONFIRMED_STATES and self._machine.dialog is not None and self.flow is not None:
             flow = self.flow
             return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)
         return self._saved_invite() if self.state <= State.CANCELLING else None
@@ -275,41 +255,41 @@ class Session:
 
     # Called by the user agent and its transactions.
 
-    def on_request(self, request: Request, run: ServerRun | None, flow: Flow) -> None:
+    def on_request(self, request: Request, transaction: ServerTransactionIO | None, flow: Flow) -> None:
         """Handle a request within the session."""
         self.flow = flow
         if flow.reliable or self._held is not None:
             self._hold(flow)
-        self._perform(self._machine.receive_request(request, run))
+        self._perform(self._machine.receive_request(request, transaction))
 
     def on_ack(self, request: Request) -> None:
         """Handle the ACK of a 2xx."""
         self._perform(self._machine.receive_request(request, None))
 
-    def on_cancel(self, cancel: Request, run: ServerRun) -> None:
+    def on_cancel(self, cancel: Request, transaction: ServerTransactionIO) -> None:
         """Handle a CANCEL of one of the peer's requests."""
-        self._perform(self._machine.receive_cancel(run, reason_value(cancel.headers)))
+        self._perform(self._machine.receive_cancel(transaction, reason_value(cancel.headers)))
 
-    def on_response(self, run: ClientRun, response: Response) -> None:
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Handle a response to a request of this session."""
-        self.flow = flow = run.flow
+        self.flow = flow = transaction.flow
         if flow.reliable or self._held is not None:
             self._hold(flow)
-        self._perform(self._machine.receive_response(run.purpose, response))
+        self._perform(self._machine.receive_response(transaction.purpose, response))
 
     def on_stray_answer(self, response: Response) -> None:
         """Handle a 2xx that came after its transaction had ended."""
         self._perform(self._machine.receive_response(Purpose.INVITE, response))
 
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
         """Handle a request that got no final response."""
-        self.on_unsent(run.purpose, failure, run.flow.trouble)
+        self.on_unsent(transaction.purpose, failure, transaction.flow.transport_error)
 
-    def on_unsent(self, purpose: Purpose, failure: Failure, trouble: str | None = None) -> None:
-        """Handle a request that was not sent or not answered; `trouble` is the transport's error text."""
+    def on_unsent(self, purpose: Purpose, failure: Failure, transport_error: str | None = None) -> None:
+        """Handle a request that was not sent or not answered; `transport_error` gives the reason."""
         effects = self._machine.fail_request(purpose, failure)
-        if trouble is not None and failure is Failure.TRANSPORT:
-            effects = [_explained(effect, trouble) for effect in effects]
+        if transport_error is not None and failure is Failure.TRANSPORT:
+            effects = [_explained(effect, transport_error) for effect in effects]
         self._perform(effects)
 
     def on_timer(self, event: int) -> None:
@@ -317,9 +297,9 @@ class Session:
         self._timers.pop(event, None)
         self._perform(self._machine.take_timer(event))
 
-    def on_started(self, run: ClientRun) -> None:
+    def on_started(self, transaction: ClientTransactionIO) -> None:
         """Store the client transaction of a request of this session."""
-        self._runs[run.purpose] = run
+        self._transactions[transaction.purpose] = transaction
 
     def _hold(self, flow: Flow | None) -> None:
         """Hold a connection open for the session and release the previous one."""
@@ -351,7 +331,7 @@ class Session:
             else:
                 self._PERFORM[type(effect)](self, effect)
         for event in events:
-            self._tell(event)
+            self._notify_owner(event)
 
     def _respond(self, effect: Respond) -> None:
         response, dialog = effect.response, self._machine.dialog
@@ -362,52 +342,52 @@ class Session:
     def _disarm(self, effect: Disarm) -> None:
         timer = self._timers.pop(effect.event, None)
         if timer is not None:
-            self._host.endpoint.disarm(timer)
+            self._host.layer.disarm(timer)
 
     def _send_ack(self, effect: SendAck) -> None:
-        self._host.send_ack(self, effect)
+        self._host.router.send_ack(self, effect)
 
     def _send_request(self, effect: StartRequest) -> None:
-        self._host.send_request(self, effect)
+        self._host.router.send_request(self, effect)
 
     def _arm(self, effect: Arm) -> None:
-        endpoint = self._host.endpoint
+        layer = self._host.layer
         old = self._timers.get(effect.event)
         if old is not None:
-            endpoint.disarm(old)
-        self._timers[effect.event] = endpoint.arm(effect.delay_s, self, effect.event)
+            layer.disarm(old)
+        self._timers[effect.event] = layer.arm(effect.delay_s, self, effect.event)
 
     def _cancel(self, effect: CancelInvite) -> None:
-        run = self._runs.get(effect.purpose)
-        if run is None:
+        transaction = self._transactions.get(effect.purpose)
+        if transaction is None:
             return
-        endpoint = self._host.endpoint
+        layer = self._host.layer
         if effect.step is CancelStep.CANCEL:
-            endpoint.cancel(run, DEAF, effect)
+            layer.cancel(transaction, IGNORE_RESPONSE, effect)
         else:
-            endpoint.abandon(run, give_up=effect.step is CancelStep.GIVE_UP)
+            layer.abandon(transaction, give_up=effect.step is CancelStep.GIVE_UP)
 
     def _end(self, _: Done) -> None:
         for timer in self._timers.values():
-            self._host.endpoint.disarm(timer)
+            self._host.layer.disarm(timer)
         self._timers.clear()
-        reinvite = self._runs.get(Purpose.REINVITE)
+        reinvite = self._transactions.get(Purpose.REINVITE)
         if reinvite is not None:
-            self._host.endpoint.expire(reinvite)
-        self._runs.clear()
+            self._host.layer.expire(reinvite)
+        self._transactions.clear()
         self._hold(None)
         self._host.forget(self)
 
-    def _tell(self, event: SessionEvent) -> None:
+    def _notify_owner(self, event: SessionEvent) -> None:
         if self._in_command or self._events:
             if self._events is None:
                 self._events = deque()
             self._events.append(event)
-            self._host.endpoint.clock.call_soon(self._tell_queued)
+            self._host.layer.clock.call_soon(self._notify_queued)
         else:
             self._call(event)
 
-    def _tell_queued(self) -> None:
+    def _notify_queued(self) -> None:
         if self._events:
             self._call(self._events.popleft())
 
@@ -434,14 +414,14 @@ Session._PERFORM = {
 class InboundSession(Session):
     """A session that a peer's INVITE opened; respond with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_run", "identities", "peer_names", "replaces", "request", "source", "transport")
+    __slots__ = ("_transaction", "identities", "peer_names", "replaces", "request", "source", "transport")
 
     _machine: InboundInviteSession
 
-    def __init__(self, host: SessionHost, machine: InboundInviteSession, flow: Flow) -> None:
+    def __init__(self, host: "UserAgent", machine: InboundInviteSession, flow: Flow) -> None:
         super().__init__(host, machine, flow)
         request = machine.request
-        self._run: ServerRun | None = None
+        self._transaction: ServerTransactionIO | None = None
         self.request = request
         self.replaces: Session | None = None
         """Session that this one replaces (RFC 3891): it ends when this one is answered."""
@@ -510,17 +490,17 @@ class InboundSession(Session):
         _check_range(status, 300, 699)
         self._command(self._machine.reject(Reply(status, reason, b"", headers)))
 
-    def start(self, run: ServerRun) -> None:
+    def start(self, transaction: ServerTransactionIO) -> None:
         """Start the session; called by the user agent."""
-        self._run = run
-        self._perform(self._machine.start(run))
+        self._transaction = transaction
+        self._perform(self._machine.start(transaction))
 
     def _end(self, effect: Done) -> None:
         super()._end(effect)
-        if self._run is not None:
+        if self._transaction is not None:
             # The transaction outlives the session by 32 s and must not keep it in memory.
-            self._run.user = None
-            self._run = None
+            self._transaction.user = None
+            self._transaction = None
 
 
 def _check_range(status: int, low: int, high: int) -> None:
@@ -531,14 +511,14 @@ def _check_range(status: int, low: int, high: int) -> None:
 class OutboundSession(Session):
     """A session that our INVITE opened."""
 
-    __slots__ = ("attempt", "invite")
+    __slots__ = ("failover", "invite")
 
     _machine: OutboundInviteSession
 
-    def __init__(self, host: SessionHost, machine: OutboundInviteSession, invite: OutboundInvite) -> None:
+    def __init__(self, host: "UserAgent", machine: OutboundInviteSession, invite: OutboundInvite) -> None:
         super().__init__(host, machine, None)
         self.invite = invite
-        self.attempt: Attempt | None = None
+        self.failover: ServerFailover | None = None
         """Failover over the servers of a name; None when the INVITE goes to an address."""
 
     @property
@@ -558,11 +538,11 @@ class OutboundSession(Session):
         self.hangup(reason=reason)
 
     def _saved_invite(self) -> dict[str, Any] | None:
-        run = self._runs.get(Purpose.INVITE)
-        if run is None:
+        transaction = self._transactions.get(Purpose.INVITE)
+        if transaction is None:
             return None  # The name it goes to is still being looked up.
-        flow = run.flow
-        return save_invite(run.machine.request, flow.transport.name, flow.remote, flow.name)
+        flow = transaction.flow
+        return save_invite(transaction.machine.request, flow.transport.name, flow.remote, flow.name)
 
     def start(self) -> None:
         """Start the session; called by the user agent."""
@@ -574,22 +554,22 @@ class OutboundSession(Session):
 
     def on_timer(self, event: int) -> None:
         """Handle a timer event; after silence the INVITE may go to another target."""
-        if event == Event.TIMER_SILENCE and self.attempt is not None:
+        if event == Event.TIMER_SILENCE and self.failover is not None:
             self._timers.pop(event, None)
-            if self.attempt.on_silence():
+            if self.failover.on_silence():
                 return
         super().on_timer(event)
 
-    def _tell(self, event: SessionEvent) -> None:
+    def _notify_owner(self, event: SessionEvent) -> None:
         if isinstance(event, Failed):
-            attempt = self.attempt
-            tried = self.invite.destination.tried(event) if attempt is None else attempt.tried
+            failover = self.failover
+            tried = self.invite.destination.tried(event) if failover is None else failover.tried
             event = replace(event, tried=tried)
-        super()._tell(event)
+        super()._notify_owner(event)
 
 
-def _explained(effect: Effect, trouble: str) -> Effect:
+def _explained(effect: Effect, transport_error: str) -> Effect:
     """Add the transport's error text to the `Failed` event of a session."""
     if isinstance(effect, Notify) and isinstance(effect.event, Failed):
-        return Notify(replace(effect.event, reason=trouble))
+        return Notify(replace(effect.event, reason=transport_error))
     return effect

@@ -29,7 +29,7 @@ class StreamLimits:
     max_connections: int = 1024
     max_per_source: int = 256
     """Connections that one source address (IPv6: one /64 network) may open."""
-    max_per_stranger: int = 32
+    max_per_unknown_source: int = 32
     """The same for an unknown source."""
     connect_timeout_s: float = 3.0
     """Limit for connections we open, and for their handshake: less than the silence that ends an INVITE."""
@@ -173,11 +173,11 @@ class TcpTransport(Transport):
         host, port = peer[0], peer[1]
         if self.admits is not None and not self.admits(host):
             return False
-        limits, source, stranger = self.limits, source_of(host), self.is_stranger(host)
-        most = limits.max_per_stranger if stranger else limits.max_per_source
+        limits, source, unknown = self.limits, source_of(host), self.is_unknown(host)
+        most = limits.max_per_unknown_source if unknown else limits.max_per_source
         if self._from_source.get(source, 0) >= most:
             return False
-        if len(self._connections) >= limits.max_connections and not self._evict(for_stranger=stranger):
+        if len(self._connections) >= limits.max_connections and not self._evict(for_unknown=unknown):
             return False
         connection.remote = (host, port)
         connection.key = (host, port, None)
@@ -185,30 +185,30 @@ class TcpTransport(Transport):
         self._from_source[source] = self._from_source.get(source, 0) + 1
         return True
 
-    def is_stranger(self, host: str) -> bool:
+    def is_unknown(self, host: str) -> bool:
         """True if a host is an unknown source."""
-        return self.knows is not None and not self.knows(host)
+        return self.is_trusted is not None and not self.is_trusted(host)
 
-    def _evict(self, *, for_stranger: bool) -> bool:
+    def _evict(self, *, for_unknown: bool) -> bool:
         """Close the unused connection silent longest; for a trusted source even a recent unknown one."""
         unused = [connection for connection in self._connections.values() if not connection.in_use]
-        longest = min(unused, key=lambda connection: connection.heard_at, default=None)
+        longest = min(unused, key=lambda connection: connection.received_at, default=None)
         if longest is None:
             return False
-        if longest.heard_at > self.now() - self.limits.evict_after_s:
-            longest = None if for_stranger else self._silent_stranger(unused)
+        if longest.received_at > self.now() - self.limits.evict_after_s:
+            longest = None if for_unknown else self._silent_unknown(unused)
         if longest is None:
             return False
         longest.shut()
         return True
 
-    def _silent_stranger(self, unused: list[Connection]) -> Connection | None:
-        strangers = (
+    def _silent_unknown(self, unused: list[Connection]) -> Connection | None:
+        unknown_sources = (
             connection
             for connection in unused
-            if not connection.outgoing and self.is_stranger(connection.remote[0])
+            if not connection.outgoing and self.is_unknown(connection.remote[0])
         )
-        return min(strangers, key=lambda connection: connection.heard_at, default=None)
+        return min(unknown_sources, key=lambda connection: connection.received_at, default=None)
 
     def lost(self, connection: Connection) -> None:
         """Remove a connection from the table."""

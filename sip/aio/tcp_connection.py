@@ -47,12 +47,12 @@ class Connection(asyncio.Protocol, Flow):
         "aliases",
         "broken",
         "established",
-        "heard_at",
+        "received_at",
         "key",
         "name",
         "outgoing",
         "peer_names",
-        "trouble",
+        "transport_error",
         "watchers",
     )
 
@@ -65,13 +65,13 @@ class Connection(asyncio.Protocol, Flow):
         self.key: Key = key or (*remote, None)
         self.name: str | None = None
         self.peer_names: frozenset[str] = frozenset()
-        self.trouble: str | None = None
+        self.transport_error: str | None = None
         self.aliases: tuple[Key, ...] | None = None
         """Further keys by which requests to the peer find it (RFC 5923); None until a request was seen."""
         self.watchers: set[Watcher] = set()
         self.broken = False
         self.established = False
-        self.heard_at = self._alive_at = owner.now()
+        self.received_at = self._alive_at = owner.now()
         self._framer = StreamFramer(owner.message_limits)
         self._stream: asyncio.Transport | None = None
         self._tls: TlsSession | None = None
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol, Flow):
         stream = self._stream
         assert stream is not None
         if stream.get_write_buffer_size() > self._owner.limits.max_unsent_bytes:
-            self.trouble = "The peer does not read"
+            self.transport_error = "The peer does not read"
             stream.abort()
             return False
         self._write(data)
@@ -207,12 +207,12 @@ class Connection(asyncio.Protocol, Flow):
 
     def _take(self, frame: bytes) -> None:
         if frame == PING:
-            self.heard_at = self._owner.now()
+            self.received_at = self._owner.now()
             self.send(PONG)
         elif frame == PONG:
             self._pongs = True
         else:
-            self.heard_at = self._owner.now()
+            self.received_at = self._owner.now()
             self._owner.receive(frame, self)
 
     def _time_message(self, complete: bool) -> None:
@@ -227,8 +227,8 @@ class Connection(asyncio.Protocol, Flow):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Handle the loss of the connection."""
-        if exc is not None and self.trouble is None:
-            self.trouble = getattr(exc, "strerror", None) or str(exc) or None
+        if exc is not None and self.transport_error is None:
+            self.transport_error = getattr(exc, "strerror", None) or str(exc) or None
         self._forget()
 
     def _forget(self) -> None:
@@ -278,12 +278,12 @@ class Connection(asyncio.Protocol, Flow):
         """Close because of an error, and log it."""
         if self.broken:
             return
-        self.trouble = reason
+        self.transport_error = reason
         host, port = self.remote
         who = f" ({self.name})" if self.name not in (None, host) else ""
         # An unknown source can break any number of connections, which deserves no log line each.
-        stranger = not self.outgoing and self._owner.is_stranger(host)
-        level = logging.WARNING if self.outgoing else logging.DEBUG if stranger else logging.INFO
+        unknown = not self.outgoing and self._owner.is_unknown(host)
+        level = logging.WARNING if self.outgoing else logging.DEBUG if unknown else logging.INFO
         logger.log(
             level, "The %s connection with %s:%d%s is closed: %s", self._owner.name, host, port, who, reason
         )
@@ -340,7 +340,7 @@ class Connection(asyncio.Protocol, Flow):
         elif self._pinged_at is not None and self._pongs and now >= self._pinged_at + limits.pong_s:
             self._break("The peer answers keep-alives no more")
         elif not self.in_use:
-            if self.heard_at < now - limits.idle_s:
+            if self.received_at < now - limits.idle_s:
                 self.shut()
         elif self.outgoing and self.established:
             self._keep_alive(now, limits)

@@ -86,10 +86,10 @@ class TlsContexts:
                 return
             self._server, self._client = self._load()
         except (OSError, ValueError) as error:
-            logger.error("The TLS certificate cannot be read again, the old one stays in use: %s", error)
+            logger.error("Cannot reload the TLS certificate; the old one stays in use: %s", error)
             return
         self._stamp = stamp
-        logger.info("The TLS certificate was read again")
+        logger.info("The TLS certificate was reloaded")
 
     def _load(self) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         settings = self.settings
@@ -116,7 +116,7 @@ def _context(protocol: int, settings: TlsSettings) -> ssl.SSLContext:
     except ssl.SSLError as error:
         files = f"{settings.certificate} and {settings.key}"
         reason = (error.reason or "no PEM").lower().replace("_", " ")
-        raise ValueError(f"{files} are no certificate with its key: {reason}") from None
+        raise ValueError(f"{files} are not a certificate with its key: {reason}") from None
     return context
 
 
@@ -127,7 +127,7 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     try:
         context.load_verify_locations(settings.authorities)
     except ssl.SSLError:
-        raise ValueError(f"{settings.authorities} holds no certificates in PEM") from None
+        raise ValueError(f"{settings.authorities} has no certificates in PEM") from None
 
 
 class TlsTransport(TcpTransport):

@@ -14,28 +14,28 @@ from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.table import Key
 
 if TYPE_CHECKING:
-    from sip.aio.endpoint import Endpoint
+    from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["DEAF", "ClientRun", "RequestUser", "ServerRun"]
+__all__ = ["IGNORE_RESPONSE", "ClientTransactionIO", "RequestUser", "ServerTransactionIO"]
 
 
 class RequestUser(Protocol):
     """Owner of a client transaction."""
 
-    def on_response(self, run: "ClientRun", response: Response) -> None:
+    def on_response(self, transaction: "ClientTransactionIO", response: Response) -> None:
         """Handle a response."""
 
-    def on_failure(self, run: "ClientRun", failure: Failure) -> None:
+    def on_failure(self, transaction: "ClientTransactionIO", failure: Failure) -> None:
         """Handle a failure without a final response."""
 
 
-class _Run:
+class _TransactionIO:
     """An active transaction: its state machine, its flow to the peer and its running timers."""
 
-    __slots__ = ("call_id", "endpoint", "flow", "key", "timers")
+    __slots__ = ("call_id", "layer", "flow", "key", "timers")
 
-    def __init__(self, endpoint: "Endpoint", flow: Flow, key: Key, call_id: str) -> None:
-        self.endpoint = endpoint
+    def __init__(self, layer: "TransactionLayer", flow: Flow, key: Key, call_id: str) -> None:
+        self.layer = layer
         self.flow = flow
         self.key = key
         self.call_id = call_id
@@ -43,26 +43,26 @@ class _Run:
 
     def end(self) -> None:
         """Cancel the running timers."""
-        endpoint = self.endpoint
+        layer = self.layer
         for timer in self.timers:
-            endpoint.disarm(timer)
+            layer.disarm(timer)
         self.timers.clear()
 
 
-class ClientRun(_Run):
+class ClientTransactionIO(_TransactionIO):
     """A client transaction; `fallback` is the UDP flow that its request was too large for."""
 
     __slots__ = ("fallback", "machine", "purpose", "user")
 
     def __init__(
         self,
-        endpoint: "Endpoint",
+        layer: "TransactionLayer",
         flow: Flow,
         machine: InviteClientTransaction | NonInviteClientTransaction,
         user: RequestUser,
         purpose: Purpose,
     ) -> None:
-        super().__init__(endpoint, flow, (), machine.request.headers.first("call-id") or "")
+        super().__init__(layer, flow, (), machine.request.headers.first("call-id") or "")
         self.machine = machine
         self.user = user
         self.purpose = purpose
@@ -70,32 +70,32 @@ class ClientRun(_Run):
 
     def on_timer(self, event: int) -> None:
         """Pass a timer event to the machine."""
-        self.perform(self.machine.handle(event))
+        self.perform(self.machine.trigger(event))
 
     def on_flow_broken(self) -> None:
         """Report the loss of the connection to the machine, unless the request can fall back to UDP."""
-        if self.fallback is not None and self.endpoint.fall_back(self):
+        if self.fallback is not None and self.layer.fall_back(self):
             return
         self.perform(self.machine.fail_transport())
 
     def perform(self, effects: Sequence[Effect]) -> None:
         """Perform the machine's effects."""
-        endpoint = self.endpoint
+        layer = self.layer
         for effect in effects:
             if isinstance(effect, Send):
-                endpoint.send(effect.data, self.flow, self.call_id, self)
+                layer.send(effect.data, self.flow, self.call_id, self)
             elif isinstance(effect, Arm):
-                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+                self.timers.append(layer.arm(effect.delay_s, self, effect.event))
             elif isinstance(effect, Deliver):
                 assert isinstance(effect.message, Response)
                 self.user.on_response(self, effect.message)
             elif isinstance(effect, Fail):
                 self.user.on_failure(self, effect.failure)
             else:
-                endpoint.end_client(self)
+                layer.end_client(self)
 
 
-class ServerRun(_Run):
+class ServerTransactionIO(_TransactionIO):
     """
     A server transaction.
 
@@ -108,13 +108,13 @@ class ServerRun(_Run):
 
     def __init__(
         self,
-        endpoint: "Endpoint",
+        layer: "TransactionLayer",
         flow: Flow,
         key: Key,
         request: Request,
         machine: InviteServerTransaction | NonInviteServerTransaction,
     ) -> None:
-        super().__init__(endpoint, flow, key, request.call_id)
+        super().__init__(layer, flow, key, request.call_id)
         via = request.via
         self.machine = machine
         self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
@@ -128,14 +128,14 @@ class ServerRun(_Run):
         self.perform(self.machine.respond(response))
 
     def _reconnect(self) -> None:
-        near = self.flow.transport
-        flow = self.endpoint.flow_to(near.name, self.sent_by, near, self.sent_by_name)
+        transport = self.flow.transport
+        flow = self.layer.flow_to(transport.name, self.sent_by, transport, self.sent_by_name)
         if flow is not None:
             self.flow = flow
 
     def on_timer(self, event: int) -> None:
         """Pass a timer event to the machine."""
-        self.perform(self.machine.handle(event))
+        self.perform(self.machine.trigger(event))
 
     def on_flow_broken(self) -> None:
         """Report the loss of the connection to the machine."""
@@ -143,29 +143,29 @@ class ServerRun(_Run):
 
     def perform(self, effects: Sequence[Effect]) -> None:
         """Perform the machine's effects."""
-        endpoint = self.endpoint
+        layer = self.layer
         for effect in effects:
             if isinstance(effect, Send):
                 if self.flow.closed:
                     self._reconnect()
-                endpoint.send(effect.data, self.flow, self.call_id, self)
+                layer.send(effect.data, self.flow, self.call_id, self)
             elif isinstance(effect, Arm):
-                self.timers.append(endpoint.arm(effect.delay_s, self, effect.event))
+                self.timers.append(layer.arm(effect.delay_s, self, effect.event))
             elif isinstance(effect, Deliver):
                 assert isinstance(effect.message, Request)
-                endpoint.user.on_ack(effect.message)
+                layer.user.on_ack(effect.message)
             else:
-                endpoint.end_server(self)
+                layer.end_server(self)
 
 
-class _Deaf:
+class _IgnoreResponse:
     """Owner that ignores the outcome of a request, or gets it elsewhere, as for a CANCEL."""
 
-    def on_response(self, run: ClientRun, response: Response) -> None:
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Ignore the response."""
 
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
         """Ignore the failure."""
 
 
-DEAF = _Deaf()
+IGNORE_RESPONSE = _IgnoreResponse()

@@ -1,4 +1,4 @@
-"""Interface between the endpoint and its transports, for all protocols."""
+"""Interface between the transaction layer and its transports, for all protocols."""
 
 import socket
 from abc import ABC, abstractmethod
@@ -81,7 +81,7 @@ class Flow(ABC):
     """Host names and addresses, in lower case, that the peer's verified certificate proves (RFC 5922 7.1)."""
     name: str | None = None
     """The name the peer had to prove, on a TLS connection we opened."""
-    trouble: str | None = None
+    transport_error: str | None = None
     """Reason why the flow is closed, for logs and events; None when there is no more to report."""
     established = True
     """False until a connection is established; queued messages of one that never was were not sent."""
@@ -142,7 +142,7 @@ class Transport(ABC):
     """Bound address, with the actual port."""
     admits: Admit | None = None
     """Tells whether a connection from a host is accepted."""
-    knows: Admit | None = None
+    is_trusted: Admit | None = None
     """Tells whether a host is trusted; None means that all hosts are."""
     on_wait: Callable[[float], None] | None = None
     """Called with the seconds that a message had waited, when messages wait."""

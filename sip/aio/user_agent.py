@@ -5,28 +5,27 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from sip.aio.auth import Door
-from sip.aio.endpoint import Endpoint, Tokens, TraceRecord
+from sip.aio.auth import InboundAuthenticator
 from sip.aio.guard import Admission, Guard
-from sip.aio.handover import Sharing
-from sip.aio.probes import probe, probe_rested
-from sip.aio.recovery import FormerSessions, OnOver
-from sip.aio.registrations import OnRegistration, RegistrationRun
-from sip.aio.replacing import find_replaced
-from sip.aio.request_routing import SendOn, Ways
+from sip.aio.handover import SocketSharing
+from sip.aio.probes import probe, probe_backed_off
+from sip.aio.recovery import OnOver, RecoveredDialogs
+from sip.aio.registrations import OnRegistration, RegistrationIO
+from sip.aio.request_routing import RequestRouter
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.transaction_io import ClientRun
+from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transaction_layer import Tokens, TraceRecord, TransactionLayer
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer
-from sip.effects import Failure, Purpose, SendAck, StartRequest
+from sip.effects import Failure, Purpose
 from sip.errors import ParseError
-from sip.location.rfc3263 import Reach
+from sip.location.rfc3263 import SupportedFamilies
 from sip.message import native as acceleration
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
@@ -40,7 +39,7 @@ from sip.session.inbound import InboundInviteSession
 from sip.session.model import SessionSettings, State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.outbound_invite import Destination, OutboundInvite
-from sip.session.replaces import Replaces
+from sip.session.replaces import Replaces, reject_status, replaces_of
 from sip.transactions.table import Key, merge_key, server_key
 
 __all__ = ["UserAgent"]
@@ -91,25 +90,27 @@ class UserAgent:
             self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
         )
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
-        self._door = Door(screen, digest, self._note_credentials, lambda: self.endpoint.clock.time())
+        self._inbound_auth = InboundAuthenticator(
+            screen, digest, self._note_credentials, lambda: self.layer.clock.time()
+        )
         self._resolver = resolver or Resolver(self.settings.name_servers)
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
-        self._registrations: set[RegistrationRun] = set()
-        self.sharing = Sharing(self._sessions, self._invites)
+        self._registrations: set[RegistrationIO] = set()
+        self.sharing = SocketSharing(self._sessions, self._invites)
         """State shared with another process on the same addresses during a handover."""
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
-            pick=self._tokens.pick,
+            random_between=self._tokens.random_between,
             token=self._tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
             min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
         )
-        self.endpoint: Endpoint
-        self._ways: Ways
-        self._former: FormerSessions
+        self.layer: TransactionLayer
+        self.router: RequestRouter
+        self._recovered: RecoveredDialogs
 
     # Life.
 
@@ -125,17 +126,15 @@ class UserAgent:
         settings = self.settings
         if acceleration.wire is None:
             logger.warning(
-                "sip._wire was not built from these sources: messages are read in Python, which is slower"
+                "sip._wire was not built from these sources: the slower Python parser reads messages"
             )
         if settings.tls is not None and self._has_tls:
             self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
-                raise ValueError(
-                    f"To listen on {listen.host}, say which address peers are to be told (advertise)"
-                )
+                raise ValueError(f"Listening on {listen.host} needs an address to advertise")
         clock = self._clock or asyncio.get_running_loop()
-        self.endpoint = Endpoint(
+        self.layer = TransactionLayer(
             self,
             clock,
             settings.timers,
@@ -145,40 +144,40 @@ class UserAgent:
             self.guard,
             settings.max_udp_request_bytes,
         )
-        self._ways = Ways(self.endpoint, self._resolver)
-        self._former = FormerSessions(self.endpoint, self._ways, self._tokens.token)
+        self.router = RequestRouter(self.layer, self._resolver)
+        self._recovered = RecoveredDialogs(self.layer, self.router, self._tokens.token)
         if self.guard is not None:
             self.guard.start(clock)
             self.admission.guard = self.guard
-        self.sharing.start(self.endpoint, self._former, self.guard)
+        self.sharing.start(self.layer, self._recovered, self.guard)
         try:
             for listen in self._listens:
-                transport = self._open_transport(listen, self.endpoint.receive)
+                transport = self._open_transport(listen, self.layer.receive)
                 transport.inherited = self.sharing.inherited(listen)
                 if self.guard is not None:
                     transport.admits = self.guard.admits_connection
-                    transport.knows = self.guard.knows
+                    transport.is_trusted = self.guard.is_trusted
                     transport.on_wait = self.guard.note_wait
                 await transport.open()
-                self.endpoint.transports.append(transport)
+                self.layer.transports.append(transport)
         except (OSError, ValueError):
-            self._close_endpoint()
+            self._close_layer()
             raise
-        self.addresses = [transport.address for transport in self.endpoint.transports]
-        self._resolver.reach = _reach(self.addresses)
+        self.addresses = [transport.address for transport in self.layer.transports]
+        self._resolver.families = _families_of(self.addresses)
 
     async def close(self) -> None:
         """Free all addresses; sessions that are still active are dropped without a BYE."""
         self._resolver.close()
-        self._close_endpoint()
+        self._close_layer()
         for run in list(self._registrations):
             run.abandon()
         self._registrations.clear()
         self._sessions.clear()
         self._invites.clear()
 
-    def _close_endpoint(self) -> None:
-        self.endpoint.close()
+    def _close_layer(self) -> None:
+        self.layer.close()
         if self.guard is not None:
             self.guard.close()
 
@@ -190,9 +189,9 @@ class UserAgent:
             return TcpTransport(listen, receive, streams, limits)
         if listen.transport == "tls":
             if self._contexts is None:
-                raise ValueError(f"To listen on tls:{listen.host}, give a certificate and its key")
+                raise ValueError(f"Listening on tls:{listen.host} needs a certificate and its key")
             return TlsTransport(listen, receive, streams, limits, self._contexts)
-        raise ValueError(f"There is no SIP transport {listen.transport!r} here; use udp, tcp or tls")
+        raise ValueError(f"Unknown SIP transport {listen.transport!r}; use udp, tcp or tls")
 
     # Counts that reveal leaks.
 
@@ -204,12 +203,12 @@ class UserAgent:
     @property
     def transactions(self) -> int:
         """Transactions, including those that only absorb retransmissions (32 s each over UDP)."""
-        return self.endpoint.transaction_count
+        return self.layer.transaction_count
 
     @property
     def timers(self) -> int:
         """Running timers."""
-        return self.endpoint.timer_count
+        return self.layer.timer_count
 
     # Outbound requests.
 
@@ -230,15 +229,15 @@ class UserAgent:
 
         Returns the response time of the fastest in seconds, or None when none answered in time.
         """
-        return await probe(self, self._ways, destination, limit_s)
+        return await probe(self, destination, limit_s)
 
-    async def probe_rested(self, limit_s: float = 4.0) -> None:
+    async def probe_backed_off(self, limit_s: float = 4.0) -> None:
         """Send OPTIONS to the targets whose backoff is over, before calls try them again."""
-        await probe_rested(self, self._ways, limit_s)
+        await probe_backed_off(self, limit_s)
 
     def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
         """Send OPTIONS to a peer; None when it does not answer. Cancelling the wait ends the transaction."""
-        question = _Question(asyncio.get_running_loop().create_future())
+        pending = _PendingOptions(asyncio.get_running_loop().create_future())
         local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
         request = Request("OPTIONS", uri, Headers())
         for name, value in (
@@ -255,28 +254,32 @@ class UserAgent:
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:
-                question.settle(None)
+                pending.settle(None)
             else:
-                run = self.endpoint.start_client(request, flow, question, Purpose.INFO)
-                question.future.add_done_callback(lambda future: self._stop_asking(run, future))
+                transaction = self.layer.start_client(request, flow, pending, Purpose.INFO)
+                pending.future.add_done_callback(lambda future: self._stop_asking(transaction, future))
 
-        self._ways.with_flow(destination, None, send)
-        return question.future
+        self.router.resolve_flow(destination, send)
+        return pending.future
 
     def register(
         self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
-    ) -> RegistrationRun:
+    ) -> RegistrationIO:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
         contact = NameAddr.parse(self._contact(registration.destination)).uri
-        settings = RegistrationSettings(self.settings.product, self._tokens.pick, self._tokens.token)
-        run = RegistrationRun(
+        settings = RegistrationSettings(
+            self.settings.product, self._tokens.random_between, self._tokens.token
+        )
+        run = RegistrationIO(
             self, registration, contact.with_(user=registration.contact_user), settings, on_change
         )
         self._registrations.add(run)
         run.start(after_s)
         return run
 
-    def end_former(self, saved: Saved, reason: str, credentials: Credentials | None, on_over: OnOver) -> None:
+    def terminate_recovered(
+        self, saved: Saved, reason: str, credentials: Credentials | None, on_over: OnOver
+    ) -> None:
         """
         End a session of a previous process from the state that `Session.saved` returned, with a Reason.
 
@@ -286,34 +289,23 @@ class UserAgent:
         Raises:
             ParseError: `saved` is no saved session.
         """
-        self._former.end(restore(saved), reason, credentials, on_over)
+        self._recovered.end(restore(saved), reason, credentials, on_over)
 
-    @property
-    def former_sessions(self) -> int:
-        """Sessions of a previous process that are not ended yet."""
-        return self._former.left
-
-    def find_way(self, destination: Destination, send: SendOn) -> None:
-        """Call `send` with the flow to a destination, at once unless its name must be looked up."""
-        self._ways.with_flow(destination, None, send)
-
-    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
-        """Record the outcome of a request to a destination, for the choice of server of later requests."""
-        self._ways.note_outcome(destination, flow, failure)
-
-    def forget_registration(self, run: RegistrationRun) -> None:
+    def forget_registration(self, run: RegistrationIO) -> None:
         """Remove an ended registration from the table."""
         self._registrations.discard(run)
 
-    def _stop_asking(self, run: ClientRun, future: "asyncio.Future[Response | None]") -> None:
-        if future.cancelled() and not run.machine.finished:
-            self.endpoint.end_client(run)
+    def _stop_asking(
+        self, transaction: ClientTransactionIO, future: "asyncio.Future[Response | None]"
+    ) -> None:
+        if future.cancelled() and not transaction.machine.finished:
+            self.layer.end_client(transaction)
 
     @property
     def connections(self) -> dict[str, int]:
         """Established and opening connections, by transport."""
         counts: dict[str, int] = {}
-        for transport in self.endpoint.transports:
+        for transport in self.layer.transports:
             if transport.reliable:
                 counts[transport.name] = counts.get(transport.name, 0) + transport.connection_count
         return counts
@@ -323,7 +315,7 @@ class UserAgent:
         """Per UDP address: unread bytes, the limit of unread bytes, and datagrams lost beyond it."""
         return {
             f"{transport.address.host}:{transport.address.port}": transport.receive_buffer()
-            for transport in self.endpoint.transports
+            for transport in self.layer.transports
             if isinstance(transport, UdpTransport)
         }
 
@@ -331,8 +323,8 @@ class UserAgent:
         """Return the likely transport to a destination; a name may resolve to the other IP version."""
         name, host = destination.transport, destination.host
         if name is not None and is_address(host):
-            return self.endpoint.transport_for(name, host)
-        return next((found for found in self.endpoint.transports if name in (None, found.name)), None)
+            return self.layer.transport_for(name, host)
+        return next((found for found in self.layer.transports if name in (None, found.name)), None)
 
     def local_host(self, destination: Destination) -> str:
         """Return our address as a destination must write it."""
@@ -348,14 +340,6 @@ class UserAgent:
     def forget(self, session: Session) -> None:
         """Remove a session from the tables."""
         self._sessions.pop(session.key, None)
-
-    def send_request(self, session: Session, effect: StartRequest) -> None:
-        """Resolve the flow and start the transaction; failures are reported to the session."""
-        self._ways.send_request(session, effect)
-
-    def send_ack(self, session: Session, effect: SendAck) -> None:
-        """Resolve the flow and send the ACK; a lost ACK makes the peer repeat the 2xx."""
-        self._ways.send_ack(session, effect)
 
     # Inbound messages.
 
@@ -389,31 +373,31 @@ class UserAgent:
         if refused is None and request.uri.scheme == "sips":
             refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
-            self._say(refused, request, flow)
+            self._respond_statelessly(refused, request, flow)
         elif request.to.tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
             self._receive_invite(request, flow, key, identities)
         elif request.method == "OPTIONS":
-            self._say(self._capabilities(request), request, flow)
+            self._respond_statelessly(self._capabilities(request), request, flow)
         else:
-            self._say(reply(request, 481), request, flow)
+            self._respond_statelessly(reply(request, 481), request, flow)
 
     def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
         """Identify the caller before other checks, so that unknown sources learn nothing; None if refused."""
         if merge_key(request) in self._invites:
             return ()  # It came by another path before; the answer is only 482.
-        admitted = self._door.admit(request, flow)
+        admitted = self._inbound_auth.admit(request, flow)
         if isinstance(admitted, Response):
-            self._say(admitted, request, flow)
+            self._respond_statelessly(admitted, request, flow)
             return None
         if admitted is not None:
-            self.endpoint.vouch(flow)
+            self.layer.trust(flow)
         return admitted
 
     def _note_credentials(self, source: Source, *, right: bool) -> None:
         if not right:
-            logger.warning("a wrong password or an unknown user name came from %s", source.host)
+            logger.warning("wrong password or unknown user name from %s", source.host)
         if self.guard is not None and right:
             self.guard.on_auth_success(source.host)
         elif self.guard is not None:
@@ -430,20 +414,21 @@ class UserAgent:
     def _receive_within(self, request: Request, flow: Flow, key: Key) -> None:
         session = self._session_of(request)
         if session is None:
-            self._say(reply(request, 200 if self._former.obeys(request) else 481), request, flow)
+            status = 200 if self._recovered.ends(request) else 481
+            self._respond_statelessly(reply(request, status), request, flow)
             return
-        self.endpoint.vouch(flow)
+        self.layer.trust(flow)
         # Active calls must be able to end when tables are full, but no single peer may fill the tables.
         full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
-        if full or session.requests.at_work >= self.settings.max_requests_within:
-            self._say(self.admission.overloaded(request), request, flow)
+        if full or session.requests.active >= self.settings.max_requests_within:
+            self._respond_statelessly(self.admission.overloaded(request), request, flow)
             return
-        run = self.endpoint.start_server(request, flow, key)
-        session.requests.at_work += 1
-        run.on_end = session.requests.one_over
+        transaction = self.layer.start_server(request, flow, key)
+        session.requests.active += 1
+        transaction.on_end = session.requests.decrement
         if request.method == "INVITE":
-            run.user = session  # A CANCEL finds it by this.
-        session.on_request(request, run, flow)
+            transaction.user = session  # A CANCEL finds it by this.
+        session.on_request(request, transaction, flow)
 
     def _receive_cancel(self, request: Request, flow: Flow) -> None:
         """
@@ -451,15 +436,15 @@ class UserAgent:
 
         Source: RFC 3261 9.2.
         """
-        run = self.endpoint.server(server_key(request, "INVITE"))
-        if run is None:
-            self._say(reply(request, 481), request, flow)
+        transaction = self.layer.server(server_key(request, "INVITE"))
+        if transaction is None:
+            self._respond_statelessly(reply(request, 481), request, flow)
             return
-        session = run.user
-        self.endpoint.vouch(flow)
-        self._say(reply(request, 200, to_tag=run.tag), request, flow)
+        session = transaction.user
+        self.layer.trust(flow)
+        self._respond_statelessly(reply(request, 200, to_tag=transaction.tag), request, flow)
         if isinstance(session, Session):
-            session.on_cancel(request, run)
+            session.on_cancel(request, transaction)
 
     def _receive_invite(
         self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
@@ -468,19 +453,42 @@ class UserAgent:
         merged = merge_key(request)
         settings = self.settings
         full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
-        if self.draining or self.admission.refuses(key, self.endpoint.clock.time(), full=full):
-            self._say(self.admission.overloaded(request), request, flow)
+        if self.draining or self.admission.refuses(key, self.layer.clock.time(), full=full):
+            self._respond_statelessly(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
-            self._say(reply(request, 482), request, flow)
+            self._respond_statelessly(reply(request, 482), request, flow)
         else:
-            replaced = find_replaced(request, self._sessions)
+            replaced = self._replaced_by(request)
             if isinstance(replaced, Response):
-                self._say(replaced, request, flow)
+                self._respond_statelessly(replaced, request, flow)
                 return
             session = self._open_session(request, flow, key, merged)
             if session is not None:
                 session.identities, session.replaces = identities, replaced
                 self._announce(session)
+
+    def _replaced_by(self, request: Request) -> Session | Response | None:
+        """
+        Return the session that an INVITE replaces, the response that refuses it, or None if it replaces none.
+
+        The application decides whether the sender may replace it. A session whose peer may not transfer is
+        never replaced.
+
+        Source: RFC 3891 3.
+        """
+        try:
+            named = replaces_of(request)
+        except ParseError as error:
+            return reply(request, 400, error.reason)
+        if named is None:
+            return None
+        session = self.session_of(named)
+        if session is None:
+            return reply(request, 481)
+        if not session.allows_refer:
+            return reply(request, 603)
+        status = reject_status(named, session.state, called_by_us=isinstance(session, OutboundSession))
+        return session if status is None else reply(request, status)
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = self._tokens.token()
@@ -489,15 +497,15 @@ class UserAgent:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)
         except ParseError as error:
-            self._say(reply(request, 400, error.reason), request, flow)
+            self._respond_statelessly(reply(request, 400, error.reason), request, flow)
             return None
-        run = self.endpoint.start_server(request, flow, key)
+        transaction = self.layer.start_server(request, flow, key)
         session = InboundSession(self, machine, flow)
-        run.user, run.tag = session, tag
+        transaction.user, transaction.tag = session, tag
         self._invites[merged] = key
-        run.on_end = lambda: self._forget_invite(merged)
+        transaction.on_end = lambda: self._forget_invite(merged)
         self._sessions[session.key] = session
-        session.start(run)
+        session.start(transaction)
         return session
 
     def _announce(self, session: InboundSession) -> None:
@@ -512,7 +520,7 @@ class UserAgent:
 
     # Stateless responses.
 
-    def _say(self, response: Response, request: Request, flow: Flow) -> None:
+    def _respond_statelessly(self, response: Response, request: Request, flow: Flow) -> None:
         """Send a final response that is the same for every retransmission of the request."""
         if self.guard is not None:
             allowed = self.guard.answer_for(response, request, flow)
@@ -522,7 +530,7 @@ class UserAgent:
         if response.to.tag is None:
             tag = stateless_tag(self._secret, request)
             response.headers.set("To", f"{response.headers.get('To')};tag={tag}")
-        self.endpoint.send_response(response, flow)
+        self.layer.send_response(response, flow)
 
     def _capabilities(self, request: Request) -> Response:
         """
@@ -538,7 +546,7 @@ class UserAgent:
         return reply(request, 200, headers=headers)
 
 
-class _Question:
+class _PendingOptions:
     """A pending OPTIONS request."""
 
     def __init__(self, future: "asyncio.Future[Response | None]") -> None:
@@ -548,20 +556,20 @@ class _Question:
         if not self.future.done():
             self.future.set_result(response)
 
-    def on_response(self, run: ClientRun, response: Response) -> None:
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         if response.status >= 200:
             self.settle(response)
 
-    def on_failure(self, run: ClientRun, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
         self.settle(None)
 
 
-def _reach(addresses: Sequence[Listen]) -> Reach:
+def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:
     """Return the IP versions each transport can send to; the first listener's version is preferred."""
-    reach: dict[str, tuple[int, ...]] = {}
+    families: dict[str, tuple[int, ...]] = {}
     for listen in addresses:
         version = 6 if ":" in listen.host else 4
-        known = reach.get(listen.transport, ())
+        known = families.get(listen.transport, ())
         if version not in known:
-            reach[listen.transport] = (*known, version)
-    return reach
+            families[listen.transport] = (*known, version)
+    return families

@@ -18,7 +18,7 @@ from sip.message.grammar import quote, unquote
 from sip.message.message import Request
 from sip.message.uri import SipUri
 
-__all__ = ["DigestServer", "DigestSettings", "DigestVerdict", "Outcome", "Secret", "SecretsOf"]
+__all__ = ["DigestServer", "DigestSettings", "DigestVerdict", "Lockout", "Outcome", "Secret", "SecretsOf"]
 
 _MAX_ANSWERS = 8
 """Limit of Authorization header fields read from one request."""
@@ -109,11 +109,6 @@ class DigestServer:
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._floor_ms = -1
         self._opaque = hmac.new(secret, b"opaque", hashlib.sha256).hexdigest()[:16]
-
-    @property
-    def remembered(self) -> int:
-        """Number of stored nonces."""
-        return len(self._counts)
 
     # Challenges.
 
@@ -267,3 +262,38 @@ def _is_for(text: str, request: Request) -> bool:
     except ParseError:
         return False
     return uri.user is None or uri.number in (request.uri.number, request.to.uri.number)
+
+
+MAX_FAILURES = 20
+MEMORY_S = 600.0
+LOCK_S = 300.0
+MAX_ENTRIES = 20_000
+
+
+class Lockout:
+    """
+    Counts wrong passwords by source and user name; no clock, bounded memory.
+
+    Trusted sources are locked out too: the gateway of one carrier must not guess the password of another.
+    A correct password clears the count of its own user name only.
+    """
+
+    __slots__ = ("_failures",)
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+
+    def holds(self, source: str, username: str, now_s: float) -> bool:
+        """True while every password of a source for a user name is refused, right or wrong."""
+        count, at_s = self._failures.get((source, username), (0, 0.0))
+        return count >= MAX_FAILURES and now_s - at_s < LOCK_S
+
+    def note(self, source: str, username: str, now_s: float, *, right: bool) -> None:
+        """Record the result of a password check."""
+        key = source, username
+        count, at_s = self._failures.pop(key, (0, 0.0))
+        if right:
+            return
+        self._failures[key] = (count + 1 if now_s - at_s < MEMORY_S else 1, now_s)
+        if len(self._failures) > MAX_ENTRIES:
+            self._failures.popitem(last=False)

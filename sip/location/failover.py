@@ -6,15 +6,15 @@ from typing import Literal
 
 from sip.location.rfc3263 import Target
 
-__all__ = ["Failover", "Outcome", "TargetRests", "Tried"]
+__all__ = ["Failover", "Outcome", "ServerBackoff", "Tried"]
 
 MAX_TRIED = 4
 """Limit of targets per request."""
 ATTEMPT_LIMIT_S = 12.0
 """After this time no further target is tried: the caller's next gateway may be better."""
-REST_S = 30.0
-LONGEST_REST_S = 300.0
-MAX_RESTING = 4096
+BACKOFF_S = 30.0
+MAX_BACKOFF_S = 300.0
+MAX_BACKED_OFF = 4096
 
 Outcome = Literal["timeout", "transport", "resolve", "unavailable", "response"]
 """`unavailable` is a 503; `response` any other final response, which ends the search."""
@@ -42,19 +42,19 @@ class Failover:
     After a target has sent any response but 100 and 503, no other target is tried: a phone may be ringing.
     """
 
-    __slots__ = ("_at", "_began", "_heard", "_targets", "current", "tried")
+    __slots__ = ("_at", "_began", "_responded", "_targets", "current", "tried")
 
     def __init__(self, targets: Sequence[Target], now: float) -> None:
         self._targets = targets
         self._at = 0
         self._began = now
-        self._heard = False
+        self._responded = False
         self.current: Target | None = None
         self.tried: list[Tried] = []
 
-    def hear(self, status: int) -> None:
+    def receive(self, status: int) -> None:
         """Record a response of the current target."""
-        self._heard = self._heard or 100 < status < 503 or status > 503
+        self._responded = self._responded or 100 < status < 503 or status > 503
 
     def note(self, outcome: Outcome, retry_after_s: int | None = None) -> None:
         """Record the outcome of the current target; only the first one counts."""
@@ -64,7 +64,7 @@ class Failover:
 
     def next(self, now: float) -> Target | None:
         """Return the next target; None when none is left, the time is over or a target has responded."""
-        if self._heard or self._at >= min(len(self._targets), MAX_TRIED):
+        if self._responded or self._at >= min(len(self._targets), MAX_TRIED):
             return None
         if self._at and now - self._began >= ATTEMPT_LIMIT_S:
             return None
@@ -74,7 +74,7 @@ class Failover:
 
 
 @dataclass(slots=True)
-class _Rest:
+class _Backoff:
     target: Target
     until: float
     lasts_s: float
@@ -84,43 +84,43 @@ class _Rest:
 Place = tuple[str, str, int]
 
 
-class TargetRests:
+class ServerBackoff:
     """
     Back-off of targets that failed: until it ends, other targets are tried before them.
 
-    The back-off starts at `REST_S` and doubles with each failure after its end, up to `LONGEST_REST_S`. A
+    The back-off starts at `BACKOFF_S` and doubles with each failure after its end, up to `MAX_BACKOFF_S`. A
     Retry-After sets it instead, within the same limit. Any response ends it. A backed-off target is still
     tried when no other is left.
     """
 
     def __init__(self) -> None:
-        self._rests: dict[Place, _Rest] = {}
+        self._backoffs: dict[Place, _Backoff] = {}
 
     def __len__(self) -> int:
-        return len(self._rests)
+        return len(self._backoffs)
 
     def failed(self, target: Target, now: float, retry_after_s: float | None = None) -> None:
         """Back a target off after a failure."""
         place = (target.transport, target.host, target.port)
-        former = self._rests.pop(place, None)
-        lasts_s = REST_S if former is None else former.lasts_s
+        former = self._backoffs.pop(place, None)
+        lasts_s = BACKOFF_S if former is None else former.lasts_s
         if former is not None and former.until <= now:
-            lasts_s = min(2 * lasts_s, LONGEST_REST_S)
-        if len(self._rests) >= MAX_RESTING:
-            del self._rests[next(iter(self._rests))]
-        rest_s = lasts_s if retry_after_s is None else min(retry_after_s, LONGEST_REST_S)
-        until = max(now + rest_s, 0.0 if former is None else former.until)
-        self._rests[place] = _Rest(target, until, lasts_s)
+            lasts_s = min(2 * lasts_s, MAX_BACKOFF_S)
+        if len(self._backoffs) >= MAX_BACKED_OFF:
+            del self._backoffs[next(iter(self._backoffs))]
+        backoff_s = lasts_s if retry_after_s is None else min(retry_after_s, MAX_BACKOFF_S)
+        until = max(now + backoff_s, 0.0 if former is None else former.until)
+        self._backoffs[place] = _Backoff(target, until, lasts_s)
 
     def answered(self, target: Target) -> None:
         """End the back-off of a target that responds."""
-        if self._rests:
-            self._rests.pop((target.transport, target.host, target.port), None)
+        if self._backoffs:
+            self._backoffs.pop((target.transport, target.host, target.port), None)
 
-    def at_rest(self, target: Target, now: float) -> bool:
+    def is_backed_off(self, target: Target, now: float) -> bool:
         """True while other targets are tried before this one."""
-        rest = self._rests.get((target.transport, target.host, target.port))
-        return rest is not None and rest.until > now
+        backoff = self._backoffs.get((target.transport, target.host, target.port))
+        return backoff is not None and backoff.until > now
 
     def due(self, now: float) -> list[Target]:
         """
@@ -129,14 +129,14 @@ class TargetRests:
         A target with the longest back-off is not probed but gets a call: it may respond to calls only.
         """
         found = []
-        for rest in self._rests.values():
-            if rest.until <= now and not rest.asked and rest.lasts_s < LONGEST_REST_S:
-                rest.asked = True
-                found.append(rest.target)
+        for backoff in self._backoffs.values():
+            if backoff.until <= now and not backoff.asked and backoff.lasts_s < MAX_BACKOFF_S:
+                backoff.asked = True
+                found.append(backoff.target)
         return found
 
     def order(self, targets: Sequence[Target], now: float) -> list[Target]:
         """Sort backed-off targets behind the others."""
-        if not self._rests:
+        if not self._backoffs:
             return list(targets)
-        return sorted(targets, key=lambda target: self.at_rest(target, now))
+        return sorted(targets, key=lambda target: self.is_backed_off(target, now))

@@ -18,13 +18,13 @@ from sip.message.uri import SipUri
 __all__ = [
     "Kind",
     "Naptr",
-    "Question",
-    "Reach",
+    "DnsQuery",
+    "SupportedFamilies",
     "Records",
     "Srv",
-    "Steps",
+    "Lookup",
     "Target",
-    "Wanted",
+    "LookupTarget",
     "default_port",
     "ip_version",
     "locate",
@@ -53,7 +53,7 @@ class Kind(Enum):
     AAAA = "AAAA"
 
 
-class Question(NamedTuple):
+class DnsQuery(NamedTuple):
     """One DNS query; `name` is in lower case and without a final dot."""
 
     kind: Kind
@@ -83,14 +83,14 @@ class Srv(NamedTuple):
 Records = Sequence[Any]
 """`Naptr`, `Srv` or addresses as text, by the type of the query; empty without records or answer."""
 
-Reach = Mapping[str, Sequence[int]]
+SupportedFamilies = Mapping[str, Sequence[int]]
 """Available transports, each with the IP versions it can send to, the preferred first."""
 
-Pick = Callable[[float, float], float]
+RandomBetween = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LookupTarget:
     """Input of a lookup: port 0 and transport None are looked up, `secure` stands for a `sips` URI."""
 
     host: str
@@ -101,7 +101,7 @@ class Wanted:
     """Name a TLS certificate must carry, None for the host."""
 
     @classmethod
-    def of(cls, uri: SipUri) -> "Wanted":
+    def of(cls, uri: SipUri) -> "LookupTarget":
         """
         Return the lookup for a request to a URI or a route.
 
@@ -120,59 +120,59 @@ class Target:
     name: str
 
 
-Steps = Generator[Sequence[Question], Mapping[Question, Records], list[Target]]
+Lookup = Generator[Sequence[DnsQuery], Mapping[DnsQuery, Records], list[Target]]
 
 
-def locate(wanted: Wanted, reach: Reach, pick: Pick) -> Steps:
+def locate(lookup: LookupTarget, families: SupportedFamilies, random_between: RandomBetween) -> Lookup:
     """
     Look up the targets of an address and return them, best first; an empty list when there are none.
 
-    `pick` returns a random number between two bounds. A given port, IP address or transport skips the
-    lookups that would find it.
+    `random_between` returns a random number between two bounds. A given port, IP address or transport skips
+    the lookups that would find it.
 
     Source: RFC 3263 4.1, 4.2; RFC 5922 4 for the name.
     """
-    host = wanted.host.strip("[]").rstrip(".").lower()
-    name = wanted.verify or host
-    fixed = _fixed_transport(wanted)
-    if fixed is not None and fixed not in reach:
+    host = lookup.host.strip("[]").rstrip(".").lower()
+    name = lookup.verify or host
+    fixed = _fixed_transport(lookup)
+    if fixed is not None and fixed not in families:
         return []
     if ip_version(host) is not None:
-        transport = fixed or _usual_transport(wanted, reach)
-        spots = [(transport, host, wanted.port or default_port(transport))]
-        return _targets(spots, {}, reach, name)
-    if wanted.port:
-        transport = fixed or _usual_transport(wanted, reach)
-        spots = [(transport, host, wanted.port)]
+        transport = fixed or _usual_transport(lookup, families)
+        spots = [(transport, host, lookup.port or default_port(transport))]
+        return _targets(spots, {}, families, name)
+    if lookup.port:
+        transport = fixed or _usual_transport(lookup, families)
+        spots = [(transport, host, lookup.port)]
     else:
-        spots, barred = yield from _services(host, fixed, wanted, reach, pick)
+        spots, barred = yield from _services(host, fixed, lookup, families, random_between)
         if not spots and not barred:
-            transport = fixed or _usual_transport(wanted, reach)
+            transport = fixed or _usual_transport(lookup, families)
             spots = [(transport, host, default_port(transport))]
-    addresses = yield from _ask(_address_questions(spots, reach))
-    return _targets(spots, addresses, reach, name)
+    addresses = yield from _ask(_address_queries(spots, families))
+    return _targets(spots, addresses, families, name)
 
 
-def sources(host: str) -> Steps:
+def sources(host: str) -> Lookup:
     """
     Look up every address a named peer may call from: those of the name and of all its SIP services.
 
     Only the addresses of the returned targets are meaningful.
     """
     host = host.strip("[]").rstrip(".").lower()
-    everywhere: Reach = {transport: (4, 6) for transport in TRANSPORTS}
-    services = [Question(Kind.SRV, _SRV_PREFIX[transport] + host) for transport in TRANSPORTS]
-    replies = yield from _ask([Question(Kind.NAPTR, host), *services])
-    further = [name for _, name in _chosen_services(replies[Question(Kind.NAPTR, host)], TRANSPORTS)]
+    everywhere: SupportedFamilies = {transport: (4, 6) for transport in TRANSPORTS}
+    services = [DnsQuery(Kind.SRV, _SRV_PREFIX[transport] + host) for transport in TRANSPORTS]
+    replies = yield from _ask([DnsQuery(Kind.NAPTR, host), *services])
+    further = [name for _, name in _chosen_services(replies[DnsQuery(Kind.NAPTR, host)], TRANSPORTS)]
     replies |= yield from _ask(
-        [Question(Kind.SRV, name) for name in further if Question(Kind.SRV, name) not in replies]
+        [DnsQuery(Kind.SRV, name) for name in further if DnsQuery(Kind.SRV, name) not in replies]
     )
     names = [host]
-    for question, records in replies.items():
-        if question.kind is Kind.SRV:
+    for query, records in replies.items():
+        if query.kind is Kind.SRV:
             names += [record.target for record in _usable_srv(records)]
     spots = [("udp", name, 5060) for name in dict.fromkeys(names[:MAX_HOSTS])]
-    addresses = yield from _ask(_address_questions(spots, everywhere))
+    addresses = yield from _ask(_address_queries(spots, everywhere))
     return _targets(spots, addresses, everywhere, host, limit=4 * MAX_TARGETS)
 
 
@@ -190,7 +190,7 @@ def ip_version(host: str) -> int | None:
         return None
 
 
-def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
+def order_srv(records: Iterable[Srv], random_between: RandomBetween) -> list[Srv]:
     """
     Sort SRV records into the order of trying: by priority, then by a weighted random draw.
 
@@ -204,7 +204,7 @@ def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
         left = sorted(ranks[priority], key=lambda record: record.weight > 0)
         while left:
             total = sum(record.weight for record in left)
-            mark = min(int(pick(0.0, total + 1.0)), total)
+            mark = min(int(random_between(0.0, total + 1.0)), total)
             at, running = 0, left[0].weight
             while running < mark:
                 at += 1
@@ -216,25 +216,29 @@ def order_srv(records: Iterable[Srv], pick: Pick) -> list[Srv]:
 # The transport (RFC 3263 4.1).
 
 
-def _fixed_transport(wanted: Wanted) -> str | None:
+def _fixed_transport(lookup: LookupTarget) -> str | None:
     """Return the transport the address itself determines; "" for an impossible one, None for none."""
-    transport = wanted.transport
-    if not wanted.secure:
+    transport = lookup.transport
+    if not lookup.secure:
         return transport
     if transport is None:
         return None
     return "tls" if transport in ("tcp", "tls") else ""
 
 
-def _usual_transport(wanted: Wanted, reach: Reach) -> str:
-    if wanted.secure:
+def _usual_transport(lookup: LookupTarget, families: SupportedFamilies) -> str:
+    if lookup.secure:
         return "tls"
-    return next((name for name in TRANSPORTS if name in reach), "udp")
+    return next((name for name in TRANSPORTS if name in families), "udp")
 
 
 def _services(
-    host: str, fixed: str | None, wanted: Wanted, reach: Reach, pick: Pick
-) -> Generator[Sequence[Question], Mapping[Question, Records], tuple[list[tuple[str, str, int]], bool]]:
+    host: str,
+    fixed: str | None,
+    lookup: LookupTarget,
+    families: SupportedFamilies,
+    random_between: RandomBetween,
+) -> Generator[Sequence[DnsQuery], Mapping[DnsQuery, Records], tuple[list[tuple[str, str, int]], bool]]:
     """
     Find transport, host and port of a name without a port; the flag is True when SRV denies the service.
 
@@ -244,22 +248,24 @@ def _services(
     if fixed is not None:
         allowed: Sequence[str] = (fixed,)
     else:
-        allowed = [name for name in TRANSPORTS if name in reach and (name == "tls" or not wanted.secure)]
+        allowed = [name for name in TRANSPORTS if name in families and (name == "tls" or not lookup.secure)]
     plain = [(transport, _SRV_PREFIX[transport] + host) for transport in allowed]
-    naptr = Question(Kind.NAPTR, host)
-    questions = [Question(Kind.SRV, name) for _, name in plain]
-    replies = yield from _ask(questions if fixed is not None else [naptr, *questions])
+    naptr = DnsQuery(Kind.NAPTR, host)
+    queries = [DnsQuery(Kind.SRV, name) for _, name in plain]
+    replies = yield from _ask(queries if fixed is not None else [naptr, *queries])
     chosen = _chosen_services(replies.get(naptr, ()), allowed)
     if chosen:
         replies |= yield from _ask(
-            [Question(Kind.SRV, name) for _, name in chosen if Question(Kind.SRV, name) not in replies]
+            [DnsQuery(Kind.SRV, name) for _, name in chosen if DnsQuery(Kind.SRV, name) not in replies]
         )
     found: list[tuple[str, str, int]] = []
     barred = False
     for transport, name in chosen or plain:
-        records = replies[Question(Kind.SRV, name)]
+        records = replies[DnsQuery(Kind.SRV, name)]
         barred = barred or any(record.target == "" for record in records)
-        found += [(transport, item.target, item.port) for item in order_srv(_usable_srv(records), pick)]
+        found += [
+            (transport, item.target, item.port) for item in order_srv(_usable_srv(records), random_between)
+        ]
         if found and not chosen:
             break  # Without NAPTR the first transport suffices: the others lead to the same servers.
     return found, barred
@@ -294,31 +300,31 @@ def _usable_srv(records: Records) -> list[Srv]:
 # The addresses (RFC 3263 4.2).
 
 
-def _address_questions(spots: Sequence[tuple[str, str, int]], reach: Reach) -> list[Question]:
-    questions: dict[Question, None] = {}
+def _address_queries(spots: Sequence[tuple[str, str, int]], families: SupportedFamilies) -> list[DnsQuery]:
+    queries: dict[DnsQuery, None] = {}
     names = dict.fromkeys(host for _, host, _ in spots if ip_version(host) is None)
     kept = set(list(names)[:MAX_HOSTS])
     for transport, host, _ in spots:
         if host in kept:
-            for version in reach.get(transport, ()):
-                questions[Question(Kind.A if version == 4 else Kind.AAAA, host)] = None
-    return list(questions)
+            for version in families.get(transport, ()):
+                queries[DnsQuery(Kind.A if version == 4 else Kind.AAAA, host)] = None
+    return list(queries)
 
 
 def _targets(
     spots: Sequence[tuple[str, str, int]],
-    addresses: Mapping[Question, Records],
-    reach: Reach,
+    addresses: Mapping[DnsQuery, Records],
+    families: SupportedFamilies,
     name: str,
     limit: int = MAX_TARGETS,
 ) -> list[Target]:
     targets: dict[Target, None] = {}
     for transport, host, port in spots:
-        for version in reach.get(transport, ()):
+        for version in families.get(transport, ()):
             if ip_version(host) is not None:
                 found: Records = (host,) if ip_version(host) == version else ()
             else:
-                found = addresses.get(Question(Kind.A if version == 4 else Kind.AAAA, host), ())
+                found = addresses.get(DnsQuery(Kind.A if version == 4 else Kind.AAAA, host), ())
             for address in found[:MAX_RECORDS]:
                 if ip_version(address) == version:
                     targets[Target(transport, address, port, name)] = None
@@ -326,10 +332,10 @@ def _targets(
 
 
 def _ask(
-    questions: Sequence[Question],
-) -> Generator[Sequence[Question], Mapping[Question, Records], dict[Question, Records]]:
+    queries: Sequence[DnsQuery],
+) -> Generator[Sequence[DnsQuery], Mapping[DnsQuery, Records], dict[DnsQuery, Records]]:
     """Yield the queries, if any; a query without a reply counts as one without records."""
-    if not questions:
+    if not queries:
         return {}
-    replies = yield questions
-    return {question: replies.get(question, ()) for question in questions}
+    replies = yield queries
+    return {query: replies.get(query, ()) for query in queries}

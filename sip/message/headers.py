@@ -198,10 +198,6 @@ class Headers:
         """
         self._entries.append(self._entry(name, value))
 
-    def add_first(self, name: str, value: str) -> None:
-        """Insert a field before all others, as for a new Via or Route; raises as `add`."""
-        self._entries.insert(0, self._entry(name, value))
-
     def set(self, name: str, value: str) -> None:
         """Replace all fields of a name by one, in the place of the first; raises as `add`."""
         entry = self._entry(name, value)
@@ -211,19 +207,6 @@ class Headers:
             return
         self._entries[place] = entry
         self._entries[place + 1 :] = [old for old in self._entries[place + 1 :] if old[0] != entry[0]]
-
-    def replace_first(self, name: str, value: str) -> None:
-        """
-        Replace only the first value of a list, or add it when there is none.
-
-        Raises as `add`.
-        """
-        entry = self._entry(name, value)
-        place = self._find(entry[0])
-        if place is None:
-            self._entries.append(entry)
-        else:
-            self._entries[place : place + 1] = [entry, *self._rest(place)]
 
     def replace_via(self, via: Via) -> None:
         """Replace the top Via and cache its typed view, which is needed again at once."""
@@ -253,12 +236,8 @@ class Headers:
         if place is not None:
             self._entries[place : place + 1] = self._rest(place)
 
-    def copy_from(self, other: Headers, *names: str) -> None:
-        """Append the fields of these names from another message, in its order."""
-        self.copy_keys(other, {identify(name)[0] for name in names})
-
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
-        """As `copy_from`, for keys in lower-case long form."""
+        """Append the fields of these keys, in lower-case long form, from another message, in its order."""
         if self.views:
             for key in keys:
                 self.views.pop(key, None)

@@ -76,13 +76,13 @@ class CallShedder:
         self.share = max(settings.least_share, self.share * min(0.9, max(0.5, settings.wait_s / waited_s)))
         self.severe = self.severe or waited_s > settings.severe_s
 
-    def would_take(self, waited_s: float = 0.0) -> bool:
-        """Return what the next `takes` will return, without counting the call."""
+    def would_accept(self, waited_s: float = 0.0) -> bool:
+        """Return what the next `accepts` will return, without counting the call."""
         if self.share >= 1.0:
             return True
         return waited_s <= self._settings.stale_s and self._credit + self.share >= 1.0
 
-    def takes(self, waited_s: float = 0.0) -> bool:
+    def accepts(self, waited_s: float = 0.0) -> bool:
         """Decide on a new call that waited, and count it; accepted calls are spread evenly, not at random."""
         if self.share >= 1.0:
             return True  # Work that waited while the machine stood still is done as soon as it runs.

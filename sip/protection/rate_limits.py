@@ -1,12 +1,12 @@
 """
 Rate limits and bans by source, applied before a message is parsed.
 
-A source is *known* when the application trusts its address (a gateway, a trusted network) or when it takes
+A source is *trusted* when the application trusts its address (a gateway, a trusted network) or when it takes
 part in something: we sent it a request, it sent a request within a dialog, its credentials were correct. Any
-other source is *unknown*, a `stranger` in the code: it has a small token bucket of datagrams, gets at most
-one answer per interval, and its score leads to a ban.
+other source is *unknown*: it has a small token bucket of datagrams, gets at most one answer per interval, and
+its score leads to a ban.
 
-Source addresses of datagrams can be forged. Traffic alone therefore never counts against a known source:
+Source addresses of datagrams can be forged. Traffic alone therefore never counts against a trusted source:
 otherwise an attacker could have a carrier banned.
 """
 
@@ -42,10 +42,10 @@ class ProtectionSettings:
     `rate_per_s` and `burst` limit the datagrams of one unknown source, the `crowd` ones those of all unknown
     sources together. A datagram over the rate scores 1, a malformed one `malformed_score`, a refused one 1.
     At `ban_score` the source is banned for `ban_s` (after wrong passwords `auth_ban_s`), twice as long each
-    time, `max_ban_s` at most. With `answer_strangers` False unknown sources get no answer.
+    time, `max_ban_s` at most. With `answer_unknown_sources` False unknown sources get no answer.
     """
 
-    answer_strangers: bool = True
+    answer_unknown_sources: bool = True
     answer_interval_s: float = 10.0
     rate_per_s: float = 10.0
     burst: int = 20
@@ -62,7 +62,7 @@ class ProtectionSettings:
     max_auth_failures: int = 20
     auth_memory_s: float = 600.0
     auth_ban_s: float = 300.0
-    vouch_s: float = 14_400.0
+    trust_s: float = 14_400.0
     max_sources: int = 10_000
 
 
@@ -96,7 +96,7 @@ class _Bucket:
         return True
 
 
-class _Stranger(_Bucket):
+class _UnknownSource(_Bucket):
     """State of an unknown source."""
 
     __slots__ = ("answered_at", "checked_at", "score", "scored_at")
@@ -109,7 +109,7 @@ class _Stranger(_Bucket):
         self.checked_at = now
 
 
-class _Sentence:
+class _BanRecord:
     """A source that is, or was, banned."""
 
     __slots__ = ("checked_at", "count", "until")
@@ -134,27 +134,27 @@ class Protection:
     """
     Admits or rejects messages by source; no I/O, no clock, bounded memory.
 
-    Fast path of the caller: a host in `known` needs no further check. The caller must call `refresh_known`
-    regularly, since the application may withdraw its trust. `is_known` asks the application; `on_ban` gets
-    each ban.
+    Fast path of the caller: a host in `trusted` needs no further check. The caller must call
+    `refresh_trusted` regularly, since the application may withdraw its trust. `is_trusted` asks the
+    application; `on_ban` gets each ban.
     """
 
     def __init__(
         self,
         settings: ProtectionSettings,
-        is_known: Callable[[str], bool],
+        is_trusted: Callable[[str], bool],
         on_ban: Callable[[Ban], None] | None = None,
     ) -> None:
         self.settings = settings
-        self.known: set[str] = set()
-        """Known hosts, as written in the socket's address."""
+        self.trusted: set[str] = set()
+        """Trusted hosts, as written in the socket's address."""
         self.rejected: Counter[str] = Counter()
         """Messages that were not served, by reason."""
-        self._is_known = is_known
+        self._is_trusted = is_trusted
         self._on_ban = on_ban
-        self._vouched: OrderedDict[str, float] = OrderedDict()
-        self._strangers: OrderedDict[str, _Stranger] = OrderedDict()
-        self._sentences: OrderedDict[str, _Sentence] = OrderedDict()
+        self._trusted_until: OrderedDict[str, float] = OrderedDict()
+        self._unknown: OrderedDict[str, _UnknownSource] = OrderedDict()
+        self._bans: OrderedDict[str, _BanRecord] = OrderedDict()
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
         self._crowd = _Bucket(settings.crowd_burst, 0.0)
 
@@ -162,27 +162,27 @@ class Protection:
 
     def admit(self, data: bytes, host: str, now: float) -> bool:
         """Return True when a message may be parsed. The cost is bounded, whatever the message holds."""
-        if host in self.known:
+        if host in self.trusted:
             return True
         source = source_of(host)
-        sentence = self._sentences.get(source)
-        if sentence is not None and now < sentence.until and not self._pardon(sentence, source, host, now):
+        record = self._bans.get(source)
+        if record is not None and now < record.until and not self._lift_ban(record, source, host, now):
             self.rejected["banned"] += 1
             return False
-        stranger = self._strangers.get(source)
-        if stranger is None or now - stranger.checked_at >= _RECHECK_S or host in self._vouched:
-            if self._recognise(host, now):
+        unknown = self._unknown.get(source)
+        if unknown is None or now - unknown.checked_at >= _RECHECK_S or host in self._trusted_until:
+            if self._add_if_trusted(host, now):
                 return True
-            stranger = stranger or self._enter(source, now)
-            stranger.checked_at = now
+            unknown = unknown or self._enter(source, now)
+            unknown.checked_at = now
         else:
-            self._strangers.move_to_end(source)
-        return self._admit_stranger(stranger, source, data, now)
+            self._unknown.move_to_end(source)
+        return self._admit_unknown(unknown, source, data, now)
 
-    def _admit_stranger(self, stranger: _Stranger, source: str, data: bytes, now: float) -> bool:
+    def _admit_unknown(self, unknown: _UnknownSource, source: str, data: bytes, now: float) -> bool:
         settings = self.settings
-        if not stranger.use(settings.rate_per_s, settings.burst, now):
-            self._score(stranger, source, 1.0, "rate", now)
+        if not unknown.use(settings.rate_per_s, settings.burst, now):
+            self._score(unknown, source, 1.0, "rate", now)
             return False
         if not self._crowd.use(settings.crowd_rate_per_s, settings.crowd_burst, now):
             self.rejected["crowd"] += 1
@@ -195,81 +195,77 @@ class Protection:
 
     def admits_connection(self, host: str, now: float) -> bool:
         """Return True when a host may connect, as every source may that is not banned."""
-        if host in self.known:
+        if host in self.trusted:
             return True
         source = source_of(host)
-        sentence = self._sentences.get(source)
-        if sentence is None or now >= sentence.until or self._pardon(sentence, source, host, now):
+        record = self._bans.get(source)
+        if record is None or now >= record.until or self._lift_ban(record, source, host, now):
             return True
         self.rejected["banned"] += 1
         return False
 
-    def knows(self, host: str, now: float) -> bool:
-        """Return True when a host is known."""
-        return host in self.known or self._recognise(host, now)
+    def is_trusted(self, host: str, now: float) -> bool:
+        """Return True when a host is trusted."""
+        return host in self.trusted or self._add_if_trusted(host, now)
 
-    def _recognise(self, host: str, now: float) -> bool:
-        """Add a host to `known` if it is trusted."""
-        until = self._vouched.get(host)
-        if (until is not None and now < until) or self._is_known(host):
-            if len(self.known) >= self.settings.max_sources:
-                self.known.clear()  # A trusted network may be larger than memory.
-            self.known.add(host)
-            self._strangers.pop(source_of(host), None)
+    def _add_if_trusted(self, host: str, now: float) -> bool:
+        """Add a host to `trusted` if it is trusted."""
+        until = self._trusted_until.get(host)
+        if (until is not None and now < until) or self._is_trusted(host):
+            if len(self.trusted) >= self.settings.max_sources:
+                self.trusted.clear()  # A trusted network may be larger than memory.
+            self.trusted.add(host)
+            self._unknown.pop(source_of(host), None)
             return True
         return False
 
-    def _pardon(self, sentence: _Sentence, source: str, host: str, now: float) -> bool:
-        """Lift the ban of a host that has become known since."""
-        if now - sentence.checked_at < _RECHECK_S:
+    def _lift_ban(self, record: _BanRecord, source: str, host: str, now: float) -> bool:
+        """Lift the ban of a host that has become trusted since."""
+        if now - record.checked_at < _RECHECK_S:
             return False
-        sentence.checked_at = now
-        if not self._recognise(host, now):
+        record.checked_at = now
+        if not self._add_if_trusted(host, now):
             return False
-        del self._sentences[source]
+        del self._bans[source]
         return True
 
-    def _enter(self, source: str, now: float) -> _Stranger:
-        stranger = self._strangers[source] = _Stranger(self.settings.burst, now)
-        if len(self._strangers) > self.settings.max_sources:
-            self._strangers.popitem(last=False)
-        return stranger
+    def _enter(self, source: str, now: float) -> _UnknownSource:
+        unknown = self._unknown[source] = _UnknownSource(self.settings.burst, now)
+        if len(self._unknown) > self.settings.max_sources:
+            self._unknown.popitem(last=False)
+        return unknown
 
     # After it was parsed.
-
-    def is_stranger(self, host: str) -> bool:
-        """Return True when the source of a message admitted just now is unknown."""
-        return host not in self.known
 
     def may_answer(self, host: str, now: float) -> bool:
         """Score the request of an unknown source; True when it gets its refusal, one per interval."""
         source = source_of(host)
-        stranger = self._strangers.get(source) or self._enter(source, now)
-        self._score(stranger, source, 1.0, "stranger", now)
-        last = stranger.answered_at
-        if not self.settings.answer_strangers:
+        unknown = self._unknown.get(source) or self._enter(source, now)
+        self._score(unknown, source, 1.0, "stranger", now)
+        last = unknown.answered_at
+        if not self.settings.answer_unknown_sources:
             return False
         if last is not None and now - last < self.settings.answer_interval_s:
             return False
-        stranger.answered_at = now
+        unknown.answered_at = now
         return True
 
     def on_malformed(self, host: str, now: float) -> None:
         """Score a malformed message of an unknown source."""
         source = source_of(host)
-        stranger = self._strangers.get(source) or self._enter(source, now)
-        self._score(stranger, source, self.settings.malformed_score, "malformed", now)
+        unknown = self._unknown.get(source) or self._enter(source, now)
+        self._score(unknown, source, self.settings.malformed_score, "malformed", now)
 
-    def vouch(self, host: str, now: float) -> None:
-        """Trust a source for `vouch_s`: we sent it a request, or it took part in a dialog."""
-        if host in self.known:
+    def trust(self, host: str, now: float) -> None:
+        """Trust a source for `trust_s`: we sent it a request, or it took part in a dialog."""
+        if host in self.trusted:
             return
-        self._vouched[host] = now + self.settings.vouch_s
-        self._vouched.move_to_end(host)
-        if len(self._vouched) > self.settings.max_sources:
-            self._vouched.popitem(last=False)
-        self._sentences.pop(source_of(host), None)
-        self._recognise(host, now)
+        self._trusted_until[host] = now + self.settings.trust_s
+        self._trusted_until.move_to_end(host)
+        if len(self._trusted_until) > self.settings.max_sources:
+            self._trusted_until.popitem(last=False)
+        self._bans.pop(source_of(host), None)
+        self._add_if_trusted(host, now)
 
     # Credentials.
 
@@ -290,62 +286,58 @@ class Protection:
             self._failures.popitem(last=False)
         failures.count = failures.count + 1 if now - failures.at < settings.auth_memory_s else 1
         failures.at = now
-        if failures.count <= settings.slow_after_failures or self._is_known(host):
+        if failures.count <= settings.slow_after_failures or self._is_trusted(host):
             return
-        self._vouched.pop(host, None)
-        self.known.discard(host)
+        self._trusted_until.pop(host, None)
+        self.trusted.discard(host)
         if failures.count >= settings.max_auth_failures:
             del self._failures[source]
             self._ban(source, "credentials", now)
         else:
-            stranger = self._strangers.get(source) or self._enter(source, now)
-            stranger.tokens = min(stranger.tokens, 1.0 - settings.slow_s * settings.rate_per_s)
+            unknown = self._unknown.get(source) or self._enter(source, now)
+            unknown.tokens = min(unknown.tokens, 1.0 - settings.slow_s * settings.rate_per_s)
 
     def on_auth_success(self, host: str, now: float) -> None:
         """Trust a source whose credentials were correct."""
         self._failures.pop(source_of(host), None)
-        self.vouch(host, now)
+        self.trust(host, now)
 
     # Bans.
 
     def banned(self, now: float) -> dict[str, float]:
         """Return the banned sources, each with the seconds left."""
-        return {
-            source: sentence.until - now
-            for source, sentence in self._sentences.items()
-            if now < sentence.until
-        }
+        return {source: record.until - now for source, record in self._bans.items() if now < record.until}
 
-    def refresh_known(self, now: float) -> None:
-        """Clear `known`, so that every source is checked again, and drop expired trust."""
-        self.known.clear()
-        while self._vouched and next(iter(self._vouched.values())) <= now:
-            self._vouched.popitem(last=False)
+    def refresh_trusted(self, now: float) -> None:
+        """Clear `trusted`, so that every source is checked again, and drop expired trust."""
+        self.trusted.clear()
+        while self._trusted_until and next(iter(self._trusted_until.values())) <= now:
+            self._trusted_until.popitem(last=False)
 
-    def _score(self, stranger: _Stranger, source: str, points: float, reason: str, now: float) -> None:
+    def _score(self, unknown: _UnknownSource, source: str, points: float, reason: str, now: float) -> None:
         self.rejected[reason] += 1
-        faded = (now - stranger.scored_at) * self.settings.score_decay_per_s
-        stranger.score = max(0.0, stranger.score - faded) + points
-        stranger.scored_at = now
-        if stranger.score >= self.settings.ban_score:
+        faded = (now - unknown.scored_at) * self.settings.score_decay_per_s
+        unknown.score = max(0.0, unknown.score - faded) + points
+        unknown.scored_at = now
+        if unknown.score >= self.settings.ban_score:
             self._ban(source, reason, now)
 
     def _ban(self, source: str, reason: str, now: float) -> None:
         settings = self.settings
-        sentence = self._sentences.setdefault(source, _Sentence())
-        self._sentences.move_to_end(source)
-        if len(self._sentences) > settings.max_sources:
-            self._sentences.popitem(last=False)
-        if sentence.count and now - sentence.until > settings.ban_memory_s:
-            sentence.count = 0
+        record = self._bans.setdefault(source, _BanRecord())
+        self._bans.move_to_end(source)
+        if len(self._bans) > settings.max_sources:
+            self._bans.popitem(last=False)
+        if record.count and now - record.until > settings.ban_memory_s:
+            record.count = 0
         base_s = settings.auth_ban_s if reason == "credentials" else settings.ban_s
-        for_s = min(settings.max_ban_s, base_s * 2.0 ** min(sentence.count, 30))
-        sentence.count += 1
-        sentence.until = now + for_s
-        sentence.checked_at = now
-        self._strangers.pop(source, None)
+        for_s = min(settings.max_ban_s, base_s * 2.0 ** min(record.count, 30))
+        record.count += 1
+        record.until = now + for_s
+        record.checked_at = now
+        self._unknown.pop(source, None)
         if self._on_ban is not None:
-            self._on_ban(Ban(source, reason, for_s, sentence.count))
+            self._on_ban(Ban(source, reason, for_s, record.count))
 
 
 def _names_a_scanner(data: bytes) -> bool:

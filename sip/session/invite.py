@@ -1,94 +1,174 @@
 """
-INVITE session, from its first message to the end of its BYE.
+INVITE session, from its first message to the end of its BYE: the common part of both sides.
 
-This module holds the common part of both sides within the dialog: requests and hanging up.
-`sip.session.inbound` and `sip.session.outbound` add the setup. No I/O, no clock: commands, messages and timer
-events are method calls, and effects are returned.
+Each member covers one topic: `OfferAnswer` the offers after the first, `SessionRefresh` the session timer,
+`Referrals` the transfers. `sip.session.inbound` and `sip.session.outbound` add the setup. No I/O, no clock:
+commands, messages and timer events are method calls, and effects are returned.
+
+Members get the session as an argument and do not keep it: an ended session leaves no reference cycle.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sip.effects import Done, Effect, Failure, Notify, Purpose, Respond, StartRequest
-from sip.events import Ended, InfoReceived
-from sip.machine import NOTHING
+from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
+from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
+from sip.machine import NOTHING, Machine
 from sip.message.message import Request, Response
 from sip.message.reason_header import reason_value
 from sip.message.responses import ACCEPT, ALLOW, reply, supported_fields
+from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
-from sip.session.model import Event, SessionSettings, State
+from sip.session.model import Event, SessionSettings, State, UnackedAnswer
+from sip.session.offer_answer import OfferAnswer, offer_fields
 from sip.session.referrals import Referrals, ReferTimer
-from sip.session.renegotiation import Renegotiation
-from sip.session.session_timer import EXPIRED_REASON, GONE_REASON
+from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
 
 __all__ = ["InviteSession"]
 
-
+_UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 """Requests whose responses only need an ACK once the session is ending."""
+_OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)
 
 
-class InviteSession(Renegotiation):
-    """Common part of inbound and outbound sessions within the dialog."""
+class InviteSession(Machine[State]):
+    """
+    Common base of inbound and outbound sessions.
 
-    __slots__ = ("_referrals", "allows_refer")
+    `call_id`, `local_tag` and the peer's tag identify a session; `dialog` is None until it is established.
+    """
+
+    __slots__ = (
+        "_referrals",
+        "allows_refer",
+        "bye_headers",
+        "call_id",
+        "dialog",
+        "local_tag",
+        "offers",
+        "refresh",
+        "sent_ack",
+        "settings",
+        "unacked",
+    )
 
     def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
-        super().__init__(call_id, local_tag, settings, caller=caller)
-        self._referrals: Referrals | None = None
+        self.state = State.SETUP
+        self.call_id = call_id
+        self.local_tag = local_tag
+        self.settings = settings
+        self.dialog: Dialog | None = None
+        self.offers = OfferAnswer(owner_of_call_id=caller)
+        self.refresh = SessionRefresh(settings.min_se_s)
+        self.unacked: UnackedAnswer | None = None
+        """Our 2xx that waits for its ACK."""
+        self.sent_ack: tuple[int, SendAck] | None = None
+        """CSeq and ACK of the latest 2xx to an INVITE of ours."""
+        self.bye_headers: tuple[tuple[str, str], ...] = ()
+        """Header fields added to our BYE."""
         self.allows_refer = False
+        self._referrals: Referrals | None = None
 
     # Commands of the owner. Commands that come too late for the session's state are ignored.
 
     def hangup(self, reason: str | None = None, status: int = 603) -> Sequence[Effect]:
         """End the session by BYE, CANCEL or a final response, depending on its state."""
-        return self.handle(Event.HANGUP, (reason, status))
+        return self.trigger(Event.HANGUP, (reason, status))
 
     def info(self, content_type: str, body: bytes) -> Sequence[Effect]:
         """Send an INFO within the session."""
-        dialog = self._talking()
+        dialog = self.request_dialog()
         if dialog is None:
             return NOTHING
-        return (self._start("INFO", Purpose.INFO, body=body, content_type=content_type, within=dialog),)
+        return (
+            self.start_request("INFO", Purpose.INFO, body=body, content_type=content_type, within=dialog),
+        )
 
-    # Transfers.
+    def reinvite(self, body: bytes) -> Sequence[Effect]:
+        """Offer a change by re-INVITE, as soon as the session is confirmed and no offer is outstanding."""
+        return self.offers.offer(self, body, by_update=False)
+
+    def update(self, body: bytes = b"") -> Sequence[Effect]:
+        """
+        Offer a change by UPDATE, which needs no answer from a person and is allowed while ringing.
+
+        A peer that does not allow UPDATE gets a re-INVITE once the session is confirmed. Without a body the
+        UPDATE only refreshes the target, and a re-INVITE in its place repeats our description.
+
+        Source: RFC 3311 5.1.
+        """
+        if body:
+            return self.offers.offer(self, body, by_update=True)
+        dialog = self.request_dialog()
+        if dialog is not None and dialog.allows("UPDATE"):
+            headers = (*offer_fields(), *self.refresh.request_fields(self))
+            return (self.start_request("UPDATE", Purpose.UPDATE, headers=headers, within=dialog),)
+        return self.reinvite(self.offers.local_sdp) if self.offers.local_sdp else NOTHING
+
+    def accept_offer(self, body: bytes) -> Sequence[Effect]:
+        """Answer the peer's offer, or send the offer it asked for."""
+        if self.offers.peer is None:
+            return self.trigger(Event.ANSWER, body)
+        return self.offers.accept(self, body)
+
+    def reject_offer(self, status: int = 488, warning: str | None = None) -> Sequence[Effect]:
+        """Refuse the peer's offer; `warning` is the value of a Warning header field."""
+        return (*self.offers.reject(status, warning), *self.offers.send_next(self))
 
     @property
     def referrals(self) -> Referrals:
         """The transfers of this session; few sessions have any."""
         if self._referrals is None:
-            self._referrals = Referrals(self)
+            self._referrals = Referrals()
         return self._referrals
+
+    # State that the members use.
 
     def is_with(self, tag: str | None) -> bool:
         """Return True when a peer's tag belongs to the dialog of this session."""
         return self.dialog is not None and self.dialog.remote_tag == tag
 
     @property
-    def leaving(self) -> bool:
+    def ending(self) -> bool:
         """True when the session has ended or is ending."""
-        return self.state >= State.LEAVING
+        return self.state >= State.BYE_PENDING_ACK
 
-    @property
-    def local_contact(self) -> str:
-        """Our Contact in the dialog; used by the transfers."""
-        return "" if self.dialog is None else self.dialog.local_contact
+    def request_dialog(self, *, offering: bool = False) -> Dialog | None:
+        """Return the dialog of our requests, None without one; `offering` needs an answered first offer."""
+        return self.dialog if self.state is State.CONFIRMED else None
 
-    def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
-        """Ask the peer by REFER to call a target; ``target`` is the value of the Refer-To."""
-        return self.referrals.refer(target, referred_by) if self.state is State.CONFIRMED else NOTHING
+    def is_settled(self, dialog: Dialog) -> bool:
+        """Return True when the first offer has its final answer while it still rings (RFC 3311 5.1)."""
+        return False
 
-    def start_refer(
-        self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
+    def start_request(
+        self,
+        method: str,
+        purpose: Purpose,
+        *,
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
+        content_type: str | None = None,
+        within: Dialog | None = None,
     ) -> StartRequest:
-        """Build a REFER or NOTIFY; used by the transfers."""
-        return self._start(method, purpose, headers=headers, body=body)
+        """Build a request within the session's dialog, or within the early dialog `within`."""
+        dialog = within or self.dialog
+        assert dialog is not None
+        request = dialog.request(method, headers=headers, body=body, content_type=content_type)
+        for name, value in self.credentials(method, request.uri, body):
+            request.headers.add(name, value)
+        return StartRequest(request, purpose, dialog.next_hop())
+
+    def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
+        """Return the header fields that answer challenges received so far; none on the called side."""
+        return ()
+
+    # Input from the network.
 
     def take_timer(self, event: int) -> Sequence[Effect]:
         """Handle a timer event of the session itself or of its transfers."""
-        return self.referrals.take_timer(event) if event >= ReferTimer.NOTIFIER else self.handle(event)
-
-    # Input from the network.
+        return self.referrals.take_timer(self, event) if event >= ReferTimer.NOTIFIER else self.trigger(event)
 
     def receive_request(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """Handle a request that carries our tag; `transaction` is None for an ACK."""
@@ -101,58 +181,19 @@ class InviteSession(Renegotiation):
             # A peer with a wrong CSeq may retry at once (RFC 3261 12.2.2).
             return (Respond(transaction, reply(request, 500, headers=(("Retry-After", "0"),))),)
         if method == "BYE":
-            return self.handle(Event.BYE, (request, transaction))
+            return self.trigger(Event.BYE, (request, transaction))
         if method == "PRACK":
             return self._receive_prack(request, transaction)
-        if self.state >= State.LEAVING:
+        if self.state >= State.BYE_PENDING_ACK:
             return (Respond(transaction, reply(request, 481)),)
         if method == "INVITE" or (method == "UPDATE" and request.body):
-            return self._receive_offer(request, transaction, dialog)
+            return self.offers.receive(self, request, transaction, dialog)
         return self._receive_other(request, transaction, dialog)
 
-    def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
-        """Handle a CANCEL of the re-INVITE of this transaction; the 200 to the CANCEL has been sent."""
-        return self.offers.cancel(transaction)
-
-    def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
-        """Handle a response to a request of this session."""
-        if self.state >= State.LEAVING and purpose in _OFFERING:
-            return self._acknowledge_only(response)
-        if purpose is Purpose.REINVITE:
-            return self._receive_answer(response)
-        if purpose in _OF_REFERRALS:
-            return self.referrals.receive_response(purpose, response)
-        if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
-            return NOTHING
-        if purpose is Purpose.UPDATE:
-            return self._receive_update_answer(response)
-        if purpose is Purpose.REFRESH:
-            return self._refreshed(response)
-        if purpose is Purpose.BYE:
-            return self.handle(Event.BYE_DONE, response)
-        return self.handle(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
-
-    def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
-        """Handle the failure of a request of this session: it got no final response."""
-        if purpose is Purpose.BYE:
-            return self.handle(Event.BYE_DONE)
-        if purpose in _OF_REFERRALS:
-            return self.referrals.fail(purpose)
-        if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
-            return NOTHING  # A peer that misses a PRACK repeats the response, or ends the call itself.
-        if self.state is State.CONFIRMED:
-            if failure is not Failure.TIMEOUT and self._is_refresh(purpose):
-                # A broken connection says nothing about the session; there is time to retry.
-                return self._refresh_again(None)
-            if failure is Failure.TIMEOUT:
-                return self.handle(Event.DIALOG_GONE)
-            # A transport error counts as a 503 (RFC 3261 8.1.3.1): the request failed, the call continues.
-            offered = purpose in (Purpose.REINVITE, Purpose.UPDATE)
-            return self._update_failed(503, "Service Unavailable") if offered else NOTHING
-        early = self.state in (State.EARLY, State.ACCEPTED) and purpose is Purpose.UPDATE
-        return self._update_failed(408, "Request Timeout") if early else NOTHING
-
-    # Other requests within the dialog.
+    def _dialog_of(self, request: Request) -> Dialog | None:
+        """Find the dialog of a request that carries our tag."""
+        dialog = self.dialog
+        return dialog if dialog is not None and dialog.matches(request) else None
 
     def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method in ("REFER", "NOTIFY"):
@@ -163,8 +204,8 @@ class InviteSession(Renegotiation):
             # Without an offer it only refreshes the target.
             dialog.refresh_target(request)
             fields = [("Contact", dialog.local_contact), ("Allow", ALLOW), *supported_fields()]
-            fields += self._heed_request(request)
-            return (Respond(transaction, reply(request, 200, headers=fields)), *self._run_timer())
+            fields += self.refresh.receive_request(self, request)
+            return (Respond(transaction, reply(request, 200, headers=fields)), *self.refresh.start(self))
         if request.method == "OPTIONS":
             fields = [("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields()]
             return (Respond(transaction, reply(request, 200, headers=fields)),)
@@ -175,6 +216,127 @@ class InviteSession(Renegotiation):
         """Refuse a PRACK, which only the called side expects."""
         return (Respond(transaction, reply(request, 481)),)
 
+    def receive_cancel(self, transaction: Any, reason: str | None) -> Sequence[Effect]:
+        """Handle a CANCEL of the re-INVITE of this transaction; the 200 to the CANCEL has been sent."""
+        return self.offers.cancel(transaction)
+
+    def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
+        """Handle a response to a request of this session."""
+        if self.state >= State.BYE_PENDING_ACK and purpose in _OFFERING:
+            return self._acknowledge_only(response)
+        if purpose is Purpose.REINVITE:
+            return self.offers.receive_reinvite_response(self, response)
+        if purpose in _OF_REFERRALS:
+            return self.referrals.receive_response(self, purpose, response)
+        if response.status < 200 or purpose in (Purpose.FORK_BYE, Purpose.PRACK):
+            return NOTHING
+        if purpose is Purpose.UPDATE:
+            return self.offers.receive_update_response(self, response)
+        if purpose is Purpose.REFRESH:
+            return self.refresh.receive_response(self, response)
+        if purpose is Purpose.BYE:
+            return self.trigger(Event.BYE_DONE, response)
+        return self.trigger(Event.DIALOG_GONE) if response.status in (408, 481) else NOTHING
+
+    def fail_request(self, purpose: Purpose, failure: Failure) -> Sequence[Effect]:
+        """Handle the failure of a request of this session: it got no final response."""
+        if purpose is Purpose.BYE:
+            return self.trigger(Event.BYE_DONE)
+        if purpose in _OF_REFERRALS:
+            return self.referrals.fail(self, purpose)
+        if purpose in (Purpose.FORK_BYE, Purpose.PRACK):
+            return NOTHING  # A peer that misses a PRACK repeats the response, or ends the call itself.
+        if self.state is State.CONFIRMED:
+            if failure is not Failure.TIMEOUT and self.refresh.is_refresh(purpose):
+                # A broken connection says nothing about the session; there is time to retry.
+                return self.refresh.retry(self, None)
+            if failure is Failure.TIMEOUT:
+                return self.trigger(Event.DIALOG_GONE)
+            # A transport error counts as a 503 (RFC 3261 8.1.3.1): the request failed, the call continues.
+            offered = purpose in (Purpose.REINVITE, Purpose.UPDATE)
+            return self.offers.fail(self, 503, "Service Unavailable") if offered else NOTHING
+        early = self.state in (State.EARLY, State.ACCEPTED) and purpose is Purpose.UPDATE
+        return self.offers.fail(self, 408, "Request Timeout") if early else NOTHING
+
+    # Our 2xx that waits for its ACK (RFC 3261 13.3.1.4, 14.2).
+
+    def await_ack(self, request: Request, transaction: Any, response: Response) -> Sequence[Effect]:
+        """Repeat a 2xx to an INVITE or re-INVITE until its ACK comes."""
+        unacked = UnackedAnswer(request, transaction, response, self.settings.timers)
+        self.unacked = unacked
+        return (Arm(Event.TIMER_REPEAT, unacked.repeat_after_s),)
+
+    def _repeat_answer(self, _: None) -> Sequence[Effect]:
+        unacked = self.unacked
+        if unacked is None:
+            return NOTHING
+        delay_s, last = unacked.next_wait()
+        again = Respond(unacked.transaction, unacked.response)
+        return (again, Arm(Event.TIMER_ACK if last else Event.TIMER_REPEAT, delay_s))
+
+    def _receive_ack(self, request: Request) -> Sequence[Effect]:
+        unacked = self.unacked
+        if unacked is None or unacked.cseq != request.cseq.number:
+            return NOTHING  # Repeated, or of a failure.
+        self.unacked = None
+        first = self.state is State.ACCEPTED
+        effects = self.trigger(Event.ACK, (request, unacked))
+        if first and unacked.made_offer and not request.body:
+            # No media is possible: the answer is missing, and cannot come later (RFC 3261 13.2.1).
+            return (*effects, *self.trigger(Event.HANGUP, (_UNANSWERED_OFFER, 488)))
+        return effects
+
+    def _stop_waiting(self) -> Sequence[Effect]:
+        return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
+
+    def _confirm(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
+        self.state = State.CONFIRMED
+        confirmed = Notify(Confirmed(about[0].body))
+        return (
+            *self._stop_waiting(),
+            *self.refresh.start(self),
+            confirmed,
+            *self.offers.send_next(self),
+        )
+
+    def _confirm_again(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
+        """Handle the ACK of a re-INVITE; it holds the answer if the 2xx held the offer."""
+        ack, unacked = about
+        answered = (Notify(OfferAnswered(ack.body)),) if unacked.made_offer else NOTHING
+        return (*self._stop_waiting(), *answered, *self.offers.send_next(self))
+
+    # ACKs of ours.
+
+    def ack_of_reinvite(self, number: int) -> SendAck:
+        """Build the ACK of a re-INVITE, or return the one that was sent."""
+        if self.sent_ack is not None and self.sent_ack[0] == number:
+            return self.sent_ack[1]
+        assert self.dialog is not None
+        ack = self.dialog.request("ACK", cseq=number, headers=self._ack_credentials(number))
+        return SendAck(ack, self.dialog.next_hop())
+
+    def _ack_credentials(self, number: int) -> Sequence[tuple[str, str]]:
+        """Return the header fields that the ACK of our re-INVITE repeats (RFC 3261 22.1)."""
+        return ()
+
+    def _acknowledge_only(self, response: Response) -> Sequence[Effect]:
+        """Send the ACK of a 2xx to our re-INVITE that arrives after the session has begun to end."""
+        if response.cseq.method != "INVITE" or not 200 <= response.status < 300:
+            return NOTHING
+        return (self.ack_of_reinvite(response.cseq.number),)
+
+    # Actions of the tables.
+
+    def _offer_timer(self, _: None) -> Sequence[Effect]:
+        return self.offers.on_timer(self)
+
+    def _refuse_for_owner(self, _: None) -> Sequence[Effect]:
+        """Refuse the peer's offer with 500, because the owner did not answer it in time."""
+        return (*self.offers.reject(500), *self.offers.send_next(self))
+
+    def _refresh_due(self, _: None) -> Sequence[Effect]:
+        return self.refresh.fall_due(self)
+
     def _drop_unanswered(self) -> Sequence[Effect]:
         """
         Send the final response to each request of the peer that the owner has not answered.
@@ -182,19 +344,21 @@ class InviteSession(Renegotiation):
         Source: RFC 3261 15.1.2.
         """
         refused = self.offers.reject(487)
-        return refused if self._referrals is None else (*refused, *self._referrals.drop())
+        return refused if self._referrals is None else (*refused, *self._referrals.drop(self))
 
-    # Actions of the tables.
+    def _bye(self, reason: str | None) -> StartRequest:
+        headers = (("Reason", reason), *self.bye_headers) if reason else self.bye_headers
+        return self.start_request("BYE", Purpose.BYE, headers=headers)
 
-    def _obey_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
+    def _accept_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ended = Ended("remote", "bye", reason_value(request.headers), request.headers)
         return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
 
-    def _obey_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
+    def _accept_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         return (Respond(about[1], reply(about[0], 200)),)
 
-    def _obey_last_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
+    def _accept_last_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         return (Respond(about[1], reply(about[0], 200)), Done())
 
     def _leave(self, about: tuple[str | None, int]) -> Sequence[Effect]:
@@ -216,6 +380,3 @@ class InviteSession(Renegotiation):
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
-
-
-_OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)

@@ -22,7 +22,7 @@ class State(IntEnum):
     ACCEPTED = 3
     """Answered; the ACK is outstanding."""
     CONFIRMED = 4
-    LEAVING = 5
+    BYE_PENDING_ACK = 5
     """Hung up by us before the ACK came: the BYE waits for it (RFC 3261 15)."""
     ENDING = 6
     """Our BYE is under way."""
@@ -88,7 +88,7 @@ class SessionSettings:
 
     timers: Timers
     product: str
-    pick: Callable[[float, float], float]
+    random_between: Callable[[float, float], float]
     """Returns a random number between two bounds."""
     token: Callable[[], str]
     """Returns an unguessable text, unique per call."""

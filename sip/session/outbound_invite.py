@@ -1,5 +1,6 @@
 """Parameters of an outbound INVITE, set by the application."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sip.auth.digest import Credentials
@@ -7,8 +8,11 @@ from sip.events import Failed
 from sip.location.failover import Outcome, Tried
 from sip.location.rfc3263 import default_port
 from sip.message.fields import NameAddr
-from sip.message.responses import ACCEPT
+from sip.message.headers import Headers
+from sip.message.message import Request
+from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.message.uri import SipUri
+from sip.session.prack import OPTION_TAG
 from sip.session.redirects import Redirects
 
 __all__ = ["Destination", "OutboundInvite"]
@@ -72,3 +76,32 @@ class OutboundInvite:
     rel100: str = "supported"
     session_expires_s: int | None = None
     redirects: Redirects | None = None
+
+    def request(
+        self, call_id: str, tag: str, contact: str, product: str, timer_fields: Iterable[tuple[str, str]]
+    ) -> Request:
+        """Build the INVITE; `timer_fields` are those of the session timer."""
+        from_ = self.from_.with_tag(tag)
+        headers = Headers.from_entries(
+            [
+                ("max-forwards", "Max-Forwards", str(self.max_forwards)),
+                ("from", "From", str(from_)),
+                ("to", "To", str(self.to)),
+                ("call-id", "Call-ID", call_id),
+                ("cseq", "CSeq", "1 INVITE"),
+                ("contact", "Contact", contact),
+                ("allow", "Allow", ALLOW),
+                ("user-agent", "User-Agent", product),
+            ],
+            {"from": from_, "call-id": call_id},
+        )
+        for name, value in supported_fields() if self.rel100 != "off" else supported_fields(OPTION_TAG):
+            headers.add(name, value)
+        for name, value in timer_fields:
+            headers.add(name, value)
+        if self.rel100 == "required":
+            headers.add("Require", OPTION_TAG)
+        if self.body:
+            headers.add("Content-Type", self.content_type)
+        add_fields(headers, self.headers)
+        return Request("INVITE", self.uri, headers, self.body)

@@ -9,7 +9,7 @@ Source: RFC 3515, RFC 4488, RFC 6665, RFC 7647.
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
 from sip.errors import ParseError
@@ -18,6 +18,7 @@ from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.message import Request, Response
 from sip.message.reasons import reason_phrase
 from sip.message.responses import ALLOW, reply
+from sip.session.model import State
 from sip.session.refer import (
     SIPFRAG,
     Refer,
@@ -28,6 +29,9 @@ from sip.session.refer import (
     sipfrag,
     subscribes,
 )
+
+if TYPE_CHECKING:
+    from sip.session.invite import InviteSession
 
 __all__ = [
     "NOTIFIER_IGNORED",
@@ -61,23 +65,6 @@ class ReferTimer(IntEnum):
     REFERRER = 101
 
 
-class ReferHost(Protocol):
-    """Session interface that transfers use."""
-
-    @property
-    def leaving(self) -> bool:
-        """True when the session has ended or is ending."""
-
-    @property
-    def local_contact(self) -> str:
-        """Our Contact in the dialog."""
-
-    def start_refer(
-        self, method: str, purpose: Purpose, headers: Sequence[tuple[str, str]], body: bytes = b""
-    ) -> StartRequest:
-        """Build a request within the dialog."""
-
-
 # --- a REFER of the peer ------------------------------------------------------------------------------------
 
 
@@ -103,61 +90,72 @@ class NotifierInput(IntEnum):
     """A NOTIFY was refused or not answered: the subscription is gone."""
 
 
+_News = tuple[int, str]
+"""Status and reason phrase of a transfer."""
+
+
 class Notifier(Machine[NotifierState]):
-    """Transfer requested by the peer: the response to its REFER, and the NOTIFYs after it."""
+    """
+    Transfer requested by the peer: the response to its REFER, and the NOTIFYs after it.
 
-    __slots__ = ("_event", "_host", "_last", "_request", "_transaction", "refer")
+    Each event carries the session and the news or status, if any.
+    """
 
-    def __init__(self, host: ReferHost, request: Request, transaction: Any, refer: Refer, event: str) -> None:
+    __slots__ = ("_event", "_last", "_request", "_transaction", "refer")
+
+    def __init__(self, request: Request, transaction: Any, refer: Refer, event: str) -> None:
         self.state = NotifierState.ASKED
         self.refer = refer
-        self._host = host
         self._request = request
         self._transaction = transaction
         self._event = event
         self._last = (100, "Trying")
 
-    def _accept(self, _: object) -> Sequence[Effect]:
+    def _accept(self, about: "tuple[InviteSession, None]") -> Sequence[Effect]:
+        session = about[0]
         return (
-            Respond(self._transaction, reply(self._request, 202, headers=self._fields())),
-            self._notify(f"active;expires={SUBSCRIPTION_S}"),
+            Respond(self._transaction, reply(self._request, 202, headers=_fields_of_2xx(session))),
+            self._notify(session, f"active;expires={SUBSCRIPTION_S}"),
             Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S),
         )
 
-    def _accept_quietly(self, _: object) -> Sequence[Effect]:
-        fields = (("Refer-Sub", "false"), *self._fields())
+    def _accept_quietly(self, about: "tuple[InviteSession, None]") -> Sequence[Effect]:
+        fields = (("Refer-Sub", "false"), *_fields_of_2xx(about[0]))
         return (
             Disarm(ReferTimer.NOTIFIER),
             Respond(self._transaction, reply(self._request, 202, headers=fields)),
         )
 
-    def _fields(self) -> Sequence[tuple[str, str]]:
-        # A Contact belongs into a 2xx to REFER (RFC 3515 2.2).
-        return (("Contact", self._host.local_contact), ("Allow", ALLOW))
-
-    def _refuse(self, status: int | None) -> Sequence[Effect]:
-        response = reply(self._request, status or 603)
+    def _refuse(self, about: "tuple[InviteSession, int | None]") -> Sequence[Effect]:
+        response = reply(self._request, about[1] or 603)
         return (Disarm(ReferTimer.NOTIFIER), Respond(self._transaction, response))
 
-    def _progress(self, news: tuple[int, str]) -> Sequence[Effect]:
+    def _progress(self, about: "tuple[InviteSession, _News]") -> Sequence[Effect]:
+        session, news = about
         if news == self._last:
             return NOTHING
         self._last = news
-        return (self._notify(f"active;expires={SUBSCRIPTION_S}"), Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S))
+        notify = self._notify(session, f"active;expires={SUBSCRIPTION_S}")
+        return (notify, Arm(ReferTimer.NOTIFIER, SUBSCRIPTION_S))
 
-    def _finish(self, news: tuple[int, str]) -> Sequence[Effect]:
-        self._last = news
-        return (Disarm(ReferTimer.NOTIFIER), self._notify("terminated;reason=noresource"))
+    def _finish(self, about: "tuple[InviteSession, _News]") -> Sequence[Effect]:
+        session, self._last = about
+        return (Disarm(ReferTimer.NOTIFIER), self._notify(session, "terminated;reason=noresource"))
 
-    def _expire(self, _: object) -> Sequence[Effect]:
-        return (self._notify("terminated;reason=timeout"),)
+    def _expire(self, about: "tuple[InviteSession, None]") -> Sequence[Effect]:
+        return (self._notify(about[0], "terminated;reason=timeout"),)
 
     def _forget(self, _: object) -> Sequence[Effect]:
         return (Disarm(ReferTimer.NOTIFIER),)
 
-    def _notify(self, state: str) -> StartRequest:
+    def _notify(self, session: "InviteSession", state: str) -> StartRequest:
         headers = (("Event", self._event), ("Subscription-State", state), ("Content-Type", SIPFRAG))
-        return self._host.start_refer("NOTIFY", Purpose.NOTIFY, headers, sipfrag(*self._last))
+        return session.start_request("NOTIFY", Purpose.NOTIFY, headers=headers, body=sipfrag(*self._last))
+
+
+def _fields_of_2xx(session: "InviteSession") -> Sequence[tuple[str, str]]:
+    # A Contact belongs into a 2xx to REFER (RFC 3515 2.2).
+    return (("Contact", "" if session.dialog is None else session.dialog.local_contact), ("Allow", ALLOW))
 
 
 _N, _I = NotifierState, NotifierInput
@@ -180,7 +178,7 @@ NOTIFIER_IGNORED = frozenset(
     | {(_N.OVER, what) for what in NotifierInput}
 )
 
-Notifier.ROWS = compile_rules(NOTIFIER_RULES, NotifierState, NotifierInput)
+Notifier.ROWS = compile_rules(NOTIFIER_RULES)
 
 
 # --- a REFER of ours ----------------------------------------------------------------------------------------
@@ -221,20 +219,20 @@ class Referrer(Machine[ReferrerState]):
     def _accepted_quietly(self, _: object) -> Sequence[Effect]:
         return (Notify(ReferAccepted(followed=False)),)
 
-    def _refused(self, news: tuple[int, str]) -> Sequence[Effect]:
+    def _refused(self, news: _News) -> Sequence[Effect]:
         return (Notify(ReferFailed(*news)),)
 
-    def _overtaken(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+    def _overtaken(self, news: _News | None) -> Sequence[Effect]:
         return (Notify(ReferAccepted()), *self._news(news))
 
-    def _news(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+    def _news(self, news: _News | None) -> Sequence[Effect]:
         wait = Arm(ReferTimer.REFERRER, SILENCE_S)
         return (wait,) if news is None else (wait, Notify(ReferProgress(*news)))
 
-    def _overtaken_by_last(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+    def _overtaken_by_last(self, news: _News | None) -> Sequence[Effect]:
         return (Notify(ReferAccepted()), *self._last_news(news))
 
-    def _last_news(self, news: tuple[int, str] | None) -> Sequence[Effect]:
+    def _last_news(self, news: _News | None) -> Sequence[Effect]:
         status, reason = news or (0, "")
         outcome = ReferProgress if 200 <= status < 300 else ReferFailed
         if status < 200:
@@ -267,7 +265,7 @@ REFERRER_IGNORED = frozenset(
     | {(_R.OVER, what) for what in ReferrerInput}
 )
 
-Referrer.ROWS = compile_rules(REFERRER_RULES, ReferrerState, ReferrerInput)
+Referrer.ROWS = compile_rules(REFERRER_RULES)
 
 
 # --- both, of one session -----------------------------------------------------------------------------------
@@ -276,53 +274,53 @@ Referrer.ROWS = compile_rules(REFERRER_RULES, ReferrerState, ReferrerInput)
 class Referrals:
     """Transfers of one session, requested by either side."""
 
-    __slots__ = ("_host", "_notifier", "_referred", "_referrer")
+    __slots__ = ("_notifier", "_referred", "_referrer")
 
-    def __init__(self, host: ReferHost) -> None:
-        self._host = host
+    def __init__(self) -> None:
         self._notifier: Notifier | None = None
         self._referrer: Referrer | None = None
         self._referred = False
 
     # Commands of the owner.
 
-    def refer(self, target: str, referred_by: str | None) -> Sequence[Effect]:
-        """Send a REFER; ``target`` is the value of its Refer-To."""
-        if self._host.leaving:
+    def refer(self, session: "InviteSession", target: str, referred_by: str | None) -> Sequence[Effect]:
+        """Ask the peer by REFER to call a target; ``target`` is the value of the Refer-To."""
+        if session.state is not State.CONFIRMED:
             return NOTHING
         if self._referrer is not None and self._referrer.state is not ReferrerState.OVER:
             return (Notify(ReferFailed(491, reason_phrase(491))),)
         headers = [("Refer-To", target), ("Supported", "norefersub")]
         if referred_by is not None:
             headers.append(("Referred-By", referred_by))
-        start = self._host.start_refer("REFER", Purpose.REFER, headers)
+        start = session.start_request("REFER", Purpose.REFER, headers=headers)
         self._referrer = Referrer(start.request.cseq.number)
         return (start,)
 
-    def accept(self) -> Sequence[Effect]:
+    def accept(self, session: "InviteSession") -> Sequence[Effect]:
         """Answer the peer's REFER with 202 and start the NOTIFYs."""
         notifier = self._notifier
         if notifier is None:
             return NOTHING
-        if self._host.leaving:
-            return notifier.handle(NotifierInput.REFUSE, 481)
-        wanted = notifier.refer.wants_news
-        return notifier.handle(NotifierInput.ACCEPT if wanted else NotifierInput.ACCEPT_QUIETLY)
+        if session.ending:
+            return notifier.trigger(NotifierInput.REFUSE, (session, 481))
+        what = NotifierInput.ACCEPT if notifier.refer.wants_news else NotifierInput.ACCEPT_QUIETLY
+        return notifier.trigger(what, (session, None))
 
-    def reject(self, status: int) -> Sequence[Effect]:
+    def reject(self, session: "InviteSession", status: int) -> Sequence[Effect]:
         """Refuse the peer's REFER."""
-        return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, status)
+        return self._notify(session, NotifierInput.REFUSE, status)
 
-    def tell(self, status: int, reason: str) -> Sequence[Effect]:
+    def report(self, session: "InviteSession", status: int, reason: str) -> Sequence[Effect]:
         """Report the status of the transfer to the peer by NOTIFY; a final status ends the subscription."""
-        if self._notifier is None:
-            return NOTHING
         what = NotifierInput.FINISH if status >= 200 else NotifierInput.PROGRESS
-        return self._notifier.handle(what, (status, reason or reason_phrase(status)))
+        return self._notify(session, what, (status, reason or reason_phrase(status)))
 
-    def drop(self) -> Sequence[Effect]:
+    def drop(self, session: "InviteSession") -> Sequence[Effect]:
         """Refuse a REFER that the owner has not answered, because the session ends."""
-        return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.REFUSE, 487)
+        return self._notify(session, NotifierInput.REFUSE, 487)
+
+    def _notify(self, session: "InviteSession", what: NotifierInput, data: Any = None) -> Sequence[Effect]:
+        return NOTHING if self._notifier is None else self._notifier.trigger(what, (session, data))
 
     # Input from the network.
 
@@ -345,7 +343,7 @@ class Referrals:
         # Only the first subscription of a dialog goes without an identifier (RFC 3515 2.4.6).
         event = f"refer;id={request.cseq.number}" if self._referred else "refer"
         self._referred = True
-        self._notifier = Notifier(self._host, request, transaction, refer, event)
+        self._notifier = Notifier(request, transaction, refer, event)
         return (Arm(ReferTimer.NOTIFIER, DECISION_S), Notify(ReferReceived(refer)))
 
     def _receive_notify(self, request: Request, transaction: Any) -> Sequence[Effect]:
@@ -357,20 +355,22 @@ class Referrals:
             return (Respond(transaction, reply(request, 481)),)
         news = parse_sipfrag(request.body)
         last = is_terminated(request) or (news is not None and news[0] >= 200)
-        effects = referrer.handle(ReferrerInput.LAST_NEWS if last else ReferrerInput.NEWS, news)
+        effects = referrer.trigger(ReferrerInput.LAST_NEWS if last else ReferrerInput.NEWS, news)
         return (Respond(transaction, reply(request, 200)), *effects)
 
-    def receive_response(self, purpose: Purpose, response: Response) -> Sequence[Effect]:
+    def receive_response(
+        self, session: "InviteSession", purpose: Purpose, response: Response
+    ) -> Sequence[Effect]:
         """Handle a response to our REFER or NOTIFY."""
         status = response.status
         if status < 200:
             return NOTHING
         if purpose is Purpose.NOTIFY:
-            return self.fail(purpose) if status >= 300 else NOTHING
-        if self._referrer is None or self._host.leaving:
+            return self.fail(session, purpose) if status >= 300 else NOTHING
+        if self._referrer is None or session.ending:
             return NOTHING  # No NOTIFY could follow.
         if status >= 300:
-            return self._referrer.handle(ReferrerInput.REFUSED, (status, response.reason))
+            return self._referrer.trigger(ReferrerInput.REFUSED, (status, response.reason))
         # The REFER may have been sent twice, the second time with credentials.
         self._referrer.id = str(response.cseq.number)
         try:
@@ -378,18 +378,18 @@ class Referrals:
         except ParseError:
             followed = True
         what = ReferrerInput.ACCEPTED if followed else ReferrerInput.ACCEPTED_QUIETLY
-        return self._referrer.handle(what)
+        return self._referrer.trigger(what)
 
-    def fail(self, purpose: Purpose) -> Sequence[Effect]:
+    def fail(self, session: "InviteSession", purpose: Purpose) -> Sequence[Effect]:
         """Handle a REFER without a final response, or a NOTIFY that was refused or not answered."""
         if purpose is Purpose.NOTIFY:
-            return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.UNWANTED)
+            return self._notify(session, NotifierInput.UNWANTED)
         if self._referrer is None:
             return NOTHING
-        return self._referrer.handle(ReferrerInput.REFUSED, (408, reason_phrase(408)))
+        return self._referrer.trigger(ReferrerInput.REFUSED, (408, reason_phrase(408)))
 
-    def take_timer(self, timer: int) -> Sequence[Effect]:
+    def take_timer(self, session: "InviteSession", timer: int) -> Sequence[Effect]:
         """Handle a timer event."""
         if timer == ReferTimer.NOTIFIER:
-            return NOTHING if self._notifier is None else self._notifier.handle(NotifierInput.EXPIRE)
-        return NOTHING if self._referrer is None else self._referrer.handle(ReferrerInput.EXPIRE)
+            return self._notify(session, NotifierInput.EXPIRE)
+        return NOTHING if self._referrer is None else self._referrer.trigger(ReferrerInput.EXPIRE)

@@ -15,7 +15,7 @@ from sip.message.grammar import find_param, is_token, parse_params
 from sip.message.message import Request
 from sip.session.model import State
 
-__all__ = ["Replaces", "objection", "replaces_of", "uri_headers"]
+__all__ = ["Replaces", "reject_status", "replaces_of", "uri_headers"]
 
 MAX_URI_HEADERS = 32
 """Limit of header fields in a URI; a URI with more is not meant to be called."""
@@ -114,7 +114,7 @@ def replaces_of(request: Request) -> Replaces | None:
     return Replaces.parse(values[0])
 
 
-def objection(wanted: Replaces, state: State, *, called_by_us: bool) -> int | None:
+def reject_status(wanted: Replaces, state: State, *, called_by_us: bool) -> int | None:
     """
     Return the status that refuses to replace a matching dialog, None when it may be replaced.
 
@@ -123,7 +123,7 @@ def objection(wanted: Replaces, state: State, *, called_by_us: bool) -> int | No
 
     Source: RFC 3891 3.
     """
-    if state >= State.LEAVING or state is State.CANCELLING:
+    if state >= State.BYE_PENDING_ACK or state is State.CANCELLING:
         return 603
     if state <= State.EARLY:
         return None if called_by_us else 481

@@ -75,12 +75,12 @@ class InviteClientTransaction(Machine[State]):
         """Handle a response to this transaction."""
         status = response.status
         if status < 200:
-            return self.handle(Event.PROVISIONAL, response)
-        return self.handle(Event.SUCCESS if status < 300 else Event.FAILURE, response)
+            return self.trigger(Event.PROVISIONAL, response)
+        return self.trigger(Event.SUCCESS if status < 300 else Event.FAILURE, response)
 
     def fail_transport(self) -> Sequence[Effect]:
         """Handle a transport error: the request cannot be delivered."""
-        return self.handle(Event.TRANSPORT_ERROR)
+        return self.trigger(Event.TRANSPORT_ERROR)
 
     def _deliver(self, response: Response) -> Sequence[Effect]:
         return (Deliver(response),)
@@ -168,4 +168,4 @@ IGNORED = {
     (State.ACCEPTED, Event.GIVE_UP),
 } | {(State.TERMINATED, event) for event in Event}
 
-InviteClientTransaction.ROWS = compile_rules(RULES, State, Event)
+InviteClientTransaction.ROWS = compile_rules(RULES)

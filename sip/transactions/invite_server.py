@@ -61,18 +61,18 @@ class InviteServerTransaction(Machine[State]):
 
     def receive(self, request: Request) -> Sequence[Effect]:
         """Handle a repetition of the INVITE, or the ACK that matches it."""
-        return self.handle(Event.ACK if request.method == "ACK" else Event.REQUEST, request)
+        return self.trigger(Event.ACK if request.method == "ACK" else Event.REQUEST, request)
 
     def respond(self, response: Response) -> Sequence[Effect]:
         """Send a response of the user; a repeated 2xx is sent again."""
         status = response.status
         if status < 200:
-            return self.handle(Event.SEND_PROVISIONAL, response)
-        return self.handle(Event.SEND_SUCCESS if status < 300 else Event.SEND_FAILURE, response)
+            return self.trigger(Event.SEND_PROVISIONAL, response)
+        return self.trigger(Event.SEND_SUCCESS if status < 300 else Event.SEND_FAILURE, response)
 
     def fail_transport(self) -> Sequence[Effect]:
         """Handle a transport error: a response cannot be delivered."""
-        return self.handle(Event.TRANSPORT_ERROR)
+        return self.trigger(Event.TRANSPORT_ERROR)
 
     def _trying(self, _: object) -> Sequence[Effect]:
         if self._last is not None:
@@ -171,4 +171,4 @@ IGNORED = (
     | {(State.TERMINATED, event) for event in Event}
 )
 
-InviteServerTransaction.ROWS = compile_rules(RULES, State, Event)
+InviteServerTransaction.ROWS = compile_rules(RULES)

@@ -64,11 +64,11 @@ class NonInviteClientTransaction(Machine[State]):
 
     def receive(self, response: Response) -> Sequence[Effect]:
         """Handle a response to this transaction."""
-        return self.handle(Event.PROVISIONAL if response.status < 200 else Event.FINAL, response)
+        return self.trigger(Event.PROVISIONAL if response.status < 200 else Event.FINAL, response)
 
     def fail_transport(self) -> Sequence[Effect]:
         """Handle a transport error: the request cannot be delivered."""
-        return self.handle(Event.TRANSPORT_ERROR)
+        return self.trigger(Event.TRANSPORT_ERROR)
 
     def _deliver(self, response: Response) -> Sequence[Effect]:
         return (Deliver(response),)
@@ -118,4 +118,4 @@ IGNORED = (
     | {(State.TERMINATED, event) for event in Event}
 )
 
-NonInviteClientTransaction.ROWS = compile_rules(RULES, State, Event)
+NonInviteClientTransaction.ROWS = compile_rules(RULES)

@@ -52,16 +52,16 @@ class NonInviteServerTransaction(Machine[State]):
 
     def receive(self, request: Request) -> Sequence[Effect]:
         """Handle a repetition of the request."""
-        return self.handle(Event.REQUEST, request)
+        return self.trigger(Event.REQUEST, request)
 
     def respond(self, response: Response) -> Sequence[Effect]:
         """Send a response of the user."""
         event = Event.SEND_PROVISIONAL if response.status < 200 else Event.SEND_FINAL
-        return self.handle(event, response)
+        return self.trigger(event, response)
 
     def fail_transport(self) -> Sequence[Effect]:
         """Handle a transport error: a response cannot be delivered."""
-        return self.handle(Event.TRANSPORT_ERROR)
+        return self.trigger(Event.TRANSPORT_ERROR)
 
     def _send(self, response: Response) -> Sequence[Effect]:
         self._last = serialise(response)
@@ -103,4 +103,4 @@ IGNORED = {
     (State.COMPLETED, Event.TRANSPORT_ERROR),
 } | {(State.TERMINATED, event) for event in Event}
 
-NonInviteServerTransaction.ROWS = compile_rules(RULES, State, Event)
+NonInviteServerTransaction.ROWS = compile_rules(RULES)

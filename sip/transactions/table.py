@@ -51,7 +51,7 @@ def merge_key(request: Request) -> Key:
 
 
 class TransactionTable(Generic[RunT]):
-    """All transactions of an endpoint by key, client and server transactions apart."""
+    """Active transactions by key, client and server transactions apart."""
 
     __slots__ = ("_clients", "_servers")
 

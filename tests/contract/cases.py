@@ -16,7 +16,7 @@ Then = Callable[[Stage, Answer], Awaitable[None]]
 """Looks at what became of the request."""
 
 During = Callable[[Stage], AbstractAsyncContextManager[None]]
-"""What holds while the request is made."""
+"""Context in which the request is made."""
 
 Proof = Literal["success", "refusal", "foreign"]
 
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """How the case is called in a report."""
+        """Name of the case in a report."""
         shown = f"{self.row} {self.status}"
         return f"{shown} {self.name or self.code or self.proves}"
 

@@ -126,7 +126,7 @@ async def _opens(stage: Stage, answer: Answer) -> None:
 
 
 async def _is_confined(stage: Stage, answer: Answer) -> None:
-    """What another account made is not among the own account's keys."""
+    """Keys of another account are not listed among the account's own."""
     listed = await stage.data("GET", _KEYS)
     assert answer.data["id"] not in [item["id"] for item in listed]
 

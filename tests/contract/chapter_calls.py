@@ -75,7 +75,7 @@ def _with(given: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def _placed(path: str, given: dict[str, Any], plain: Any) -> tuple[Case, ...]:
-    """What both ways of placing a call refuse alike."""
+    """Refusals common to both ways of placing a call."""
     return (
         refused(
             400,

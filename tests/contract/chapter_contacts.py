@@ -59,7 +59,7 @@ async def _taken_number(stage: Stage) -> str:
 
 
 async def _its_members(stage: Stage) -> list[int]:
-    """Who is in the list that was just made."""
+    """Members of the list that was just made."""
     return list(stage.kept["members"])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 from standardwebhooks import Webhook
 
-from callcontrol.messaging.events import message_told
+from callcontrol.messaging.events import message_status_event
 from callcontrol.webhooks.aio import subscriptions
 from callcontrol.webhooks.store import publish as fan_out
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
@@ -62,9 +62,9 @@ async def paused(stage: Stage) -> str:
 
 
 async def tell(stage: Stage, status: Any = "sent") -> str:
-    """Have a message of the own account come to a state; its id."""
+    """Move a message of the account to a state; returns its id."""
     now, message_id = datetime.now(UTC), str(uuid.uuid4())
-    event = message_told(
+    event = message_status_event(
         replace(queued(stage.own.account_sid), message_id=message_id, status=status, created_at=now),
         now,
     )

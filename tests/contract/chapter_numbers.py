@@ -56,7 +56,7 @@ async def _lacks_one(_: Stage, answer: Answer) -> None:
 
 
 def _wiring(body: Any = None) -> tuple[Case, ...]:
-    """What all wiring endpoints refuse alike."""
+    """Refusals common to all wiring endpoints."""
     return (
         refused(400, "validation", path={"id": "not-a-uuid"}, body=body, fields=("id",)),
         refused(404, "not_found", path={"id": NOWHERE}, body=body),
@@ -91,7 +91,7 @@ async def _is_for_sale(_: Stage, answer: Answer) -> None:
 
 
 async def _is_not_for_sale(stage: Stage, answer: Answer) -> None:
-    """What one account has bought no other is offered."""
+    """A number bought by one account is offered to no other."""
     assert answer.data and stage.kept["bought"] not in [item["number"] for item in answer.data]
 
 

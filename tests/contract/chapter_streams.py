@@ -1,4 +1,4 @@
-"""What all streams of an account share; the specification has no endpoint of it."""
+"""Settings that all streams of an account share; the specification has no endpoint for them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ async def _is_made(_: Stage, answer: Answer) -> None:
 
 
 async def _is_its_own(stage: Stage, answer: Answer) -> None:
-    """What another account subscribed is not among the own account's."""
+    """Subscriptions of another account are not listed among the account's own."""
     assert answer.data["has_secret"] is False
     listed = await stage.data("GET", SUBSCRIPTIONS)
     assert answer.data["id"] not in [item["id"] for item in listed]

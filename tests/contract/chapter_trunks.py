@@ -96,13 +96,13 @@ async def _is_renamed(_: Stage, answer: Answer) -> None:
 
 
 async def _belongs_to_the_other(stage: Stage, answer: Answer) -> None:
-    """What an account makes is its own: others cannot see it."""
+    """Trunks of one account are invisible to others."""
     refused_as = await stage.ask("GET", f"{_APPLICATIONS}/{answer.data['app_sid']}")
     assert refused_as.code == "FORBIDDEN"
 
 
 def _of_one(path: dict[str, Any], body: Any = None) -> tuple[Case, ...]:
-    """What all endpoints of one carrier refuse alike."""
+    """Refusals common to all endpoints of one carrier."""
     return (
         foreign(403, "FORBIDDEN", path=path, body=body),
         refused(404, "NOT_FOUND", path={**path, "carrier_sid": NOWHERE}, body=body),

@@ -1,4 +1,4 @@
-"""What every endpoint does alike, before its own work begins."""
+"""Behaviour common to all endpoints, before their own work begins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def key_of(stage: Stage, endpoint: Endpoint[Any, Any]) -> str:
 
 
 def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
-    """How an endpoint spells the code of what the edge refuses; None where errors are plain texts."""
+    """Return an endpoint's spelling of an edge error code; None where errors are plain texts."""
     if endpoint.style is ErrorStyle.PLAIN:
         return None
     if endpoint.style is ErrorStyle.TWILIO:

@@ -1,4 +1,4 @@
-"""What has to be there before a request can be made."""
+"""State that must exist before a request can be made."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def taken_number(stage: Stage) -> str:
 
 
 async def agent_url(stage: Stage) -> str:
-    """Where a voice agent listens."""
+    """Return the URL of a voice agent."""
     return stage.agent.url
 
 
@@ -108,7 +108,7 @@ async def for_sale(stage: Stage) -> str:
 
 
 async def price_of_two_months(stage: Stage) -> float:
-    """What the number that was just looked up costs with two months."""
+    """Return the price of the number just looked up, with two months."""
     return float(stage.kept["price"])
 
 
@@ -146,7 +146,7 @@ def account_sid(by: str) -> Given:
 
 
 async def place(stage: Stage, to: str, by: str = "own", **body: Any) -> str:
-    """Have a call placed that waits once it is answered; its SID."""
+    """Place a call that waits once it is answered; returns its SID."""
     what = {"verbs": [{"verb": "pause", "length": 60}], **body}
     call = await stage.data(
         "POST", "/v1/calls", by=by, body={"from": await caller_id(by)(stage), "to": to, **what}
@@ -434,7 +434,7 @@ def limited(module: ModuleType, name: str) -> During:
 
 @asynccontextmanager
 async def held_to_its_limit(stage: Stage) -> AsyncIterator[None]:
-    """What masking allows a key in a minute holds, and the hasty account has used it up."""
+    """Masking's limit per key and minute holds, and the hasty account has used it up."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "allowances_of", allowances_of)
         answers = [await stage.ask("GET", "/v1/masking/billing", by="hasty") for _ in range(100)]
@@ -472,7 +472,7 @@ async def masked_call_without_answer(stage: Stage) -> str:
 
 
 async def start_masked(stage: Stage, a: str, b: str) -> str:
-    """Have two numbers of the sandbox connected; the SID of the call."""
+    """Connect two numbers of the sandbox; returns the SID of the call."""
     body = {"party_a": a.removeprefix("+91"), "party_b": b.removeprefix("+91")}
     return str((await stage.data("POST", "/v1/masking/calls", body=body))["call_sid"])
 
@@ -524,7 +524,7 @@ async def not_delivered(stage: Stage) -> dict[str, str]:
 
 
 async def _missed_once(stage: Stage, path: str, status: str) -> dict[str, str]:
-    """Have a caller miss somebody who is busy; the delivery of that, once it has come to what it should."""
+    """Make a caller miss a busy callee; returns the delivery of that event, in its final state."""
     subscription_id = await subscribe(stage, path)
     number_id, number = await add_number(stage, "own", registered=True)
     binding = {"target": "forward", "forward_to": BUSY}

@@ -1,4 +1,4 @@
-"""What the endpoint list asks of each row, and whether the cases show it."""
+"""Claims of the endpoint list about each row, and their proof by the cases."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def read_rows() -> tuple[Row, ...]:
 
 
 def missing(row: Row, cases: Iterable[Case]) -> list[str]:
-    """What the cases do not show of the row."""
+    """Return the claims of the row that no case proves."""
     own = [case for case in cases if case.row == row.name]
     refusals = {(case.status, case.code) for case in own if case.proves != "success"}
     statuses, coded = row.needs()
@@ -144,7 +144,7 @@ def missing(row: Row, cases: Iterable[Case]) -> list[str]:
 
 
 def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
-    """What an endpoint declares of itself, of the list or not, and no case shows."""
+    """Return the properties that an endpoint declares and no case proves."""
     own = [case for case in cases if case.row == row_of(endpoint)]
     shown = {(case.status, case.code) for case in own if case.proves != "success"}
     lacks = [
@@ -158,7 +158,7 @@ def unshown(endpoint: Endpoint[Any, Any], cases: Iterable[Case]) -> list[str]:
 
 
 def row_of(endpoint: Endpoint[Any, Any]) -> str:
-    """How the list names an endpoint."""
+    """Return the name of an endpoint in the list."""
     return f"{endpoint.method} {endpoint.path}"
 
 

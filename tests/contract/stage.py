@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ import jsonschema_rs
 import pytest
 
 from api.http import pipeline
-from api.http.endpoint import path_pattern
 from api.http.ratelimit import Allowance, allowances_of
 from api.process.server import Server
 from api.routes import ENDPOINTS
@@ -70,7 +70,7 @@ class Customer:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server answered."""
+    """Answer of the server."""
 
     status: int
     headers: Mapping[str, str]
@@ -94,7 +94,7 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What a refusal says to people, in either style."""
+        """Text of a refusal for people, in either style."""
         if isinstance(self.body.get("error"), str) and "message" not in self.body:
             return str(self.body["error"])
         return str(self.error["message"])
@@ -257,7 +257,7 @@ def _service_of(method: str, path: str) -> Service:
 
 
 _SERVICES = [
-    (endpoint.method, path_pattern(endpoint.path), endpoint.service)
+    (endpoint.method, re.compile(re.sub(r"\{[^}]+\}", "[^/]+", endpoint.path)), endpoint.service)
     for endpoint in ENDPOINTS
     if endpoint.service != "platform"
 ]
@@ -294,7 +294,7 @@ def allowances_of_many(
     principal: Principal, endpoint: str, default: int, endpoint_limit: int | None
 ) -> list[Allowance]:
     """
-    What a request counts by, with the limits of masking lifted.
+    Return the rate limits of a request, without those of masking.
 
     All masking endpoints share one limit, and all cases together ask more often; `held_to_its_limit` is where
     it holds.

@@ -17,8 +17,8 @@ from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from callcontrol.accounts.keys import SCOPES
 from callcontrol.models import Service
-from fixtures.server_process import ServerProcess, wait_until
 from tests.support.phone import PATIENCE_S
+from tests.support.server_process import ServerProcess, wait_until
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
 _SEED = "20261121"

@@ -1,1 +1,1 @@
-"""What goes wrong, and what is owed then: each test proves the sentence of its docstring."""
+"""Faults, and the guarantees that hold under them: each test proves the sentence of its docstring."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from tests.support.background import Background
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["EchoAgent", "SwallowingRelay", "hostile_agent"]
@@ -101,7 +101,7 @@ class SwallowingRelay(Background):
 
     @property
     def paths(self) -> int:
-        """How many connections have been relayed."""
+        """Number of connections relayed so far."""
         return len(self._paths)
 
     def go_dead(self) -> None:

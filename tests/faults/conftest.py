@@ -1,4 +1,4 @@
-"""What several modules of this folder try their faults on."""
+"""Fixtures shared by several modules of this folder."""
 
 from __future__ import annotations
 

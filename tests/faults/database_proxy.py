@@ -62,7 +62,7 @@ class DatabaseProxy:
         self._away = True
 
     def come_back(self) -> None:
-        """Let the database be had again."""
+        """Accept connections to the database again."""
         self._away = False
 
     def close(self) -> None:

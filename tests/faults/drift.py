@@ -1,4 +1,4 @@
-"""What a server uses while it runs, and whether it comes to use more and more."""
+"""Resources of a running server, and their growth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fixtures.server_process import ServerProcess
+from tests.support.server_process import ServerProcess
 
 __all__ = ["KEPT", "Drift", "Sample", "slope"]
 
@@ -21,7 +21,7 @@ KEPT: Final = (
     "trunkline_sip_sessions",
     "trunkline_wallet_reserves_open",
 )
-"""What belongs to calls: none of it is left when they are over."""
+"""Gauges of calls: all are zero when no call is up."""
 
 _WATCHED: Final = (RSS, FDS, "trunkline_tasks", "trunkline_event_loop_lag_seconds_sum", *KEPT)
 
@@ -41,13 +41,13 @@ class Drift:
     samples: list[Sample] = field(default_factory=list)
 
     def look(self, server: ServerProcess, calls: int) -> Sample:
-        """Take a sample."""
+        """Add a sample."""
         seen = {name: server.metric(name) for name in _WATCHED}
         self.samples.append(Sample(calls, seen))
         return self.samples[-1]
 
     def memory_mib_per_call(self) -> float:
-        """How memory grows once the first third of the run has warmed it up; 0 for too few samples."""
+        """Growth of memory after the first third of the run has warmed it up; 0 for too few samples."""
         late = self.samples[len(self.samples) // 3 :]
         return slope([sample.calls for sample in late], [sample.values[RSS] for sample in late]) / _MIB
 
@@ -63,7 +63,7 @@ class Drift:
 
 
 def slope(places: Sequence[float], values: Sequence[float]) -> float:
-    """How much a value grows with its place, by least squares; 0 when the places do not differ."""
+    """Return the growth of a value with its place, by least squares; 0 when the places do not differ."""
     if len(set(places)) < 2:
         return 0.0
     return statistics.linear_regression(places, values).slope

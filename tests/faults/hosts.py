@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.reconcile import reconcile
 from tests.faults.oracle.sip_text import Message
 from tests.faults.oracle.stage import FORWARDED, OracleStage
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["Fault", "Host"]
 
 BACK_S: Final = 10.0
-"""What is owed: so long after a fault is over calls are carried again."""
+"""Limit for calls to be carried again after a fault."""
 _BACK_LIMIT_S: Final = BACK_S if SOAK else 6 * BACK_S
 
 _ROUNDS: Final = count("HOST_ROUNDS", short=1, long=20)
@@ -129,14 +129,14 @@ class Host:
         assert back_s < _BACK_LIMIT_S, f"calls are carried again after {back_s:.1f} s only"
 
     def _calls_up(self) -> set[str]:
-        """Have some calls come up that stay; their Call-IDs."""
+        """Set up some calls that stay; returns their Call-IDs."""
         before = {leg["call_id"] for leg in self.callers()}
         self.stage.load(20.0, {"forwarded": 1}, calls=_CALLS_UP)
         self.stage.wait(lambda: self.stage.far.up() >= _CALLS_UP, "calls do not come up")
         return {leg["call_id"] for leg in self.callers()} - before
 
     def _holds(self, fault: Fault) -> None:
-        """What must hold while the fault lasts."""
+        """Check the guarantees while the fault lasts."""
         if fault.lacks is None:
             assert self.lacks() is None
         else:
@@ -151,7 +151,7 @@ class Host:
     # What is seen of the server
 
     def lacks(self) -> str | None:
-        """What the server says it lacks; None when it takes calls."""
+        """Return the resource that the server lacks; None when it accepts calls."""
         reply = self.server.request("GET", "/ready")
         assert (reply.status == 200) == (reply.body["status"] == "ready"), reply
         return None if reply.status == 200 else str(reply.body.get("lacks", reply.body["status"]))
@@ -206,7 +206,7 @@ class Host:
         )
 
     def callers(self) -> list[dict[str, Any]]:
-        """What every caller has seen so far."""
+        """Return the results of every caller so far."""
         return [leg for leg in self.stage.far.seen()["legs"] if leg["role"] == "caller"]
 
     def _answered_since(self, moment: float) -> bool:
@@ -214,7 +214,7 @@ class Host:
 
     def _is_told(self, fault: Fault, log: str) -> None:
         if fault.lacks is not None:
-            assert log.count("new calls are refused") == 1, log[-3000:]
+            assert log.count("rejecting new calls") == 1, log[-3000:]
         if fault.told_once:
             assert log.count(fault.told_once) == 1, log[-3000:]
         assert "Traceback" not in log, log[-6000:]

@@ -1,5 +1,5 @@
 """
-How long the tests of this folder are: short within `make test`, long within `make soak`.
+Length of the tests of this folder: short within `make test`, long within `make soak`.
 
 One test has one implementation; only its numbers change. Each number has a name, its short and its long value
 stand where it is used, and `TRUNKLINE_SOAK_NAME` in the environment overrules both. `TRUNKLINE_SOAK=1`
@@ -16,9 +16,9 @@ from typing import Final
 __all__ = ["RTP_PORTS", "SOAK", "count", "progress", "seconds"]
 
 SOAK: Final = os.environ.get("TRUNKLINE_SOAK", "") not in ("", "0")
-"""Whether the long versions run, whose limits are what we owe; those of the short ones are generous."""
+"""True for the long versions, whose limits are the guaranteed ones; those of the short ones are generous."""
 
-RTP_PORTS: Final = 9_000 if SOAK else 2_400
+RTP_PORTS: Final = 9_000 if SOAK else 2_000
 """RTP ports of a server under load."""
 
 _started_s = time.monotonic()

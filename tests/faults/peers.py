@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from tests.faults.oracle.sip_text import Message, answer, branch, describe, request
 from tests.support.background import Background
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = [
@@ -55,7 +55,7 @@ class Peer(Background):
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
     def open(self) -> None:
-        """Take the port."""
+        """Open the port."""
         self._socket.bind((_HOST, self.port))
         self._socket.settimeout(_POLL_S)
 
@@ -73,7 +73,7 @@ class Peer(Background):
         return [message.status for message in found if message.status is not None]
 
     def is_told(self, method: str, status: int) -> bool:
-        """Whether an answer comes, before the patience is over."""
+        """Return True if an answer arrives within the patience."""
         return wait_until(lambda: status in self.told(method), PATIENCE_S)
 
     # What it says.
@@ -147,7 +147,7 @@ def silent(peer: Peer, message: Message, where: tuple[str, int]) -> None:
 
 
 def answers(peer: Peer, message: Message, where: tuple[str, int]) -> None:
-    """Take every call at once and be polite; as a caller acknowledge what is answered."""
+    """Accept every call at once and answer all requests; as a caller acknowledge the answer."""
     if message.status is not None:
         if message.method == "INVITE" and 200 <= message.status < 300:
             peer.within("ACK", message, where)
@@ -199,7 +199,7 @@ def rubbish(seed: int) -> Manner:
 
 
 def deaf_after(*statuses: int, headers: Fields = ()) -> Manner:
-    """Give an INVITE these answers, and then say nothing more to anything, as who was switched off."""
+    """Answer an INVITE with these responses, and ignore everything after them, as if switched off."""
 
     def manner(peer: Peer, message: Message, where: tuple[str, int]) -> None:
         if message.status is None and message.method == "INVITE" and len(peer.came("INVITE")) == 1:

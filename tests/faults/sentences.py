@@ -13,10 +13,10 @@ __all__ = ["PAGE", "page", "tests_of"]
 
 _FOLDER = Path(__file__).parent
 PAGE = _FOLDER.parents[1] / "docs" / "reliability-tests.md"
-_HEAD = """# What is shown under faults
+_HEAD = """# Guarantees under faults
 
-Each test of `tests/faults` proves one sentence, its docstring. `python -m tests.faults.sentences` makes this
-page of those; what they mean, and how to run the tests, is in [reliability.md](reliability.md).
+Each test of `tests/faults` proves one sentence, its docstring. `python -m tests.faults.sentences` writes this
+page; [reliability.md](reliability.md) explains the terms and how to run the tests.
 
 """
 
@@ -34,7 +34,7 @@ def page() -> str:
     """The page as it has to be."""
     lines = []
     for path in sorted(_FOLDER.glob("test_*.py")):
-        lines += [f"## {path.stem.removeprefix('test_').replace('_', ' ')}", "", "| what is proven | test |"]
+        lines += [f"## {path.stem.removeprefix('test_').replace('_', ' ')}", "", "| guarantee | test |"]
         lines.append("|---|---|")
         for name, sentence in tests_of(path):
             lines.append(f"| {sentence.replace('|', '/')} | `{path.name}::{name}` |")

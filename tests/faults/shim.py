@@ -43,7 +43,7 @@ class Shim:
         self, path: str = "", *, errno: int = 0, sync_ms: int = 0, write_ms: int = 0, clock_s: int = 0
     ) -> None:
         """
-        Have writes to files whose path contains `path` fail or take their time, and the wall clock be off.
+        Make writes to files whose path contains `path` fail or block, and set the wall clock off.
 
         Without arguments everything is as it was.
         """
@@ -53,5 +53,5 @@ class Shim:
         self._map[:] = _LAYOUT.pack(errno, sync_ms, write_ms, 0, clock_s, path.encode())
 
     def close(self) -> None:
-        """Let go of the steering file."""
+        """Close the steering file."""
         self._map.close()

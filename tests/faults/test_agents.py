@@ -1,4 +1,4 @@
-"""What voice agents can do to calls: their own end as specified, all others go on."""
+"""Effects of voice agents on calls: their own call ends as specified, all others go on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fixtures.server_process import wait_until
 from tests.faults.agents import EchoAgent, SwallowingRelay, hostile_agent
 from tests.faults.lengths import count, progress
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import STREAMED, OracleStage
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.durable
@@ -50,7 +50,7 @@ class Agents:
         self.good_url = f"ws://127.0.0.1:{stage.far.webhook_port}/agent"
 
     def bind(self, url: str, **binding: Any) -> None:
-        """Have the calls that come from now on go to this agent."""
+        """Bind calls that arrive from now on to this agent."""
         body = {"target": "media_stream", "stream_url": url, "status_webhook_url": self.stage.webhook_url}
         path = f"/v1/phone-numbers/{self._number}/inbound"
         self.stage.api("PUT", path, {**body, **binding, "force": True})
@@ -67,7 +67,7 @@ class Agents:
         self.stage.load(10.0, {"forwarded": 1.0, "streamed": 1.0}, calls=calls, hold_s=(2.0, 5.0))
 
     def causes(self) -> list[str | None]:
-        """What the calls of the server ended with, the latest first; None for those that are up."""
+        """Return the hangup causes of the server's calls, the latest first; None for active ones."""
         return [record["hangup_cause"] for record in self.stage.pages("/v1/calls")]
 
     def resident(self) -> float:

@@ -12,18 +12,18 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress
 from tests.faults.peers import Manner, Peer, answers, every_second, refuses, rubbish, silent
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.dns_server import DnsServer
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 NUMBER: Final = "+919812345678"
 VERBS: Final = [{"verb": "hangup"}]
 OWED_S: Final = 4.0
-"""How long a gateway may say nothing until the next one has the call."""
+"""Limit for a silent gateway until the next one gets the call."""
 _SLACK: Final = 1.25 if SOAK else 8.0
 
 
@@ -70,7 +70,7 @@ def route(exchange: Exchange, manner: Manner) -> Iterator[tuple[Route, Peer]]:
 
 @pytest.mark.parametrize("manner", [silent, rubbish(7)], ids=["silent", "rubbish"])
 def test_a_gateway_that_makes_no_sense_costs_four_seconds_once(exchange: Exchange, manner: Manner) -> None:
-    """A gateway that says nothing, or nothing of sense, is given up within 4 s, and then left alone."""
+    """A gateway that is silent or answers nonsense is given up within 4 s, and then has a cooldown."""
     with route(exchange, manner) as (carrier, bad):
         first_s = carrier.call()
         progress(f"the next gateway had the call after {first_s:.2f} s")
@@ -195,7 +195,9 @@ CHALLENGE: Final = [("WWW-Authenticate", 'Digest realm="r", nonce="n", algorithm
 def test_a_registrar_that_refuses_is_asked_seldom_and_told_of(
     exchange: Exchange, manner: Manner, state: str
 ) -> None:
-    """A registrar that challenges for ever, forbids, is full or silent is asked seldom; its trunk says so."""
+    """
+    A registrar that challenges for ever, forbids, is full or silent gets few requests; its trunk says so.
+    """
     with Peer(manner) as registrar:
         path = "/v1/trunk-portal/carriers"
         fields = {

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
 from tests.faults.oracle.sip_text import Message, answer, describe
 from tests.faults.peers import Peer, answers, deaf_after, invite, within
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 _RESET = struct.pack("ii", 1, 0)

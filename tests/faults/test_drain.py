@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import SIPP, Load
 from tests.faults.lengths import count, progress, seconds
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import SIPP, Load
 from tests.support.waiting import PATIENCE_S
 
 needs_sipp = pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
@@ -84,7 +84,7 @@ def terminate(exchange: Exchange, up: int) -> None:
     assert exchange.server.process is not None
     before = len(exchange.server.log())
     exchange.server.process.send_signal(signal.SIGTERM)
-    drains = f"draining: {up} calls are up"
+    drains = f"draining: {up} active calls"
     assert wait_until(lambda: drains in exchange.server.log()[before:], PATIENCE_S), exchange.server.log()
 
 
@@ -106,7 +106,7 @@ def assert_shut_down(exchange: Exchange, calls: int) -> None:
     found = exchange.calls()[0][:calls]
     assert {call["hangup_cause"] for call in found} == {"SYSTEM_SHUTDOWN"}
     assert all(call["ended_at"] for call in found)
-    assert "are being ended" not in exchange.server.log()[before:], "no peer was left behind"
+    assert "of the previous process" not in exchange.server.log()[before:], "no peer was left behind"
     exchange.assert_clean()
 
 
@@ -115,8 +115,8 @@ def assert_shut_down(exchange: Exchange, calls: int) -> None:
 @pytest.mark.timeout(0)
 def test_a_drain_under_load_loses_nothing(tmp_path: Path) -> None:
     """
-    Told to end while calls ring, talk, stream, speak a password or join masked parties and more come in, the
-    server ends them, exits 0, and nothing is lost: no record, no charge, no webhook, no call up at one side.
+    A drain under load, with ringing, talking, streamed, OTP and masked calls, ends them, exits 0 and loses
+    nothing: no record, charge or webhook, and no call stays up at one side.
     """
     drains = count("DRAINS", short=1, long=20)
     up = count("DRAIN_CALLS", short=15, long=200)
@@ -192,7 +192,7 @@ def test_a_transfer_under_way_ends_for_all_three(exchange: Exchange) -> None:
 
 @needs_sipp
 def test_the_api_refuses_calls_and_answers_questions_while_it_drains(exchange: Exchange) -> None:
-    """While the server drains, new calls are 503 with Retry-After; calls that are up are shown and ended."""
+    """While the server drains, new calls are 503 with Retry-After; active calls are shown and ended."""
     callee = exchange.callee("uas.xml")
     caller = exchange.caller("uac_hung_up_on.xml")
     assert wait_until(lambda: in_progress(exchange) == 1, PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the peers of calls hear after the process that ran these calls was killed."""
+"""Messages to the peers of calls after the process of these calls was killed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import SIPP, Load, Sipp
 from tests.sipp.exchange import Exchange
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import SIPP, Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
@@ -21,7 +21,7 @@ pytestmark = [
 
 CALLS = 20
 _LIMIT_MS = "60000"
-"""What SIPp waits for a request before it calls a call failed."""
+"""Limit of SIPp for a request, after which a call has failed."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def exchange(tmp_path: Path) -> Iterator[Exchange]:
 
 
 def calls_up(exchange: Exchange, count: int) -> None:
-    """Have that many calls up, whose callers wait for a BYE, and so do their callees."""
+    """Set up that many calls, whose callers and callees wait for a BYE."""
     assert wait_until(
         lambda: sum(call["status"] == "in-progress" for call in exchange.calls(per_page=100)[0]) == count,
         PATIENCE_S,
@@ -73,28 +73,28 @@ def start_calls(exchange: Exchange, count: int) -> list[Sipp]:
 
 def test_both_peers_of_each_call_get_a_bye(exchange: Exchange) -> None:
     """
-    After a kill, both peers of every call that was up get a BYE with a Reason from the next process, and
-    those of calls that had ended hear nothing more.
+    After a kill, both peers of every active call get a BYE with a Reason from the next process, and those
+    of ended calls get nothing.
     """
     exchange.finish(exchange.caller("uac.xml"), exchange.callee())
     peers = start_calls(exchange, CALLS)
     exchange.server.kill()
     exchange.server.start()
     exchange.finish(*peers)
-    assert f"{2 * CALLS} legs of {CALLS} calls of a former process are being ended" in exchange.server.log()
+    assert f"ending {2 * CALLS} legs of {CALLS} calls of the previous process" in exchange.server.log()
     assert_settled(exchange, CALLS)
 
 
 @pytest.mark.long(reason="waits out timer F, 32 s")
 def test_a_second_kill_loses_no_farewell(exchange: Exchange) -> None:
-    """Peers that had not heard of the end of their call when the next process was killed hear of it later."""
+    """Peers that had no BYE when the next process was killed too get one from the process after it."""
     peers = start_calls(exchange, 3)
     exchange.server.kill()
     for peer in peers:
         peer.pause()
     before = len(exchange.server.log())
     exchange.server.start()
-    assert wait_until(lambda: "are being ended" in exchange.server.log()[before:], PATIENCE_S)
+    assert wait_until(lambda: "of the previous process" in exchange.server.log()[before:], PATIENCE_S)
     exchange.server.kill()
     for peer in peers:
         peer.resume()
@@ -104,7 +104,7 @@ def test_a_second_kill_loses_no_farewell(exchange: Exchange) -> None:
 
 
 def test_calls_that_ring_are_cancelled_and_refused(exchange: Exchange) -> None:
-    """After a kill, a party that still rings is cancelled and the caller who waits is told 503 at once."""
+    """After a kill, a ringing party gets CANCEL and the waiting caller 503 at once."""
     callee = exchange.callee("uas_noanswer.xml", Load(calls=3))
     caller = exchange.caller("uac_refused.xml", load=Load(calls=3))
     assert wait_until(

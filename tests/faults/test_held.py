@@ -21,9 +21,9 @@ from benchmarks.sut import (
     tool_binary,
     tools_missing,
 )
-from fixtures.ports import free_port
-from fixtures.sipp_run import Load, start_sipp
 from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
+from tests.support.ports import free_port
+from tests.support.sipp_run import Load, start_sipp
 
 pytestmark = pytest.mark.skipif(bool(tools_missing()), reason="needs SIPp, a C compiler and taskset")
 
@@ -53,7 +53,7 @@ def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
 @pytest.mark.long(reason="a load for half a minute")
 @pytest.mark.timeout(0 if SOAK else 200)
 def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: Path) -> None:
-    """Audio of calls that are up arrives whole and evenly while far more calls come than can be carried."""
+    """Audio of active calls arrives whole and evenly under far more new calls than capacity."""
     calls = count("HELD_IN_OVERLOAD", short=8, long=100)
     rate = float(count("HELD_OFFERED", short=200, long=1000))
     length_s = seconds("HELD_OFFERED_S", short=3.0, long=60.0)

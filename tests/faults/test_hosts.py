@@ -1,4 +1,4 @@
-"""What becomes of calls while the host runs out of something, stands still, or jumps in time."""
+"""Calls while the host runs out of a resource, stands still, or jumps in time."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def _limited(host: Host, name: str, which: int, wanted: Callable[[], int]) -> Fa
         lambda: resource.prlimit(pid, which, (wanted(), before[1])),
         lambda: resource.prlimit(pid, which, before),
         lacks=name,
-        told_once="new calls are taken again",
+        told_once="accepting new calls again",
     )
 
 
 def test_descriptors_that_run_out(host: Host) -> None:
-    """With few file descriptors left new calls get 503, those that are up and the API go on."""
+    """With few file descriptors left new calls get 503; active calls and the API go on."""
     folder = f"/proc/{host.server.pid}/fd"
     host.survives(_limited(host, "descriptors", resource.RLIMIT_NOFILE, lambda: len(os.listdir(folder)) + 20))
 
 
 def test_memory_that_runs_out(host: Host) -> None:
-    """With little memory left new calls get 503, those that are up and the API go on."""
+    """With little memory left new calls get 503; active calls and the API go on."""
     statm = Path(f"/proc/{host.server.pid}/statm")
 
     def wanted() -> int:
@@ -84,7 +84,7 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def test_a_log_that_nobody_reads(cramped: Host) -> None:
-    """A full pipe where the log goes, and no standard output at all, stop neither calls nor the API."""
+    """A full log pipe, or no standard output, stops neither calls nor the API."""
     cramped.survives(Fault("log pipe full", lambda: None, lambda: None))
     pipe = os.open(cramped.server.data_dir.parent / "log", os.O_RDONLY | os.O_NONBLOCK)
     unread = os.read(pipe, 1 << 20)
@@ -93,7 +93,7 @@ def test_a_log_that_nobody_reads(cramped: Host) -> None:
 
 
 def test_ports_that_run_out(cramped: Host) -> None:
-    """Callers for whom no RTP port is left get 503 and cost nothing; those that are up go on."""
+    """Callers without a free RTP port get 503 and cost nothing; active calls go on."""
     far, stage = cramped.stage.far, cramped.stage
     before = len(cramped.callers())
     stage.load(40.0, {"forwarded": 1}, calls=60)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import wait_until
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle import Evidence, assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.support.postgres import running_postgres
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.durable
@@ -35,7 +35,7 @@ _LONG = pytest.mark.long(reason="the same load and kills again")
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=_LONG)])
 def database(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """Where the records are."""
+    """Location of the records."""
     if request.param == "sqlite":
         yield {}
         return
@@ -89,7 +89,7 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
 
 
 def _told(evidence: Evidence, ready_at: list[float]) -> tuple[int, float]:
-    """How many far ends were sent BYE by the next life of the server, and how long that took at most."""
+    """Return the number of far ends that the restarted server sent BYE, and the longest delay."""
     waits_s = []
     for killed_at in evidence.kills:
         for leg in evidence.legs:
@@ -102,7 +102,7 @@ def _told(evidence: Evidence, ready_at: list[float]) -> tuple[int, float]:
 
 
 def _recordings_play(stage: OracleStage, evidence: Evidence) -> int:
-    """How many recordings there are; each of them must be a whole WAV of two channels."""
+    """Return the number of recordings; each of them must be a whole WAV of two channels."""
     played = 0
     for record in evidence.records:
         if record["recording_status"] == "completed":
@@ -119,7 +119,7 @@ def _recordings_play(stage: OracleStage, evidence: Evidence) -> int:
 
 
 def _summary(evidence: Evidence) -> dict[str, Any]:
-    """How much there was of everything."""
+    """Return the counts of all evidence."""
     return {
         "records": len(evidence.records),
         "cut": sum(record["hangup_cause"] == "CRASH" for record in evidence.records),

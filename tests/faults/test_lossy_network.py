@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.impaired_link import Impairment
 from tests.faults.lengths import count, progress
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.faults.wire import BadNetwork, Weather
+from tests.support.impaired_link import Impairment
 
 BAD = Weather(
     sip=Impairment(loss=0.1, duplicate=0.05, reorder=0.05, reorder_ms=30.0, delay_ms=5.0, jitter_ms=5.0),

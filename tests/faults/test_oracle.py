@@ -84,7 +84,7 @@ def _right() -> Evidence:
 
 
 def _bill(evidence: Evidence, place: int, rupees: float) -> None:
-    """Have a call cost something else, in every book."""
+    """Change the price of a call, in every book."""
     sid = evidence.records[place]["call_sid"]
     evidence.records[place]["price"] = rupees
     evidence.ledger = [entry for entry in evidence.ledger if entry["call_sid"] != sid]
@@ -268,7 +268,9 @@ def test_the_oracle_finds_what_is_wrong(name: str) -> None:
 
 
 def test_far_ends_records_webhooks_and_wallet_agree(tmp_path: Path) -> None:
-    """Forwarded, cancelled, refused, streamed, placed, masked and OTP calls are recorded, told and billed."""
+    """
+    Forwarded, cancelled, refused, streamed, placed, masked and OTP calls are recorded, reported and billed.
+    """
     with OracleStage(tmp_path) as stage:
         stage.callees(ring_s=(0.0, 0.2), hold_s=(1.0, 3.0), refuse_share=0.15)
         mix = {"forwarded": 3, "cancelled": 1, "streamed": 1, "outbound": 1, "otp": 1, "masked": 1}

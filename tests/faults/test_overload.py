@@ -9,10 +9,10 @@ import pytest
 from benchmarks import flood
 from benchmarks.overload import ENVIRONMENT, gateway, measure, offer
 from benchmarks.sut import SystemUnderTest
-from fixtures.server_process import wait_until
 from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.faults.peers import Peer, answers
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 _COPIES = 40

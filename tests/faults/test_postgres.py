@@ -1,4 +1,4 @@
-"""What becomes of calls while their PostgreSQL is away, stands still, is slow, or loses an answer."""
+"""Calls while their PostgreSQL is away, stands still, is slow, or loses an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
 from callcontrol.database.aio.database import Database, _Postgres
-from callcontrol.database.tables import writer_probe
+from callcontrol.database.tables.system import writer_probe
 from tests.faults.database_proxy import DatabaseProxy
 from tests.faults.hosts import Fault, Host
 from tests.support.postgres import PostgresServer, running_postgres

@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fixtures.ports import free_port, port_range
-from fixtures.server_process import ServerProcess
 from tests.faults.lengths import count, progress
+from tests.support.ports import free_port, port_range
+from tests.support.server_process import ServerProcess
 from tests.support.waiting import look_again, until
 
 pytestmark = pytest.mark.durable

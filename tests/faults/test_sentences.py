@@ -1,4 +1,4 @@
-"""What is written about the tests under faults is true."""
+"""The documents about the tests under faults are true."""
 
 from __future__ import annotations
 

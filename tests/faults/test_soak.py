@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import wait_until
 from tests.faults.drift import FDS, KEPT, RSS, Drift, Sample
 from tests.faults.lengths import SOAK, progress, seconds
 from tests.faults.oracle import Evidence, assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 _MIX = {"forwarded": 6, "streamed": 1, "cancelled": 1, "outbound": 2, "otp": 1, "masked": 1}
@@ -30,8 +30,8 @@ _ENOUGH, _NOISE_MIB = 20_000, 8.0
 @pytest.mark.timeout(0 if SOAK else 200)
 def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
     """
-    Forwarded, streamed, cancelled, refused, placed, masked and OTP calls for as long as one likes: none is
-    lost or billed wrong, no port, dialog, descriptor or task is left, memory and latency stay as they were.
+    Forwarded, streamed, cancelled, refused, placed, masked and OTP calls over a long time: none is lost or
+    billed wrong, no port, dialog, descriptor or task is left, memory and latency stay constant.
     """
     length_s = seconds("S", short=8.0, long=1800.0)
     rate = seconds("RATE", short=8.0, long=20.0)

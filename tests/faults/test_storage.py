@@ -1,4 +1,4 @@
-"""What becomes of calls while the SQLite database under them fails, each time in another way."""
+"""Calls while the SQLite database under them fails, each time in another way."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_disk_that_is_slow(host: Host, shim: Shim) -> None:
 
 
 def test_a_database_whose_file_is_moved_away(host: Host) -> None:
-    """While the database's file is gone nothing is written where nobody finds it, and nothing is lost."""
+    """While the database's file is gone nothing is written to another file, and nothing is lost."""
     here, away = _file(host), _file(host).with_name("moved-away.db")
     fault = Fault(
         "SQLite file moved",
@@ -102,7 +102,7 @@ def test_a_disk_that_fills_up_during_recordings(host: Host, shim: Shim) -> None:
 
 
 async def test_a_page_that_is_corrupt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A corrupt page is told of once and tried again slowly; once it is whole, writing goes on by itself."""
+    """A corrupt page is logged once and retried slowly; once it is whole, writing goes on by itself."""
     path = tmp_path / _DATABASE
     url = await sqlite_url(path)
     place, whole = _root_page(path, "calls")
@@ -130,7 +130,7 @@ async def test_a_page_that_is_corrupt(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def _root_page(path: Path, table: str) -> tuple[int, bytes]:
-    """Where the first page of a table is in the file, and what is in it."""
+    """Return the offset of a table's first page in the file, and its content."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         (number,) = connection.execute(
             "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import ServerFailed, wait_until
-from fixtures.sipp_run import SIPP, Load
 from tests.faults.lengths import count
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.sipp.exchange import Exchange
+from tests.support.server_process import ServerFailed, wait_until
+from tests.support.sipp_run import SIPP, Load
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
 
 TAKEOVERS = count("TAKEOVERS", short=2, long=50)
 RATE = 10.0
-SETTINGS = {"TRUNKLINE_TAKEOVER": "1", "TRUNKLINE_DRAIN_S": "120", "TRUNKLINE_NODE": "green"}
+SETTINGS = {"TRUNKLINE_HOT_RESTART": "1", "TRUNKLINE_DRAIN_S": "120", "TRUNKLINE_NODE": "green"}
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def exchange(tmp_path: Path) -> Iterator[Exchange]:
 
 
 def _passed(exchange: Exchange) -> list[int]:
-    """How many messages each server that took over passed on to the one before it."""
-    return [int(found) for found in re.findall(r"gone; (\d+) SIP messages", exchange.server.log())]
+    """Return the number of messages that each new server forwarded to its predecessor."""
+    return [int(found) for found in re.findall(r"ended; (\d+) SIP messages", exchange.server.log())]
 
 
 def take_over(exchange: Exchange, node: str) -> int:
-    """Have the next server take over; how many messages it passed on until the one before had gone."""
+    """Start the next server; returns the number of messages it forwarded until its predecessor had gone."""
     elder, before = exchange.server, len(_passed(exchange))
     exchange.server = elder.successor(node)
     exchange.server.start()
@@ -48,8 +48,8 @@ def take_over(exchange: Exchange, node: str) -> int:
 @pytest.mark.long(reason="a load while two processes change places")
 def test_no_call_fails_while_another_process_takes_over(exchange: Exchange) -> None:
     """
-    Calls that begin, are up or end while another process takes over all succeed, again and again; a
-    process that has the node of the one that runs does not start, says why, and harms none of them.
+    Calls that begin, are active or end during a hot restart all succeed, repeatedly; a process with the
+    node of a running one does not start, says why, and harms no call.
     """
     twin = exchange.server.successor("green")
     with pytest.raises(ServerFailed):
@@ -76,13 +76,13 @@ def test_no_call_fails_while_another_process_takes_over(exchange: Exchange) -> N
 
 
 def test_a_successor_that_dies_gives_the_addresses_back(tmp_path: Path) -> None:
-    """When the process that took over is killed, the one that drains hears its calls to their end."""
+    """When the new process is killed, the draining one receives SIP for its calls to their end."""
     with OracleStage(tmp_path, SETTINGS) as stage:
         stage.load(10.0, calls=3)
         stage.wait(lambda: stage.far.up() == 3, "calls do not come up")
         elder, younger = stage.server, stage.server.successor("blue")
         younger.start()
-        stage.wait(lambda: "draining: 3 calls are up" in elder.log(), "the first server does not drain")
+        stage.wait(lambda: "draining: 3 active calls" in elder.log(), "the first server does not drain")
         younger.kill()
         stage.wait(lambda: not stage.far.ask("hang_up")["open"], "calls are left at the far ends")
         assert elder.process is not None
@@ -95,7 +95,7 @@ def test_a_successor_that_dies_gives_the_addresses_back(tmp_path: Path) -> None:
 
 
 def test_the_calls_of_a_killed_predecessor_are_ended(exchange: Exchange) -> None:
-    """When the process that drains is killed, its successor ends its records and tells the peers by BYE."""
+    """When the draining process is killed, the new one ends its records and sends BYE to the peers."""
     load = Load(calls=3)
     callee = exchange.callee("uas.xml", load)
     caller = exchange.caller("reason_uac_hung_up_on.xml", load=load)
@@ -105,7 +105,7 @@ def test_the_calls_of_a_killed_predecessor_are_ended(exchange: Exchange) -> None
     elder = exchange.server
     exchange.server = elder.successor("blue")
     exchange.server.start()
-    assert wait_until(lambda: "draining: 3 calls are up" in elder.log(), PATIENCE_S), elder.log()
+    assert wait_until(lambda: "draining: 3 active calls" in elder.log(), PATIENCE_S), elder.log()
     elder.kill()
     exchange.finish(caller, callee)
     assert wait_until(lambda: all(call["ended_at"] for call in exchange.calls()[0]), PATIENCE_S)

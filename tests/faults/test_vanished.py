@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import pytest
 
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import SIPP, Load, Sipp
 from tests.faults.lengths import SOAK, progress
 from tests.faults.peers import Peer, answers, deaf_after, silent
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import SIPP, Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 NUMBER: Final = "+919812345678"
@@ -28,7 +28,7 @@ OVER: Final = ("completed", "failed", "no-answer", "busy", "canceled")
 GIVEN_UP_S: Final = 32.0
 """64 times T1: how long a peer may say nothing (RFC 3261 13.3.1.4, 17.1.1.2)."""
 _LATE_S: Final = 3.0 if SOAK else 25.0
-"""How much later than it should anything may happen."""
+"""Tolerance for late events."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def talked_s(self) -> int:
-        """What is billed, in seconds."""
+        """Billed time, in seconds."""
         return int(self.record["duration_sec"] or 0)
 
 
@@ -60,7 +60,7 @@ class Stage:
         self.targets: dict[str, Peer] = {}
 
     def called(self, name: str, peer: Peer, **more: Any) -> None:
-        """Have the server call a peer, hold for a second and hang up."""
+        """Make the server call a peer, hold for a second and hang up."""
         self._stack.enter_context(peer)
         carrier = self.exchange.server.add_carrier(name, f"udp:127.0.0.1:{peer.port}", outbound=True)
         verbs = more.pop("verbs", [{"verb": "pause", "length": 1}, {"verb": "hangup"}])
@@ -87,7 +87,7 @@ class Stage:
         return f"/v1/Accounts/{self.exchange.account.account_sid}/Calls/{sid}"
 
     def calls(self, name: str, peer: Peer) -> None:
-        """Have a peer call the number that is forwarded to the polite callee."""
+        """Make a peer call the number that is forwarded to the polite callee."""
         self._stack.enter_context(peer)
         peer.call(self.exchange.server.sip_port, FORWARDED, call_id=name)
         assert wait_until(lambda: self._sid_of(name), PATIENCE_S), "the call did not arrive"
@@ -186,7 +186,7 @@ def test_a_session_that_is_not_refreshed(cases: dict[str, Case], refresher: str)
 
 
 def test_a_transfer_to_a_target_that_says_nothing(stage: Stage) -> None:
-    """A transfer to a target that says nothing is given up after its ring time, and its party is told."""
+    """A transfer to a silent target is given up after its ring time, and its party is notified."""
     case, target = stage.cases["to nobody"], stage.targets["to nobody"]
     assert target.came("INVITE") and not target.came("BYE")
     assert case.record["status"] == "completed"
@@ -243,7 +243,7 @@ def _up(exchange: Exchange) -> int:
 
 
 def test_a_call_whose_audio_stops(tmp_path: Path) -> None:
-    """When nobody is heard any more the media timeout ends the call, its billing, and frees its ports."""
+    """When no audio arrives the media timeout ends the call and its billing, and frees its ports."""
     limit_s = 3
     environment = {"TRUNKLINE_MEDIA_TIMEOUT_S": str(limit_s)}
     with ExitStack() as stack:

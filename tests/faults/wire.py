@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from fixtures.impaired_link import Fate, Impairment, LinkStats, fates
-from fixtures.ports import free_port
+from tests.support.impaired_link import Fate, Impairment, LinkStats, fates
+from tests.support.ports import free_port
 
 __all__ = ["BadNetwork", "Weather"]
 
@@ -31,7 +31,7 @@ _SWEEP_S, _IDLE_S = 10.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What happens to signalling and to audio, the same in both directions."""
+    """Faults of signalling and audio, the same in both directions."""
 
     sip: Impairment
     rtp: Impairment
@@ -77,13 +77,13 @@ class BadNetwork:
         self._represent(callee_port, self.callee_port, lasting=True)
 
     def _represent(self, real: int, shown: int = 0, *, lasting: bool = False) -> _End:
-        """Have a socket stand for the end at a port, on the side where that end is not."""
+        """Open a socket that stands for the end at a port, on the side where that end is not."""
         end = _End(self, real, shown, lasting=lasting)
         self._ends[real] = self._ends[end.shown] = end
         return end
 
     def _represent_audio(self, real: int) -> None:
-        """Have two ports that follow each other stand for those of audio and of its reports."""
+        """Open two consecutive ports that stand for those of audio and RTCP."""
         while True:
             first = self._represent(real)
             try:

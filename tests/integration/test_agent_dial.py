@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fixtures.ports import free_port
 from media.aio.agent_dial import DialSettings, SocketAddress
-from media.aio.agent_stream import AgentStream, AgentStreamSettings
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_stream import AgentStream
 from media.streams import StreamConnectError, StreamSetup
 from tests.support.agent_bot import Bot, no_leaks, raw_server, to_loopback
+from tests.support.ports import free_port
 
 TLS = Path(__file__).parent.parent / "vectors" / "tls"
 

@@ -9,10 +9,11 @@ import pytest
 
 from media.aio import MediaEngine, RtpStream
 from media.aio.agent_stream import AgentStream
-from media.audio import tone, tone_level_dbfs
+from media.audio import tone
 from media.streams import StreamSetup
 from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import Bot, no_leaks, to_loopback
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import engine_settings
 
 

@@ -25,7 +25,7 @@ from unittest import mock
 import pytest
 
 from api.cli import main
-from fixtures.ports import port_range
+from tests.support.ports import port_range
 
 pytestmark = pytest.mark.real_time(reason="the command runs in processes of its own")
 

@@ -15,8 +15,8 @@ import pytest
 
 from api.process.failures import StartFailed
 from api.process.first_run import curl, greeting
+from api.process.lifecycle import Phase
 from api.process.server import Server
-from api.services import Phase
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import Account, ServerFailed, ServerProcess
 from tests.support.postgres import find_binaries, running_postgres
 from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
+from tests.support.server_process import Account, ServerFailed, ServerProcess
 
 pytestmark = pytest.mark.real_time(reason="servers in processes of their own")
 
@@ -27,7 +27,7 @@ def wallet(server: ServerProcess, account: Account) -> Any:
 def assert_serves(
     before: Callable[[], ServerProcess], copy: Callable[[], None], after: Callable[[], ServerProcess]
 ) -> None:
-    """What was there at the copy is there in the server that is made of it, and that one goes on."""
+    """Assert that the restored server has all data of the copy, and works."""
     first = before()
     first.start()
     try:
@@ -52,7 +52,7 @@ def assert_serves(
 
 
 def test_a_copy_of_sqlite_serves(tmp_path: Path) -> None:
-    """What `trunkline backup` copies beside a running server is whole, opens with its key, and serves."""
+    """The output of `trunkline backup` beside a running server is whole, opens with its key, and serves."""
     kept, server = tmp_path / "kept", sandbox_process(tmp_path / "data")
 
     def copy() -> None:
@@ -76,7 +76,7 @@ def test_a_copy_of_sqlite_serves(tmp_path: Path) -> None:
 
 @pytest.mark.long(reason="dumps and restores a database of PostgreSQL")
 def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
-    """What pg_dump wrote beside a running server serves in another database, with the same key."""
+    """A dump by pg_dump beside a running server serves in another database, with the same key."""
     binaries = find_binaries()
     with running_postgres() as postgres:
         assert binaries is not None

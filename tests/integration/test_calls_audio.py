@@ -9,7 +9,8 @@ from aiohttp import web
 
 from callcontrol.calls.aio.media.prompts import AudioSource, AudioUnavailable
 from callcontrol.egress.aio.resolver import DestinationGuard
-from media.audio import Clip, tone, tone_level_dbfs, write_wav
+from media.audio import Clip, tone, write_wav
+from tests.support.levels import tone_level_dbfs
 
 WAV = write_wav(Clip(tone(440.0, 100)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from callcontrol.calls.records.quality import leg_quality
 from callcontrol.models import CallStatus, LegQuality
-from media.abilities import built_codecs, has_srtp
+from media.capabilities import built_codecs, has_srtp
 from media.types import SrtpUse
 from sip import Answered, Failed
 from sip.aio import Listen, TlsSettings, UserAgentSettings
@@ -190,6 +190,6 @@ async def test_the_record_tells_codec_encryption_and_quality_of_each_leg(world: 
 
 
 def legs_of(world: World) -> list[LegQuality]:
-    """What is known so far of the legs of the only call."""
+    """Return the known legs of the only call."""
     (runner,) = world.control._runners.values()
     return [leg_quality("x", media.remote, media.stream.stats()) for media in runner.media._legs.values()]

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from callcontrol.calls.aio.media.conferences import ConferenceMember, Conferences
-from callcontrol.calls.aio.outbound import CallFacts
 from callcontrol.calls.conference_room import MemberTerms
-from callcontrol.calls.events import ConferenceEntered, ConferenceOver, Event
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import ConferenceEntered, ConferenceOver
 from callcontrol.calls.plan import JoinConference, Plan, Step
+from callcontrol.calls.requests import CallMetadata
 from media.aio import MediaEngine, RtpStream
 from media.audio import Clip, tone
 from sip import Ended
@@ -22,7 +23,7 @@ GUEST = JoinConference("sales", beep=False, starts=False)
 async def in_conference(world: World, *steps: Step) -> PhoneCall:
     number = len(world.phone.calls) + 1
     plan = Plan(steps, dial=make_party())
-    await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+    await world.control.place(ACCOUNT_SID, plan, CallMetadata(status_webhook_url=WEBHOOK))
     return await world.phone.next_call(number)
 
 

@@ -1,4 +1,4 @@
-"""What is left of a call when something of ours fails under it: nothing, and the record has its end."""
+"""Calls with an internal fault under them: nothing is left, and the record has its end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from callcontrol.calls.aio.runner import CallRunner
-from callcontrol.calls.events import DigitReceived, HangupRequested
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.events.media import DigitReceived
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import Binding, CallStatus

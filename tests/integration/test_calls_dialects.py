@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from callcontrol.models import CallStatus
-from media.audio import tone, tone_level_dbfs
+from media.audio import tone
 from media.streams import DIALECTS
 from sip import Answered, Ended
 from tests.support.dialect_agent import CLEARS, DECODERS, ENCODERS, LASTS, MARKS, DialectAgent
 from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 

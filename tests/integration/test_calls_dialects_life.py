@@ -9,11 +9,11 @@ import pytest
 from aiohttp import WSMsgType
 
 from callcontrol.models import CallStatus
-from media.audio import tone_level_dbfs
 from media.streams import DIALECTS
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import World, running

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.calls.events import Timer, TimerFired
+from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.models import CallStatus
 from media.sdp import SessionDescription
 from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Progress
@@ -546,8 +546,8 @@ async def test_a_defect_ends_the_call_and_no_other(world: World, monkeypatch: py
     def fail(*_: object) -> None:
         raise RuntimeError("defect")
 
-    monkeypatch.setattr(runner._machine, "pass_on", fail)
-    runner._inbox._due.add(Timer.PAUSE)
+    monkeypatch.setattr(runner._machine, "forward", fail)
+    runner._mailbox._due.add(Timer.PAUSE)
     runner.post(TimerFired(Timer.PAUSE))
     await a.wait(Ended)
     record = await world.ended()

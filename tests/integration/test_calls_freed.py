@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.calls.events import HangupRequested
+from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from sip import Answered, Confirmed
 from tests.support.agent_bot import Bot
@@ -66,10 +66,10 @@ async def test_nothing_of_a_call_waits_for_the_garbage_collector(
 
 
 def end(world: World) -> list[weakref.ref[object]]:
-    """Have the only call ended; its parts, which are not held by this."""
+    """End the only call; returns its parts, without holding them."""
     (runner,) = world.control._runners.values()
     runner.post(HangupRequested("system", NORMAL_CLEARING))
     performer, machine = runner._performer, runner._machine
     streams = [leg.stream for leg in performer.media._legs.values()]
-    parts = (runner, runner._inbox, machine, machine.step, performer, performer.media, *streams)
+    parts = (runner, runner._mailbox, machine, machine.step, performer, performer.media, *streams)
     return [weakref.ref(part) for part in parts]

@@ -11,9 +11,10 @@ import pytest
 from callcontrol.calls.live.requests import LiveUpdate
 from callcontrol.errors import CallEnded
 from callcontrol.models import CallStatus
-from media.audio import Clip, hold_music, tone, tone_level_dbfs, write_wav
+from media.audio import Clip, hold_music, tone, write_wav
 from sip import Answered, Confirmed, Ended, OfferAnswered
 from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.world import World, running
 

@@ -64,7 +64,7 @@ class Party:
         self.phone.stream.open_tap(on_frames=self.heard.extend, sample_rate=16000 if wide(codec) else 8000)
 
     def hears(self, freq_hz: float) -> bool:
-        """Whether half a second of a tone has arrived."""
+        """Return True if half a second of a tone has arrived."""
         return amplitude_at(bytes(self.heard), freq_hz) * len(self.heard) > 10000 * 8000 * 0.9
 
 
@@ -102,7 +102,7 @@ async def test_one_call_may_end_before_the_other(engine: MediaEngine) -> None:
 
 
 def hears_now(party: Party, freq_hz: float, rate_hz: int = 8000) -> bool:
-    """Whether the last quarter of a second is mostly a tone."""
+    """Return True if the last quarter of a second is mostly a tone."""
     return amplitude_at(bytes(party.heard[-rate_hz // 2 :]), freq_hz, rate_hz) > 5000
 
 

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from api.process.server import Server
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import CallFilter, CallStatus
@@ -119,19 +119,21 @@ async def test_calls_placed_at_once_keep_to_the_limit_of_the_hour(customer: Cust
 
 
 def make_control(storage: Storage, directory: Path, rates: Rates) -> CallControl:
+    settings = CallControlSettings(
+        sip_listens=[Listen("udp", "127.0.0.1", 0)],
+        data_dir=directory,
+        media=engine_settings(),
+        rates=rates,
+    )
     return CallControl(
-        CallControlSettings(
-            sip_listens=[Listen("udp", "127.0.0.1", 0)],
-            data_dir=directory,
-            media=engine_settings(),
-            rates=rates,
-        ),
+        settings,
         CallServices(
             calls=storage.calls,
             wallets=storage.wallet,
             numbers=storage.numbers,
             routes=storage.directory,
             destinations=storage.destinations,
+            features=call_features(settings, storage.directory, storage.destinations, storage.refresh),
             refresh=storage.refresh,
         ),
     )

@@ -21,7 +21,7 @@ from callcontrol.errors import (
 )
 from callcontrol.models import CallFilter, CallRecord, CallStatus
 from callcontrol.wallet.meter import Rates
-from media.audio import Clip, tone, tone_level_dbfs, write_wav
+from media.audio import Clip, tone, write_wav
 from sip import Cancelled, Confirmed, Ended
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -32,6 +32,7 @@ from tests.support.domain import (
     make_account,
     make_carrier,
 )
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PhoneCall, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import World, running
@@ -406,7 +407,7 @@ async def test_the_servers_capacity(tmp_path: Path) -> None:
         again = await world.place(pause())
         await world.control.hangup_call(ACCOUNT_SID, again.call_sid)
         assert await eventually(lambda: world.control.active_calls == 0)
-        assert world.control.figures.ended.total() == 2
+        assert world.control.metrics.ended.total() == 2
 
 
 async def test_a_restart_ends_what_a_former_process_left(tmp_path: Path) -> None:

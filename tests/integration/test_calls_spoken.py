@@ -6,13 +6,14 @@ from pathlib import Path
 
 from aiohttp import web
 
-from callcontrol.calls.aio.outbound import CallFacts
-from callcontrol.calls.plan import Consult, Gather, Pause, Plan, Play, RecordMessage, Say, Step
+from callcontrol.calls.plan import Gather, Pause, Plan, Play, RecordMessage, RequestInstructions, Say, Step
+from callcontrol.calls.requests import CallMetadata
 from media.aio import EspeakSynthesizer
-from media.audio import Clip, SpeechUnavailable, level_dbfs, read_wav, tone, tone_level_dbfs
+from media.audio import Clip, SpeechUnavailable, read_wav, tone
 from sip import Ended
 from tests.support.call_drive import make_party
 from tests.support.domain import ACCOUNT_SID, make_account
+from tests.support.levels import level_dbfs, tone_level_dbfs
 from tests.support.phone import PhoneCall, eventually
 from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Receiver
@@ -40,7 +41,7 @@ class Tones:
 
 async def call_with(world: World, *steps: Step) -> PhoneCall:
     plan = Plan(steps, dial=make_party())
-    await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+    await world.control.place(ACCOUNT_SID, plan, CallMetadata(status_webhook_url=WEBHOOK))
     return await world.phone.next_call()
 
 
@@ -50,7 +51,7 @@ def words() -> bytes:
 
 
 def voiced_ms(call: PhoneCall) -> int:
-    """How much of what was heard is as loud as a voice, in steps of 20 ms."""
+    """Duration of audio as loud as a voice, in steps of 20 ms."""
     heard = bytes(call.heard)
     return sum(20 for at in range(0, len(heard) - 319, 320) if level_dbfs(heard[at : at + 320]) > -35.0)
 
@@ -92,7 +93,9 @@ async def test_a_key_stops_the_prompt_and_the_keys_reach_the_server(tmp_path: Pa
         async with running(tmp_path, speech=Tones()) as world:
             world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
             prompts = (Say("menu", loops=50), Pause(1.0), Play("prompt:none"))
-            gather = Gather(prompts, num_digits=4, action=Consult(server.url("/menu"), event="call.gathered"))
+            gather = Gather(
+                prompts, num_digits=4, action=RequestInstructions(server.url("/menu"), event="call.gathered")
+            )
             call = await call_with(world, Say("welcome"), gather)
             await call.hears(MENU_HZ)
             assert call.stream is not None
@@ -108,7 +111,7 @@ async def test_a_key_stops_the_prompt_and_the_keys_reach_the_server(tmp_path: Pa
 
 
 async def test_the_voice_of_the_server_is_heard(tmp_path: Path) -> None:
-    """What espeak-ng says arrives as sound, for as long as the text is."""
+    """Speech by espeak-ng arrives as sound, for as long as the text is."""
     speech = EspeakSynthesizer(tmp_path / "speech", timeout_s=60.0)
     async with running(tmp_path, speech=speech) as world:
         call = await call_with(world, Say("Good morning, and welcome to the bank."))
@@ -122,7 +125,7 @@ async def test_the_voice_of_the_server_is_heard(tmp_path: Path) -> None:
 async def test_a_message_is_in_a_file_of_its_own_beside_the_recording(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         plan = Plan((RecordMessage(silence_s=2.5), Say("welcome")), dial=make_party(), record=True)
-        await world.control.place(ACCOUNT_SID, plan, CallFacts(status_webhook_url=WEBHOOK))
+        await world.control.place(ACCOUNT_SID, plan, CallMetadata(status_webhook_url=WEBHOOK))
         call = await world.phone.next_call()
         await call.until(lambda: call.heard_beep(1000.0))
         call.open().play(words())

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
-from callcontrol.calls.steps.webhook import MAX_CONSULTATIONS
+from callcontrol.calls.steps.webhook import MAX_REQUESTS
 from callcontrol.instructions.twilio_request import form_signature
 from callcontrol.models import CallStatus
 from media.audio import Clip, read_wav, tone
@@ -201,7 +201,7 @@ async def test_a_document_that_goes_in_circles_comes_to_an_end(stage: Stage) -> 
     failed = await (await stage.call()).wait(Failed)
     assert isinstance(failed, Failed) and failed.status == 480
     await stage.world.ended()
-    assert len(stage.asked("/voice")) == MAX_CONSULTATIONS
+    assert len(stage.asked("/voice")) == MAX_REQUESTS
     assert stage.world.published("webhook.failed")["data"]["reason"] == "limit"
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import Account, Binding, CallFilter, CallStatus
@@ -22,16 +22,18 @@ async def open_storage(directory: Path) -> Storage:
 
 
 def make_control(storage: Storage, directory: Path) -> CallControl:
+    settings = CallControlSettings(
+        sip_listens=[Listen("udp", "127.0.0.1", 0)], data_dir=directory, media=engine_settings()
+    )
     return CallControl(
-        CallControlSettings(
-            sip_listens=[Listen("udp", "127.0.0.1", 0)], data_dir=directory, media=engine_settings()
-        ),
+        settings,
         CallServices(
             calls=storage.calls,
             wallets=storage.wallet,
             numbers=storage.numbers,
             routes=storage.directory,
             destinations=storage.destinations,
+            features=call_features(settings, storage.directory, storage.destinations, storage.refresh),
             refresh=storage.refresh,
         ),
     )

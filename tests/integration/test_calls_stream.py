@@ -10,10 +10,11 @@ import pytest
 from aiohttp import web
 
 from callcontrol.models import CallStatus
-from media.audio import tone, tone_level_dbfs
+from media.audio import tone
 from sip import Answered, Cancelled, Ended, Failed, Progress
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import World, running

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from callcontrol.models import CallStatus
-from media.aio.agent_types import AgentStreamSettings
-from media.audio import tone, tone_level_dbfs
+from media.aio.agent_settings import AgentStreamSettings
+from media.audio import tone
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 

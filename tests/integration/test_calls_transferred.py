@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.aio.transfers import PERFORMERS, TransferPerformer
-from callcontrol.calls.effects import AskPartner
-from callcontrol.calls.events import HangupRequested
+from callcontrol.calls.aio.performer import EFFECTS
+from callcontrol.calls.aio.transfers import TransferPerformer
+from callcontrol.calls.effects.transfers import AskPartner
+from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.models import CallStatus
 from sip import Answered, Confirmed, Ended, InfoReceived, OfferAnswered, ReferFailed, ReferProgress
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
+from tests.support.sip_agents import replaces_of
 from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
@@ -252,7 +254,7 @@ class TestJoined:
         """Those that remain, and those that are gone."""
         first, b = await bridged(world)
         second, d = await bridged(world, 2)
-        replaces = second.session.as_replaced
+        replaces = replaces_of(second.session)
         first.session.refer(f"sip:{CALLEE}@127.0.0.1:{world.port}", replaces=replaces)
         for call in (first, second):
             await call.wait(Ended)
@@ -280,14 +282,14 @@ class TestJoined:
     ) -> None:
         first, b = await bridged(world)
         second, _ = await bridged(world, 2)
-        asked = PERFORMERS[AskPartner]
+        part, asked = EFFECTS[AskPartner]
 
         def ask_too_late(performer: TransferPerformer, effect: AskPartner) -> None:
             world.control._runners[effect.call_sid].post(HangupRequested())
             asked(performer, effect)
 
-        monkeypatch.setitem(PERFORMERS, AskPartner, ask_too_late)
-        first.session.refer(f"sip:{CALLEE}@127.0.0.1:{world.port}", replaces=second.session.as_replaced)
+        monkeypatch.setitem(EFFECTS, AskPartner, (part, ask_too_late))
+        first.session.refer(f"sip:{CALLEE}@127.0.0.1:{world.port}", replaces=replaces_of(second.session))
         await first.until(lambda: 603 in news(first))
         await hear_each_other(first, b)
         first.hang_up()

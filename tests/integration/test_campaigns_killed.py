@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
-from fixtures.server_process import ServerProcess, wait_until
 from tests.support.campaigns import approve
 from tests.support.phone import PATIENCE_S
+from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = [pytest.mark.durable, pytest.mark.real_time(reason="a server in a process of its own is killed")]
 

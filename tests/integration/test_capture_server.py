@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
+from tests.support.ports import free_port
 from tests.support.sandbox_process import NUMBER, place_call, sandbox_process
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.real_time(reason="sngrep and a server in processes of their own")
@@ -57,6 +57,6 @@ def test_a_capture_server_sees_every_message_of_a_call(tmp_path: Path) -> None:
 
 
 def listens(port: int) -> bool:
-    """Whether some process has the UDP port (column 2 of /proc/net/udp: address and port in hexadecimal)."""
+    """Return True if some process has the UDP port (column 2 of /proc/net/udp, in hexadecimal)."""
     lines = Path("/proc/net/udp").read_text().splitlines()[1:]
     return any(int(line.split()[1].rpartition(":")[2], 16) == port for line in lines)

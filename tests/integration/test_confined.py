@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.server_process import wait_until
 from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def locked_away(path: Path) -> Path | None:
 
 
 def opened(paths: list[Path], scratch: Path) -> list[str]:
-    """What puts paths within reach that lie below folders of root's own, in the namespace alone."""
+    """Return the mounts that open paths below folders of root's own, in the namespace alone."""
     locked = {path: lock for path in paths if (lock := locked_away(path)) is not None}
     held = {path: shlex.quote(f"{scratch}{index}") for index, path in enumerate(locked)}
     return [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from media.abilities import built_codecs
+from media.capabilities import built_codecs
 from sip import Answered, InfoReceived
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 from tests.support.keys import WAYS, Way, press, pressed

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from fixtures.ports import free_port
 from sip import Answered, Ended
 from tests.interop.pipecat_agent import pipecat_python
 from tests.support.inbound_stage import InboundStage, inbound_stage
 from tests.support.phone import PhoneCall, eventually
+from tests.support.ports import free_port
 from tests.support.waiting import look_again, until
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""What the process may have, and the gate that keeps calls out when it is little."""
+"""Limits of the process, and the gate that refuses calls when they are low."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ async def test_the_gate_counts_whom_it_keeps_out_and_tells_the_log_once(
         failing = False
         assert gate.admits() and gate.lacks() is None
     assert [record.getMessage() for record in caplog.records] == [
-        "new calls are refused: the database is not taking writes",
-        "new calls are taken again",
+        "rejecting new calls: the database is not taking writes",
+        "accepting new calls again",
     ]

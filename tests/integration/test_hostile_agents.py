@@ -17,7 +17,7 @@ import pytest
 
 from callcontrol.models import Binding, CallRecord
 from media.aio.agent_dial import DialSettings
-from media.aio.agent_types import AgentStreamSettings
+from media.aio.agent_settings import AgentStreamSettings
 from sip import Answered, Ended, Failed
 from tests.support.agent_bot import Bot
 from tests.support.domain import OWN_NUMBER, make_number

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.machine import describe, sample
 from benchmarks.sut import LOAD
-from fixtures.ports import free_port, port_range
+from tests.support.ports import free_port, port_range
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler"),

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import wait_until
 from tests.support.sandbox_process import NUMBER, calls, place_call, sandbox_process
+from tests.support.server_process import wait_until
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.real_time(reason="a server in a process of its own")

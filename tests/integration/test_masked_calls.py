@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.requests import CallMetadata
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
 from callcontrol.masking.request import masked_plan
 from callcontrol.wallet.meter import Rates
-from media.audio import tone_level_dbfs
 from sip import Cancelled, Confirmed, Ended, OfferAnswered, ReferFailed
 from sip.aio import InboundSession
 from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
+from tests.support.levels import tone_level_dbfs
 from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import WEBHOOK, World, running
@@ -62,7 +62,7 @@ def behave(world: World, a: Behaviour = rings_and_answers, b: Behaviour = rings_
 
 
 async def start(world: World, *, limit_s: int | None = None, record: bool = False) -> str:
-    """Have a masked call placed, as the service does."""
+    """Place a masked call, as the service does."""
     plan = masked_plan(PARTY_A, PARTY_B, OWN_NUMBER, max_duration_s=limit_s, record=record)
     details = masked_details(
         direction="click_to_call",
@@ -71,8 +71,8 @@ async def start(world: World, *, limit_s: int | None = None, record: bool = Fals
         masked_number=OWN_NUMBER,
         max_duration_s=limit_s,
     )
-    facts = CallFacts(product=PRODUCT, details=details, status_webhook_url=WEBHOOK)
-    return (await world.control.place(ACCOUNT_SID, plan, facts)).call_sid
+    metadata = CallMetadata(product=PRODUCT, details=details, status_webhook_url=WEBHOOK)
+    return (await world.control.place(ACCOUNT_SID, plan, metadata)).call_sid
 
 
 async def bridged(world: World, **options: Any) -> tuple[PhoneCall, PhoneCall]:
@@ -298,7 +298,7 @@ WARNING_HZ = 1400.0
 
 
 def pitches(pcm: bytes, *wanted: float) -> list[float]:
-    """Which tone is heard in each tenth of a second that has one of those wanted."""
+    """Return the wanted tone of each tenth of a second that has one."""
     step = 100 * 16
     parts = (pcm[at : at + step] for at in range(0, len(pcm) - step, step))
     loudest = ((max(wanted, key=partial(tone_level_dbfs, part)), part) for part in parts)

@@ -138,6 +138,6 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def events(desk: Desk) -> list[tuple[str, str]]:
-    """What the receiver was told, and of which call."""
+    """Return the received events, with their calls."""
     bodies = [json.loads(got.body) for got in desk.receiver.requests]
     return [(body["event"], body["data"]["id"]) for body in bodies]

@@ -41,7 +41,7 @@ def marker(number: str) -> str:
 
 
 def dress(handset: Handset) -> None:
-    """Have a telephone say its number wherever a message has room for it."""
+    """Make a telephone say its number wherever a message has room for it."""
     number, word = handset.number, marker(handset.number)
     e164 = f"+91{number}"
     handset.tag = f"{number}{word}"
@@ -93,7 +93,7 @@ class Masked:
             return got.status, (answer or {}).get("data", answer)
 
     async def connect(self, **body: Any) -> str:
-        """Have A and B connected; the SID of the call."""
+        """Connect A and B; returns the SID of the call."""
         status, made = await self.ask("POST", "/v1/masking/calls", {"party_a": A, "party_b": B, **body})
         assert status == 201, made
         assert made["masked_number"] == MASKED
@@ -108,7 +108,7 @@ class Masked:
                 await look_again()
 
     def leaks(self) -> list[str]:
-        """What anybody was sent of a number that is not theirs."""
+        """Return each text that somebody was sent with a number that is not theirs."""
         found = []
         for handset in self.trunk.handsets:
             assert handset.heard
@@ -286,7 +286,7 @@ async def test_a_caller_that_gives_up_while_the_other_rings(tmp_path: Path) -> N
 
 
 async def _session(stage: Masked, **body: Any) -> None:
-    """Have A and B reach each other by calling the masked number."""
+    """Connect A and B by their calls to the masked number."""
     status, made = await stage.ask("POST", "/v1/masking/numbers", {"number": MASKED})
     assert status in {200, 201}, made
     status, made = await stage.ask("POST", "/v1/masking/sessions", {"party_a": A, "party_b": B, **body})

@@ -74,7 +74,7 @@ class Town:
         return [got for got in self.receiver.requests if json.loads(got.body)["data"]["id"] == call_sid]
 
     async def told(self, call_sid: str, statuses: Sequence[str]) -> list[dict[str, Any]]:
-        """What the receiver was told of a call, once it is all there; each is signed and shows its status."""
+        """Return the events of a call, once all have arrived; each is signed and shows its status."""
         await until(lambda: len(self.of_call(call_sid)) >= len(statuses))
         bodies = []
         for number, got in enumerate(self.of_call(call_sid), start=1):

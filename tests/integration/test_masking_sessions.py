@@ -61,7 +61,7 @@ class Exchange:
 
     @contextlib.asynccontextmanager
     async def routed_by(self, answer: Callable[[Received], Any]) -> AsyncIterator[None]:
-        """Have a server of the customer's answer whom unknown callers reach, for as long as this lasts."""
+        """Route unknown callers by a server of the customer's, for as long as this lasts."""
         settings = self.server.storage.masking_settings
         self.customer.answers["/route"] = answer
         await settings.update(self.account_sid, SettingsChange(routing_url=self.customer.url("/route")))
@@ -95,7 +95,7 @@ class Exchange:
         return record
 
     def asked(self, caller: str | None) -> list[Received]:
-        """What the routing webhook was asked about a caller."""
+        """Return the routing webhook's requests about a caller."""
         questions = [got for got in self.customer.requests if got.path == "/route"]
         return [got for got in questions if json.loads(got.body)["caller_number"] == caller]
 

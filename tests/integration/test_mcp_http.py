@@ -14,7 +14,7 @@ import pytest
 
 from api.http.pipeline import MAX_BODY_BYTES
 from api.mcp import asgi, gateway, sessions
-from api.services import Phase
+from api.process.lifecycle import Phase
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S
 from tests.support.waiting import look_again, until

@@ -14,9 +14,9 @@ from aiohttp import web
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from fixtures.server_process import ServerProcess
 from tests.support.mcp_stage import PATH, http_client, session_at
 from tests.support.phone import PATIENCE_S
+from tests.support.server_process import ServerProcess
 from tests.support.waiting import look_again
 
 ECHO = "+919800000001"

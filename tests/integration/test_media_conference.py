@@ -46,15 +46,15 @@ class Party:
         del self.heard[:-WINDOW_BYTES]
 
     def hears(self, other: Party) -> bool:
-        """Whether a party is heard, all the last 300 ms."""
+        """Return True if a party is heard, all the last 300 ms."""
         return len(self.heard) == WINDOW_BYTES and amplitude_at(bytes(self.heard), other.freq_hz) > LOUD
 
     def misses(self, other: Party) -> bool:
-        """Whether nothing of a party was heard for 300 ms."""
+        """Return True if nothing of a party was heard for 300 ms."""
         return len(self.heard) == WINDOW_BYTES and amplitude_at(bytes(self.heard), other.freq_hz) < FAINT
 
     def hears_just(self, others: Iterable[Party], of: Iterable[Party]) -> bool:
-        """Whether these are heard, and no others."""
+        """Return True if these are heard, and no others."""
         wanted = set(others)
         return all(self.hears(other) if other in wanted else self.misses(other) for other in of)
 
@@ -72,7 +72,7 @@ class Stage:
         return [Party(self.bench, 400 + 300 * n, each) for n, each in enumerate(agreed)]
 
     def told(self, event: ConferenceEvent) -> bool:
-        """Whether an event was told."""
+        """Return True if an event was reported."""
         return event in self.events
 
 
@@ -212,9 +212,9 @@ async def test_what_makes_no_sense_is_refused(stage: Stage, tmp_path: Path) -> N
     elsewhere = stage.bench.engine.open_conference(lambda event: None, sample_rate=8000)
     with pytest.raises(MediaError, match="conference already"):
         elsewhere.add(one.stream)
-    with pytest.raises(MediaError, match="no member"):
+    with pytest.raises(MediaError, match="not a member"):
         conference.change(other.stream)
-    with pytest.raises(MediaError, match="no member"):
+    with pytest.raises(MediaError, match="not a member"):
         conference.add(other.stream, whisper_to=[other.stream])
     with pytest.raises(InvalidMedia, match="one channel"):
         conference.record(str(tmp_path / "stereo.wav"), RecordingSettings(channels=2))

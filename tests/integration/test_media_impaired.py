@@ -11,9 +11,9 @@ from statistics import median
 
 import pytest
 
-from fixtures.impaired_link import ImpairedLink, Impairment, impaired_link
 from media import RecordingFinished
 from media.aio import MediaEngine
+from tests.support.impaired_link import ImpairedLink, Impairment, impaired_link
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
 from tests.support.waiting import time_passes

@@ -8,7 +8,8 @@ from typing import Any
 
 from media import RemoteMedia
 from media.aio import MediaEngine
-from media.audio import PromptLibrary, Speaker, level_dbfs, read_wav
+from media.audio import PromptLibrary, Speaker, read_wav
+from tests.support.levels import level_dbfs
 from tests.support.phone import engine_settings
 
 ROOT = Path(__file__).parents[2]

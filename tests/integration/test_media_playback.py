@@ -16,19 +16,9 @@ import pytest
 
 from fixtures.prompts import DIRECTORY
 from media import DtmfReceived, PlaybackFinished, PlaybackPosition, RemoteMedia
-from media.aio import AudioLoader, MediaEngine, Player
-from media.audio import (
-    TONE_PLANS,
-    Clip,
-    Pause,
-    PromptLibrary,
-    dtmf,
-    level_dbfs,
-    mulaw_to_l16,
-    tone,
-    tone_level_dbfs,
-    write_wav,
-)
+from media.aio import AudioLoader, MediaEngine
+from media.audio import TONE_PLANS, Clip, Pause, PromptLibrary, dtmf, mulaw_to_l16, tone, write_wav
+from tests.support.levels import level_dbfs, tone_level_dbfs
 from tests.support.media_bench import MediaBench, Told, sine, until
 from tests.support.phone import engine_settings
 from tests.support.waiting import time_passes
@@ -46,7 +36,7 @@ class Heard:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing can be heard of it."""
+        """True for silence."""
         return level_dbfs(self.pcm) < _QUIET_DBFS
 
 
@@ -76,7 +66,7 @@ class Peer(asyncio.DatagramProtocol):
         self.transport.sendto(head + event, ("127.0.0.1", self.engine_port))
 
     def sound(self, first: int = 0, last: int | None = None) -> bytes:
-        """What was heard from one packet to another."""
+        """Return the received audio from one packet to another."""
         return b"".join(packet.pcm for packet in self.packets[first:last])
 
 
@@ -110,7 +100,7 @@ def told(bench: MediaBench, peer: Peer) -> Iterator[Told]:
 
 
 def unbroken(packets: list[Heard]) -> bool:
-    """Whether every packet follows the one before without a gap in RTP time."""
+    """Return True if every packet follows the one before without a gap in RTP time."""
     return all((b.timestamp - a.timestamp) & 0xFFFFFFFF == _FRAME for a, b in pairwise(packets))
 
 
@@ -242,8 +232,8 @@ async def test_files_and_speech_are_played_at_every_rate_and_codec(
     one, other = bench.pair(**agreed)
     heard = bytearray()
     other.stream.open_tap(sample_rate=16_000, on_frames=heard.extend)
-    player = Player(one.stream, AudioLoader())
-    playback = await player.play([path, Pause(100), Clip(tone(600, 600))])
+    music = await AudioLoader().load(path)
+    playback = one.stream.playbacks.queue([music, Pause(100), Clip(tone(600, 600))])
     end = await playback.finished()
     assert (end.why, end.played_ms) == ("ended", 1300)
     await until(
@@ -256,11 +246,11 @@ async def test_files_and_speech_are_played_at_every_rate_and_codec(
 
 
 async def test_a_call_progress_tone_goes_on_until_it_is_stopped(told: Told, peer: Peer) -> None:
-    player = Player(told.stream, AudioLoader())
-    playback = player.tone(TONE_PLANS["in"].tone("congestion"))
+    congestion = Clip(TONE_PLANS["in"].tone("congestion").cycle_pcm(8000))
+    playback = told.stream.playbacks.queue([congestion], loop=True)
     await until(lambda: len(peer.packets) >= 60)
     assert not playback.over
-    player.stop()
+    told.stream.playbacks.stop()
     assert (await playback.finished()).why == "stopped"
     loud = [not packet.silent for packet in peer.packets[:50]]
     # 250 ms of tone, 250 of silence, twice; frames of 20 ms share an edge now and then.

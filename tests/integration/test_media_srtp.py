@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from media import DtmfReceived, InvalidMedia, PlaybackFinished
-from media.abilities import has_srtp
 from media.aio import MediaEngine, make_srtp_keys, retire_srtp_key
+from media.capabilities import has_srtp
 from media.sdp import LocalMedia, Negotiated, accept_answer, answer_offer, make_offer, remember
 from media.sdp.encryption import AgreedSrtp
 from media.types import SrtpKey, SrtpSuite, SrtpUse
@@ -41,7 +41,7 @@ def side(stream: Told, srtp: SrtpUse) -> LocalMedia:
 
 
 def agree(caller: Told, ours: LocalMedia, callee: Told, theirs: LocalMedia) -> tuple[Negotiated, Negotiated]:
-    """Have the callee answer the caller's offer, and connect both."""
+    """Answer the caller's offer as the callee, and connect both."""
     offer = make_offer(ours)
     answered = answer_offer(offer, theirs)
     assert answered.answer is not None

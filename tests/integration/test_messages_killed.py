@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import ServerProcess, wait_until
+from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = [pytest.mark.durable, pytest.mark.real_time(reason="a server in a process of its own is killed")]
 

@@ -22,7 +22,7 @@ from standardwebhooks import Webhook
 
 from api.process.server import Server
 from callcontrol.accounts.keys import SCOPES
-from callcontrol.webhooks.subscriptions import EVENT_TYPES
+from callcontrol.messaging.events import EVENTS
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import until
 from tests.support.webhook_stage import Received, Receiver
@@ -62,12 +62,12 @@ class Office:
         return answer.get("data", answer)
 
     async def register(self) -> None:
-        body = {"url": self.receiver.url(_HOOK), "events": list(EVENT_TYPES["messaging"])}
+        body = {"url": self.receiver.url(_HOOK), "events": list(EVENTS.names)}
         made = await self.data("POST", "/api/webhook-endpoints", body)
         self.endpoint_id, self.secret = made["id"], made["secret"]
 
     def events(self, *names: str) -> list[dict[str, Any]]:
-        """What was taken so far of some events, each verified as a library does it, in order of arrival."""
+        """Return the accepted events of a kind, each verified as a library does it, in order of arrival."""
         found = []
         for got in self.receiver.requests:
             body = Webhook(self.secret).verify(got.body, got.headers)
@@ -180,7 +180,7 @@ async def _is(office: Office, path: str, **values: Any) -> bool:
 
 
 def _refuse_first_of(receiver: Receiver, *names: str) -> list[str]:
-    """Have the receiver refuse the first attempt of some events; the ids of those it has refused."""
+    """Make the receiver refuse the first attempt of some events; returns the ids of those it refused."""
     refused: list[str] = []
 
     def answer(got: Received) -> web.Response:
@@ -213,7 +213,7 @@ async def _sent(office: Office) -> int:
 
 
 def _of_campaign(office: Office, campaign_id: int) -> dict[str, list[dict[str, Any]]]:
-    """What was told of each message of a campaign, in the order in which it came."""
+    """Return the events of each message of a campaign, in order of arrival."""
     events = office.events("message.sent", "message.delivered", "message.read", "message.failed")
     found: dict[str, list[dict[str, Any]]] = {}
     for body in events:

@@ -38,7 +38,7 @@ class Documented:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Family]]:
-    """What a server with everything switched on says after a call."""
+    """Return the metrics, after a call, of a server with everything switched on."""
     server = sandbox_process(tmp_path_factory.mktemp("server"), HEP_TARGET="udp:127.0.0.1:9")
     server.start()
     try:
@@ -153,7 +153,7 @@ def test_queries_of_the_document_are_true(
     served: dict[str, Family], documented: dict[str, Documented]
 ) -> None:
     """The ratios that docs/metrics.md offers are PromQL over metrics that there are."""
-    section = (ROOT / "docs/metrics.md").read_text().split("## Ratios that are asked for")[1]
+    section = (ROOT / "docs/metrics.md").read_text().split("## Common ratios")[1]
     queries = re.findall(r"\| `(.+)` \|$", section, re.MULTILINE)
     assert len(queries) >= 5
     for query in queries:

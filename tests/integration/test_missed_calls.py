@@ -151,7 +151,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 def is_signed(got: Received) -> bool:
-    """Whether both signatures of a request are those of the subscription's secret."""
+    """Return True if both signatures of a request are made with the subscription's secret."""
     plain = hmac.new(SECRET.encode(), got.body, hashlib.sha256).hexdigest()
     Webhook(SECRET).verify(got.body, got.headers)
     return got.headers["X-Service-Signature"] == f"sha256={plain}"

@@ -13,7 +13,7 @@ import aiohttp
 
 from api.process.server import Server
 from callcontrol.aio.tokens import new_id
-from callcontrol.directory import store as revisions
+from callcontrol.database import revisions
 from callcontrol.numbers.store import numbers
 from fixtures.scripts import Hangup, Pause
 from tests.support.loopback_server import loopback_settings
@@ -33,7 +33,7 @@ class Desk:
     http: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """What a request is answered: the status with the data, or with the code of the error."""
+        """Return the answer to a request: the status with the data, or with the code of the error."""
         assert self.server.demo is not None
         headers = {"Authorization": f"Bearer {self.server.demo.api_key}", **headers}
         url = f"{self.server.url}/v1{path}"

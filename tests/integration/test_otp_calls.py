@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from api.process.server import Server
-from callcontrol.otp.calls import otp_object
+from callcontrol.otp.product import otp_object
 from fixtures.audio_check import Match, best_match, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
@@ -71,7 +71,7 @@ class Town:
         assert account is not None
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                found = await self.server.otp.get(account.account_sid, otp_id)
+                found = await self.server.services.otp.get(account.account_sid, otp_id)
                 if condition(otp_object(found.record)):
                     call: dict[str, Any] = await self.api("GET", f"/calls/{otp_id}")
                     return call
@@ -81,7 +81,7 @@ class Town:
         return await self.when(otp_id, lambda call: call["ended_at"] is not None)
 
     async def told(self, *events: str) -> list[dict[str, Any]]:
-        """What the customer was told, once it is all there."""
+        """Return the customer's events, once all have arrived."""
         await until(lambda: len(self.receiver.requests) >= len(events))
         bodies = [json.loads(request.body) for request in self.receiver.requests]
         assert [body["event"] for body in bodies] == list(events)
@@ -149,7 +149,7 @@ class Ear:
         return cls(thinned(received), language)
 
     def likeness(self, prompt: str, from_ms: float, to_ms: float) -> Match:
-        """Where a prompt is, and how like it; its lag counts from the beginning of the call."""
+        """Return the match of a prompt; its lag counts from the beginning of the call."""
         begin, end = (max(0, int(ms * RATE / 1000)) for ms in (from_ms, to_ms))
         sound = thinned(SPEAKER.prompt(self.language, prompt).pcm)
         found = best_match(sound, self.heard[begin:end], RATE)
@@ -246,7 +246,7 @@ def files_of(directory: Path) -> dict[str, bytes]:
 
 
 def trails(secret: bytes) -> list[bytes]:
-    """What a secret may look like where it should not be: itself, spelled out, encoded, or plainly hashed."""
+    """Return the forms of a secret that must not leak: itself, spelled out, encoded, or plainly hashed."""
     text = secret.decode()
     hashes = [hashlib.new(name, secret) for name in ("md5", "sha1", "sha256", "sha512")]
     return [

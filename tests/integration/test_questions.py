@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from callcontrol.egress.aio.http_client import NotAnswered, QuestionClient
+from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.models import WebhookEvent
 from tests.support.domain import NOW, OpenDestinations
 
@@ -28,7 +28,7 @@ async def test_a_broken_answer_is_told_in_one_line_without_the_address(answer: b
         await writer.drain()
         writer.close()
 
-    client = QuestionClient(OpenDestinations(), timeout_s=5, max_answer_bytes=1000)
+    client = CustomerHttpClient(OpenDestinations(), timeout_s=5, max_answer_bytes=1000)
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         event = WebhookEvent(

@@ -74,7 +74,7 @@ class Desk:
         return self.kept["call"]
 
     async def record(self) -> str:
-        """Have a call recorded, and wait until its recording is there."""
+        """Record a call, and wait until its recording is stored."""
         body = {"from": NUMBER, "to": f"+91{PARTY_A}", "verbs": [{"verb": "pause", "length": 60}]}
         _, call = await self.ask("POST", "/v1/calls", {**body, "record": True, "time_limit": 1})
         await self.becomes(call["call_sid"], recording_status="completed")

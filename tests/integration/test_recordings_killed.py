@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.audio_check import find_tone, read_stereo
-from fixtures.ports import port_range
-from fixtures.server_process import ServerProcess, wait_until
+from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.real_time(reason="a server in a process of its own is killed")
 
@@ -25,7 +24,6 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
     environment = {
         "TRUNKLINE_SANDBOX_CARRIER": "1",
         "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(200)),
     }
     server = ServerProcess(tmp_path / "server", environment=environment)
     server.start()

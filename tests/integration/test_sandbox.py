@@ -11,10 +11,10 @@ import pytest
 from fixtures.audio_check import best_match, find_tone, read_stereo, samples_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
-from fixtures.ports import port_range
 from fixtures.scripts import Hangup, Pause, PlayPrompt, PlayTone, Script, SendDigits
 from media.audio import PromptLibrary
 from sip.aio import Destination, Listen
+from tests.support.ports import port_range
 
 PATIENCE_S = 40.0
 ECHO, SPEECH, BUSY, SILENT, OVERLOADED, DIGITS, TONE, SHORT = (f"+91980000000{n}" for n in range(1, 9))

@@ -11,9 +11,10 @@ import pytest_asyncio
 
 from callcontrol.agents.steps.turn import CUT_SHORT
 from media.aio import EspeakSynthesizer
-from media.audio import Clip, level_dbfs
+from media.audio import Clip
 from sip import Answered, Ended
 from tests.support.inbound_stage import InboundStage, inbound_stage
+from tests.support.levels import level_dbfs
 from tests.support.phone import PhoneCall
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -70,7 +71,7 @@ async def no_calls_left(callers: Callers) -> AsyncIterator[None]:
 
 
 def voiced_ms(call: PhoneCall) -> int:
-    """How much of what is kept of the call is as loud as a voice."""
+    """Duration of the kept audio that is as loud as a voice."""
     heard = bytes(call.heard)
     frames = (heard[at : at + _FRAME_BYTES] for at in range(0, len(heard) - _FRAME_BYTES + 1, _FRAME_BYTES))
     return sum(20 for frame in frames if level_dbfs(frame) > -35.0)

@@ -12,7 +12,7 @@ HOLD = b"v=0\r\ns=hold\r\n"
 
 
 def keep(party: Party) -> None:
-    """Have a party keep the calls that come in, and do nothing of itself."""
+    """Make a party keep incoming calls, and do nothing of itself."""
 
     def take(session: InboundSession) -> None:
         party.inbound.append(session)

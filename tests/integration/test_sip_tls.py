@@ -343,7 +343,7 @@ async def test_a_certificate_that_was_replaced_is_read_again(
             await alice.answered_by(bob, verify="old.example.net")
             authority.issue("renewed", hosts=["new.example.net"], file="renewed")
             await alice.answered_by(bob, verify="new.example.net")
-            assert "was read again" in caplog.text
+            assert "was reloaded" in caplog.text
             theirs.certificate.write_text("no certificate")
             os.utime(theirs.certificate, (1, 1))
             again = Party(settings(local, authority))
@@ -359,10 +359,10 @@ async def test_a_certificate_that_cannot_be_used_is_an_error_at_the_start(
     with pytest.raises(ValueError, match="none.pem: No such file"):
         await broken.ua.start()
     swapped = Party(TlsSettings(local.key, local.certificate))
-    with pytest.raises(ValueError, match="no certificate with its key"):
+    with pytest.raises(ValueError, match="not a certificate with its key"):
         await swapped.ua.start()
     bad_authority = Party(TlsSettings(local.certificate, local.key, local.key))
-    with pytest.raises(ValueError, match="holds no certificates"):
+    with pytest.raises(ValueError, match="has no certificates"):
         await bad_authority.ua.start()
 
 

@@ -22,7 +22,7 @@ from sip import (
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
-from sip.location.rfc3263 import Wanted
+from sip.location.rfc3263 import LookupTarget
 from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"
@@ -120,12 +120,12 @@ async def test_tcp_calls_share_one_connection() -> None:
     async with parties() as (alice, bob):
         calls = [alice.call(bob.port("tcp"), "tcp") for _ in range(5)]
         await until(lambda: all(events and isinstance(events[-1], Answered) for _, events in calls))
-        assert alice.ua.endpoint.transports[1].connection_count == 1
+        assert alice.ua.layer.transports[1].connection_count == 1
         # The called side uses the connection it was called over, in spite of the port in the Contact.
         for session in bob.inbound:
             session.hangup()
         await until(lambda: all(isinstance(events[-1], Ended) for _, events in calls))
-        assert bob.ua.endpoint.transports[1].connection_count == 1
+        assert bob.ua.layer.transports[1].connection_count == 1
 
 
 async def test_a_name_is_looked_up() -> None:
@@ -146,13 +146,13 @@ async def test_a_name_that_does_not_exist_fails() -> None:
 
 async def test_a_call_that_is_hung_up_while_its_name_is_looked_up() -> None:
     class Slow(Resolver):
-        def locate(self, wanted: Wanted, found: Found) -> None:
+        def locate(self, wanted: LookupTarget, found: Found) -> None:
             asyncio.get_running_loop().call_later(0.1, super().locate, wanted, found)
 
     async with parties() as (alice, bob):
         slow = Slow()
-        slow.reach = {"udp": (4,)}
-        alice.ua._ways.resolver = slow
+        slow.families = {"udp": (4,)}
+        alice.ua.router.resolver = slow
         session, events = alice.call(bob.port("udp"), "udp", host="localhost")
         session.hangup()
         await until(lambda: events)
@@ -207,7 +207,7 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
         opened = [await asyncio.open_connection("127.0.0.1", bob.port("tcp")) for _ in range(3)]
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(opened[2][0].read(), DEADLINE_S) == b""
-        assert bob.ua.endpoint.transports[1].connection_count == 2
+        assert bob.ua.layer.transports[1].connection_count == 2
         for _, writer in opened:
             writer.close()
 
@@ -216,7 +216,7 @@ async def test_a_silent_connection_makes_room_for_a_new_one() -> None:
     limits = StreamLimits(max_connections=1, evict_after_s=0.0)
     async with parties(streams=limits) as (_, bob):
         first = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
-        await until(lambda: bob.ua.endpoint.transports[1].connection_count == 1)
+        await until(lambda: bob.ua.layer.transports[1].connection_count == 1)
         second = await asyncio.open_connection("127.0.0.1", bob.port("tcp"))
         with contextlib.suppress(ConnectionError):
             assert await asyncio.wait_for(first[0].read(), DEADLINE_S) == b""

@@ -1,4 +1,4 @@
-"""What agents receive on calls in every dialect, held against the schemas that are published of it."""
+"""Frames that agents receive on calls in every dialect, checked against the published schemas."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Recorder:
 
     @property
     def hears(self) -> bool:
-        """Whether the call's audio has begun to come."""
+        """Return True if the call's audio has begun to arrive."""
         return self.binary > 0 or any('"event":"media"' in text for text in self.texts)
 
     @asynccontextmanager
@@ -109,6 +109,6 @@ async def test_all_that_an_agent_gets_is_described(tmp_path: Path, dialect: str)
 
 
 def pressed(text: str) -> bool:
-    """Whether a frame tells of the key 5."""
+    """Return True if a frame reports the key 5."""
     event = json.loads(text)
     return "dtmf" in str(event.get("event")) and "'5'" in str(event)

@@ -209,7 +209,7 @@ async def test_no_redirection_leads_to_them(world: World) -> None:
 
 @pytest.mark.parametrize("field", ["From", "P-Asserted-Identity", "Remote-Party-ID"])
 async def test_a_caller_of_another_name_gets_no_further(world: World, field: str) -> None:
-    """Who the caller says it is opens nothing: neither numbers that are nobody's nor other countries."""
+    """The caller's claimed identity opens nothing: neither unassigned numbers nor other countries."""
     world.forward()
     for to in ("+442071234567", "00442071234567", CALLEE, f"{OWN_NUMBER};rn=+442071234567"):
         headers = [] if field == "From" else [(field, f"<sip:{OWN_NUMBER}@127.0.0.1>")]

@@ -27,7 +27,7 @@ from callcontrol.errors import (
 from callcontrol.models import Principal
 from callcontrol.tools.aio import service as services
 from callcontrol.tools.aio.http_tools import HttpToolClient
-from callcontrol.tools.aio.toolbox import Toolbox
+from callcontrol.tools.aio.service import Toolbox
 from callcontrol.tools.answers import MAX_ANSWER_BYTES
 from callcontrol.tools.usage import UsageFilter
 from tests.support.waiting import PATIENCE_S, until

@@ -15,11 +15,11 @@ from api.process.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from fixtures.carrier import SandboxCarrier
-from fixtures.ports import port_range
 from fixtures.scripts import Hangup, Pause, PlayTone
 from media.audio import tone
 from sip.aio import Destination, Listen
 from tests.support.loopback_server import loopback_settings
+from tests.support.ports import port_range
 from tests.support.waiting import look_again
 
 PATIENCE_S = 40.0

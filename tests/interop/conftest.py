@@ -64,7 +64,7 @@ def number(exchange: Exchange, transport: str = "udp") -> str:
 
 
 def connect(exchange: Exchange, caller: Pjsua, callee: Pjsua, transport: str = "udp") -> None:
-    """Have one PJSIP endpoint call the other, and wait until both hear each other."""
+    """Call one PJSIP endpoint from the other, and wait until both hear each other."""
     caller.do("call", call="c", uri=number(exchange, transport))
     callee.wait("incoming", call="in1")
     callee.do("answer", call="in1", code=180)
@@ -83,11 +83,11 @@ def hang_up(side: Pjsua, call: str, other: Pjsua, other_call: str) -> None:
 
 
 def reach(exchange: Exchange, port: int, transport: str = "udp", **policy: Any) -> None:
-    """Have calls to the forwarded number go to an endpoint, over a trunk of its own."""
+    """Route calls to the forwarded number to an endpoint, over a trunk of its own."""
     exchange.server.add_carrier(f"peer-{port}", f"{transport}:127.0.0.1:{port}", outbound=True, **policy)
     exchange.bind({"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{port}"})
 
 
 def trust(exchange: Exchange, port: int, transport: str = "udp", **policy: Any) -> None:
-    """Have calls from an endpoint come in over a trunk of its own."""
+    """Accept calls from an endpoint, over a trunk of its own."""
     exchange.server.add_carrier(f"caller-{port}", f"{transport}:127.0.0.1:{port}", inbound=True, **policy)

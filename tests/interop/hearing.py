@@ -1,4 +1,4 @@
-"""What an endpoint of another make heard, by the file it wrote."""
+"""Audio received by an endpoint of another make, from the file it wrote."""
 
 from __future__ import annotations
 

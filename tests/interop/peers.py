@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from fixtures.ports import free_port, port_range
-from fixtures.server_process import wait_until
+from tests.support.ports import free_port, port_range
+from tests.support.server_process import wait_until
 
 __all__ = ["HAVE_BARESIP", "HAVE_PJSUA", "Baresip", "Peer", "Pjsua"]
 
@@ -31,7 +31,7 @@ Event = dict[str, Any]
 
 
 class Peer:
-    """What both kinds have in common: a process, and events in the order in which they came."""
+    """Common part of both kinds: a process, and its events in order."""
 
     def __init__(self) -> None:
         self.seen: list[Event] = []
@@ -65,7 +65,7 @@ class Peer:
             threading.Event().wait(0.1)
 
     def pause(self, for_s: float) -> None:
-        """Let the call go on for a while."""
+        """Keep the call up for a while."""
         threading.Event().wait(for_s)
 
     def _put(self, event: Event) -> None:
@@ -112,7 +112,7 @@ class Pjsua(Peer):
                 self._put(json.loads(line))
 
     def do(self, command: str, **details: Any) -> None:
-        """Give one command."""
+        """Run one command."""
         assert self._process is not None and self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": command, **details}).encode() + b"\n")
         self._process.stdin.flush()
@@ -187,12 +187,12 @@ class Baresip(Peer):
         self._log.close()
 
     def do(self, command: str, params: str = "") -> None:
-        """Give one command of baresip's menu; its answer comes as an event `response`."""
+        """Run one command of baresip's menu; its answer comes as an event `response`."""
         text = json.dumps({"command": command, "params": params, "token": command})
         self._control.sendall(f"{len(text)}:{text},".encode())
 
     def secured(self) -> bool:
-        """Whether it says that its media is encrypted."""
+        """Return True if it reports that its media is encrypted."""
         return "SRTP is Enabled" in (self.folder / "baresip.log").read_text(errors="replace")
 
     def _read(self) -> None:

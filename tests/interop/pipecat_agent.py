@@ -42,7 +42,7 @@ class PipecatAgent:
         self._before = 0
 
     def url(self, dialect: str = "", query: str = "") -> str:
-        """Where a stream connects to: with the stock detection, or told what it speaks."""
+        """Return the URL of a stream: with the stock detection, or with the dialect named."""
         path = f"/ws/{dialect}" if dialect else "/ws"
         return f"ws://127.0.0.1:{self.port}{path}" + (f"?{query}" if query else "")
 
@@ -67,19 +67,19 @@ class PipecatAgent:
             raise AssertionError(f"waited in vain: {await self._told()}") from None
 
     async def heard(self, seconds: float) -> bytes:
-        """What the caller said last, once as much of it has come."""
+        """Return the caller's latest audio, once that much has arrived."""
         before = (await self.state())["heard_bytes"]
         await self.until(lambda state: state["heard_bytes"] - before >= seconds * state["rate_hz"] * 2)
         async with self._http.get(self._address("/heard"), params={"seconds": str(seconds)}) as response:
             return await response.read()
 
     async def do(self, what: str, **body: Any) -> None:
-        """Have the agent do something."""
+        """Make the agent do something."""
         async with self._http.post(self._address(f"/do/{what}"), json=body) as response:
             assert response.status == 200, await response.text()
 
     async def complaints(self) -> list[str]:
-        """What pipecat logged as a warning or worse."""
+        """Return pipecat's log lines of warning level or higher."""
         return list((await self._told())["complaints"])
 
     async def _told(self) -> dict[str, Any]:

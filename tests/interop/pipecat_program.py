@@ -116,7 +116,7 @@ class Session:
                 await self.worker.queue_frame(EndFrame())
 
     def state(self) -> dict[str, Any]:
-        """What the test may know."""
+        """Return the state that the test may read."""
         return {
             "dialect": self.dialect,
             "call": self.call,
@@ -217,7 +217,7 @@ async def heard(seconds: float) -> Response:
 
 @app.post("/do/{what}")
 async def do(what: str, request: Request) -> dict[str, Any]:
-    """Have the agent of the latest call do something."""
+    """Make the agent of the latest call do something."""
     await sessions[-1].do(what, await request.json())
     return {}
 

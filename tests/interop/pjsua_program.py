@@ -238,7 +238,7 @@ class Program:
         tell("dump", call=call, text=self.calls[call].dump(True, "  "))
 
     def level(self, call: str) -> None:
-        """How loud the audio that comes in is now, 0 to 255."""
+        """Return the current level of incoming audio, 0 to 255."""
         tell("level", call=call, level=self.calls[call].getAudioMedia(-1).getTxLevel())
 
     def run(self) -> None:

@@ -1,4 +1,4 @@
-"""What baresip hears through the server: each codec it has, plain and encrypted, as caller and as callee."""
+"""Audio that baresip receives through the server: each of its codecs, plain and encrypted, in both roles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from media.abilities import built_codecs, has_srtp
+from media.capabilities import built_codecs, has_srtp
 from tests.interop.conftest import MakeBaresip, number, reach, trust
 from tests.interop.hearing import heard_tone
 from tests.interop.peers import HAVE_BARESIP, Baresip

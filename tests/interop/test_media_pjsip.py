@@ -1,4 +1,4 @@
-"""What PJSIP hears through the server: each codec it has, plain and encrypted, as caller and as callee."""
+"""Audio that PJSIP receives through the server: each of its codecs, plain and encrypted, in both roles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from media.abilities import built_codecs, has_srtp
+from media.capabilities import built_codecs, has_srtp
 from tests.interop.conftest import MakePjsua, connect, hang_up, number, reach, trust
 from tests.interop.hearing import heard_tone
 from tests.interop.peers import HAVE_PJSUA, Pjsua

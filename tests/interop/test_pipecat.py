@@ -26,20 +26,20 @@ pytestmark = [
 
 TONE_HZ = 1000.0
 SECONDS = 8
-"""How many seconds of a tone are listened to at most, for one that is as it should be."""
+"""Longest time to listen to a correct tone, in seconds."""
 TRANSFERRED = "+919812345678"
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """How a number is bound, and what that means for the agent."""
+    """Binding of a number, and its meaning for the agent."""
 
     protocol: str
     rate_hz: int = 8000
     encoding: str | None = None
     detected: bool = True
     parties: bool = True
-    """Whether the runner finds out who is calling whom."""
+    """True if the runner finds out the parties of the call."""
 
     def __str__(self) -> str:
         return "-".join(filter(None, (self.protocol, self.encoding, str(self.rate_hz))))
@@ -80,7 +80,7 @@ async def no_calls_left(stage: InboundStage) -> AsyncIterator[None]:
 
 
 async def connect(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> PhoneCall:
-    """Have a call come in that the agent answers."""
+    """Place an inbound call that the agent answers."""
     query = f"sample-rate={spoken.rate_hz}" if spoken.rate_hz != 8000 else ""
     binding: dict[str, Any] = {"encoding": spoken.encoding} if spoken.encoding else {}
     if spoken.protocol == "twilio":
@@ -173,7 +173,7 @@ async def test_a_transfer_by_message(stage: InboundStage, agent: PipecatAgent, s
 
 
 async def a_second_of(caller: PhoneCall) -> bytes:
-    """What the caller hears from now on."""
+    """Return the next second of the caller's received audio."""
     caller.heard.clear()
     await caller.until(lambda: len(caller.heard) >= 16_000)
     return bytes(caller.heard[:16_000])
@@ -192,7 +192,7 @@ async def hear_tone(listen: Callable[[], Awaitable[bytes]], rate_hz: int, *, lev
 
 
 def fault_of(samples: Sequence[int], rate_hz: int, level: float) -> str:
-    """What is wrong with a tone, empty if nothing is."""
+    """Return the fault of a tone, empty without one."""
     found = find_tone(samples, rate_hz)
     if abs(found.frequency_hz - TONE_HZ) > 5 or found.share < 0.9:
         return str(found)

@@ -190,7 +190,7 @@ def test_a_transfer_to_somebody_busy_leaves_the_call_as_it_was(clean: Exchange, 
 
 
 def test_an_attended_transfer(clean: Exchange, pjsua: MakePjsua) -> None:
-    """Who has two calls joins their other ends and leaves."""
+    """A party with two calls joins their other ends and leaves."""
     caller, callee, third = pjsua("alice"), pjsua("callee"), pjsua("carol")
     trust(clean, caller.port)
     reach(clean, callee.port)

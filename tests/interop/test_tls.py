@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from media.abilities import has_srtp
+from media.capabilities import has_srtp
 from tests.interop.conftest import HELD_IN_SILENCE, MakeBaresip, MakePjsua, connect, hang_up, number, reach
 from tests.interop.peers import HAVE_BARESIP, HAVE_PJSUA
 from tests.sipp.exchange import Exchange

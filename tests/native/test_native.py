@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.ports import port_range
 from tests.native.builds import PLAIN, SANITIZED, THREADS, BuildFailed, build, folder
+from tests.support.ports import port_range
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE_TESTS = sorted(path.name for path in (ROOT / "media/native/tests").glob("test_*.cpp"))
@@ -26,7 +26,6 @@ THREADED_TESTS = [
 _PORTS = 1_000
 _MUTATIONS = 200
 
-pytestmark = pytest.mark.timeout(900)
 sanitized = pytest.mark.long(reason="builds the engine again, with sanitizers")
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from unittest import mock
 
 from api.cli import main
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 from api.schemas.base import validate_body
 
 
 def _fails(model: Any, value: Any) -> Any:
     body = validate_body(model, value)
-    if current_exchange().request_id.startswith("provoke"):
+    if current_request().request_id.startswith("provoke"):
         raise RuntimeError(f"a planted defect met {body!r}")
     return body
 

@@ -32,11 +32,11 @@ class _Datagrams(Background):
         self.sock.close()
 
     def take(self, data: bytes, source: tuple[str, int]) -> None:
-        """Take a datagram."""
+        """Handle a datagram."""
         raise NotImplementedError
 
     def work(self) -> None:
-        """Take what comes."""
+        """Serve connections."""
         while not self.over.is_set():
             try:
                 data, source = self.sock.recvfrom(65535)
@@ -118,7 +118,7 @@ class RefusingServer(Background):
         self._server.timeout = 0.05
 
     def work(self) -> None:
-        """Take requests, each in a thread of its own."""
+        """Serve requests, each in a thread of its own."""
         while not self.over.is_set():
             self._server.handle_request()
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from callcontrol.accounts.keys import SCOPES
-from fixtures.server_process import Account, ServerProcess, wait_until
 from sip.auth.digest import Credentials, answer_challenge, parse_challenges
 from tests.security.far_ends import CaptureServer, PasswordCarrier, RefusingServer
+from tests.support.server_process import Account, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["SecretRun", "secret_run"]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def audit(directory: Path, dependencies: Any, complaint: str = "") -> tuple[int, str]:
-    """What the script says, and ends with, when pip-audit finds this."""
+    """Return the script's output and exit status for a result of pip-audit."""
     stand_in = directory / "pip-audit"
     answer = directory / "answer.json"
     answer.write_text("" if dependencies is None else json.dumps({"dependencies": dependencies, "fixes": []}))

@@ -1,4 +1,4 @@
-"""What is secret is compared in constant time, wherever it is compared."""
+"""Secrets are compared in constant time, everywhere."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from api.http.connections import ConnectionLimits, GuardedSite
-from fixtures.server_process import Account, ServerProcess
+from tests.support.server_process import Account, ServerProcess
 from tests.support.waiting import PATIENCE_S, look_again, until
 
 _SMUGGLED = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -44,7 +44,7 @@ UNREADABLE = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     running = ServerProcess(
         tmp_path_factory.mktemp("edge"),
-        environment={"TRUNKLINE_TAKEOVER": "1"},
+        environment={"TRUNKLINE_HOT_RESTART": "1"},
     )
     running.start()
     yield running

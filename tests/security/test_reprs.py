@@ -1,4 +1,4 @@
-"""What is printed of objects, in a traceback or a line of the log, shows no secret."""
+"""Printed objects, in a traceback or a line of the log, show no secret."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.sipp_run import SIPP
 from tests.sipp.exchange import Exchange
+from tests.support.sipp_run import SIPP
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,5 +37,5 @@ def clean(exchange: Exchange) -> Iterator[Exchange]:
 
 
 def load_calls() -> int:
-    """How many calls the load test makes: TRUNKLINE_SIPP_CALLS, or 100."""
+    """Return the number of calls of the load test: TRUNKLINE_SIPP_CALLS, or 100."""
     return int(os.environ.get("TRUNKLINE_SIPP_CALLS", "100"))

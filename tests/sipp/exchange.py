@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fixtures.ports import free_port
-from fixtures.server_process import Account, ServerProcess, wait_until
-from fixtures.sipp_run import Load, Sipp, SippResult, start_sipp
+from tests.support.ports import free_port
+from tests.support.server_process import Account, ServerProcess, wait_until
+from tests.support.sipp_run import Load, Sipp, SippResult, start_sipp
 
 __all__ = ["FORWARDED", "UNKNOWN", "Exchange"]
 
@@ -190,7 +190,7 @@ class Exchange:
         return latest
 
     def gateways(self, state: str) -> int:
-        """How many outbound gateways are in a state of health."""
+        """Return the number of outbound gateways in a state of health."""
         text = str(self.server.request("GET", "/metrics").body)
         wanted = f'trunkline_gateways{{state="{state}"}}'
         line = next(line for line in text.splitlines() if line.startswith(wanted))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import Exchange
+from tests.support.sipp_run import Load
 
 COMPLETED = ("completed", "NORMAL_CLEARING")
 RINGS = Load(pause_ms=400)

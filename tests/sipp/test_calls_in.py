@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.sipp_run import Load
 from tests.sipp.conftest import load_calls
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
+from tests.support.sipp_run import Load
 
 
 @pytest.mark.timeout(300)

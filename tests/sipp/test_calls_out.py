@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.sipp_run import Load
 
 
 def place(exchange: Exchange, **more: Any) -> str:

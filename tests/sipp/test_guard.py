@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load, Sipp
 
 # The gateways of the exchange are at 127.0.0.1; what else there is on the loopback is no gateway.
 _ONLY_THE_API = {"TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32"}
@@ -97,7 +97,7 @@ def test_a_source_that_becomes_a_gateway_is_served_though_it_was_banned(guarded:
 
 def test_strangers_are_told_nothing_by_setting(tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("silent")
-    with Exchange(directory, {**_ONLY_THE_API, "TRUNKLINE_SIP_STRANGERS": "silent"}) as silent:
+    with Exchange(directory, {**_ONLY_THE_API, "TRUNKLINE_SIP_UNKNOWN_SOURCES": "silent"}) as silent:
         silent.finish(stranger(silent, "uac_silence.xml", "127.0.0.61"))
         silent.finish(stranger(silent, "uac_rubbish.xml", "127.0.0.61"))
         place_call(silent)

@@ -1,13 +1,13 @@
-"""What happens to calls when the process ends, gracefully or not."""
+"""Calls at the end of the process, graceful or not."""
 
 from __future__ import annotations
 
 import signal
 from pathlib import Path
 
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import Exchange
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load
 
 
 def test_draining_refuses_new_calls_and_lets_those_up_end(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_draining_refuses_new_calls_and_lets_those_up_end(tmp_path: Path) -> Non
         assert wait_until(lambda: any(call["status"] == "in-progress" for call in exchange.calls()[0]))
         assert exchange.server.process is not None
         exchange.server.process.send_signal(signal.SIGTERM)
-        assert wait_until(lambda: "draining: 1 calls are up" in exchange.server.log())
+        assert wait_until(lambda: "draining: 1 active calls" in exchange.server.log())
         late = exchange.caller("uac_refused.xml", port=exchange.second_caller_port)
         [refused] = exchange.finish(late)
         assert refused.log == ("refused 503",)

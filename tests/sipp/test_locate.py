@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.dns_server import DnsServer
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load
 
 NUMBER = "+919812345678"
 PAUSE = [{"verb": "pause", "length": 1}, {"verb": "hangup"}]

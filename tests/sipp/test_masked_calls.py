@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.masked_calls import MASKED, MaskedBench
 from benchmarks.sut import SystemUnderTest
-from fixtures.server_process import wait_until
+from tests.support.server_process import wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("taskset") is None, reason="there is no taskset")
 
@@ -21,7 +21,7 @@ _FINAL = {"completed", "failed", "no-answer"}
 
 
 def test_masked_and_plain_calls_are_shown_told_and_billed_as_they_were(tmp_path: Path) -> None:
-    with SystemUnderTest(tmp_path, rtp_ports=2_400) as sut:
+    with SystemUnderTest(tmp_path, rtp_ports=2_000) as sut:
         bench = MaskedBench(sut)
         for step in (bench.step("masked", 20.0, 40), bench.step("dial", 20.0, 20)):
             assert step["wrong_shown"] == [] and step["ok"]
@@ -31,7 +31,7 @@ def test_masked_and_plain_calls_are_shown_told_and_billed_as_they_were(tmp_path:
 @pytest.mark.timeout(180)
 def test_a_server_that_is_killed_amid_masked_calls_owes_nobody_anything(tmp_path: Path) -> None:
     """After SIGKILL, twice: every record has an end, each event came under one id, the wallet is right."""
-    with SystemUnderTest(tmp_path, rtp_ports=2_400) as sut:
+    with SystemUnderTest(tmp_path, rtp_ports=2_000) as sut:
         bench = MaskedBench(sut)
         parties = bench.parties(_CALLS, hold_ms=1500)
         before_paise = bench.balance_paise()

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load
 
 DIALLED = "+919812345678"
 PATIENCE_S = 40.0
@@ -37,7 +37,7 @@ class Trunks:
         return port
 
     def place(self, carrier_sid: str, *verbs: dict[str, Any], **more: Any) -> Any:
-        """Have the API call a number over a trunk; the reply."""
+        """Call a number over a trunk by the API; returns the reply."""
         body = {
             "from": FORWARDED,
             "to": DIALLED,
@@ -315,7 +315,7 @@ def _traced(path: Path) -> str:
 
 
 def _marks(text: str) -> set[str]:
-    """What identifies a leg: Call-IDs, tags, branches, ports of media, origins of descriptions."""
+    """Return the identifiers of a leg: Call-IDs, tags, branches, ports of media, origins of descriptions."""
     patterns = (
         r"Call-ID: *(\S+)",
         r";tag=([^\s;>]+)",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import Exchange
+from tests.support.sipp_run import Load
 
 
 @pytest.fixture(scope="module")

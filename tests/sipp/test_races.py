@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import Exchange
+from tests.support.sipp_run import Load
 
 OVER = ("completed", "busy", "failed", "no-answer")
 
@@ -31,7 +31,7 @@ def the_only_call(exchange: Exchange, before: int) -> dict[str, Any]:
 
 
 def play(exchange: Exchange, caller: str, callee: str, *, hold_ms: int = 300) -> tuple[str, str, str]:
-    """Have a caller and a callee play their parts; the outcome of their call, which may leave nothing."""
+    """Run scenarios of a caller and a callee; returns the outcome of their call, which may leave nothing."""
     _, before = exchange.calls(per_page=1)
     trunk = exchange.callee(callee, load=Load(pause_ms=hold_ms))
     exchange.finish(exchange.caller(caller, load=Load(pause_ms=hold_ms)), trunk)

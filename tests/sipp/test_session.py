@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import Exchange
+from tests.support.sipp_run import Load, Sipp
 
 RINGS = Load(pause_ms=700)
-"""How long a trunk rings, and how long a caller waits between its steps."""
+"""Ringing time of a trunk, and the caller's pause between its steps."""
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load
 
 
 @pytest.fixture(scope="module")

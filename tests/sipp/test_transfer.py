@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load, Sipp
 
 QUICK = Load(pause_ms=200)
 
@@ -39,7 +39,7 @@ class TransferExchange(Exchange):
 
     @property
     def target(self) -> str:
-        """Whom transfers lead to: the second trunk of the callees."""
+        """Target of transfers: the second trunk of the callees."""
         return f"sip:target@127.0.0.1:{self.second_callee_port}"
 
     def refer(self, refer_to: str, scenario: str = "uac_refer.xml", *, port: int = 0) -> Sipp:
@@ -64,7 +64,7 @@ class TransferExchange(Exchange):
         return found
 
     def path(self, call: dict[str, Any]) -> str:
-        """Where a call is found."""
+        """Return the path of a call."""
         return f"/v1/Accounts/{self.account.account_sid}/Calls/{call['call_sid']}"
 
     def trace(self, call: dict[str, Any]) -> list[str]:
@@ -73,7 +73,7 @@ class TransferExchange(Exchange):
         return [entry["message"] for entry in trace["messages"]]
 
     def replaces(self, call: dict[str, Any], **changes: str) -> str:
-        """What names the caller's dialog of a call to us."""
+        """Return the Replaces value for the caller's dialog of a call to us."""
         answer = next(
             text
             for text in self.trace(call)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load
 from tests.sipp.exchange import FORWARDED, UNKNOWN, Exchange
 from tests.support.certificates import Authority
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load
 from tests.support.tls_relay import TlsRelay
 
 CALLED = "+919812345678"

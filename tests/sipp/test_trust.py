@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.ports import free_port
-from fixtures.server_process import wait_until
-from fixtures.sipp_run import Load, Sipp
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+from tests.support.sipp_run import Load, Sipp
 
 CARRIERS = "/v1/trunk-portal/carriers"
 USER, PASSWORD = "caller-user", "caller-secret"

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from media.aio.agent_dial import SocketAddress
+from media.aio.tap import AgentTap
 
 __all__ = ["Bot", "FakeTap", "no_leaks", "raw_server", "to_loopback"]
 
@@ -106,8 +107,8 @@ class Bot:
             await runner.cleanup()
 
 
-class FakeTap:
-    """What a stream sees of an engine's tap."""
+class FakeTap(AgentTap):
+    """Tap that records its calls."""
 
     def __init__(self, on_mark: Callable[[str, bool], None] | None = None) -> None:
         self.written = bytearray()

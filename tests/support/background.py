@@ -1,4 +1,4 @@
-"""What works in a thread of its own while a block of a test runs."""
+"""Background thread that works while a block of a test runs."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Background:
         self.close()
 
     def open(self) -> None:
-        """What is done before the thread starts."""
+        """Prepare the work, before the thread starts."""
 
     def work(self) -> None:
-        """What the thread does."""
+        """Run in the thread."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """What is done once the thread has ended."""
+        """Clean up once the thread has ended."""

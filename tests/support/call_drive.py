@@ -3,27 +3,22 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from callcontrol.calls import effects as do
+from callcontrol.bootstrap.products import make_step
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.events import (
-    AgentOpened,
-    Event,
-    LegAnswered,
-    LegConfirmed,
-    LegProgress,
-    MediaConnected,
-    OfferTaken,
-    RouteFound,
-    Timer,
-    TimerFired,
-)
+from callcontrol.calls.effects.agent import OpenAgent
+from callcontrol.calls.effects.media import CloseMedia, ConnectMedia
+from callcontrol.calls.effects.records import Arm, Disarm, FindRoute, Finish, Save
+from callcontrol.calls.effects.signalling import DialLeg, TakeOffer
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentOpened
+from callcontrol.calls.events.answers import RouteFound, Timer, TimerFired
+from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegProgress, MediaConnected, OfferTaken
 from callcontrol.calls.plan import Dial, Plan, Step, Stream
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.models import CallRecord
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt, PhoneTarget
+from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
 from callcontrol.wallet.meter import Rates
 from media.streams import choose_stream
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
@@ -38,8 +33,8 @@ def make_party(number: str = CALLEE, **changes: Any) -> Party:
     return Party(**{"target": PhoneTarget(number), "caller_id": OWN_NUMBER, **changes})
 
 
-def make_attempt(number: int = 1) -> Attempt:
-    return Attempt(make_carrier(), make_gateway(f"gateway-{number}"), CALLEE)
+def make_attempt(number: int = 1) -> RouteAttempt:
+    return RouteAttempt(make_carrier(), make_gateway(f"gateway-{number}"), CALLEE)
 
 
 A, B, C = 0, 1, 2
@@ -81,6 +76,7 @@ class Drive:
             self.plan,
             rates=rates,
             clock=WallClock(self.now, NOW),
+            make_step=make_step,
             reserved_paise=initial_reserve_paise(self.plan, rates),
         )
         self.timers: dict[Timer, float] = {}
@@ -95,18 +91,18 @@ class Drive:
             self._take(self.machine.start_outbound(self.attempts(), self.now))
         return self
 
-    def attempts(self) -> Sequence[Attempt]:
+    def attempts(self) -> Sequence[RouteAttempt]:
         return [make_attempt(number + 1) for number in range(self.routes)]
 
     def feed(self, *events: Event) -> list[Effect]:
-        """Let things happen now; returns what was done about them."""
+        """Process events now; returns the resulting effects."""
         self.effects = []
         for event in events:
             self._take(self.machine.handle(event, self.now))
         return self.effects
 
     def after(self, delay_s: float) -> list[Effect]:
-        """Let time pass, timers included; returns what was done meanwhile."""
+        """Advance the clock, timers included; returns the effects meanwhile."""
         self.effects = []
         end = self.now + delay_s
         while self.timers:
@@ -128,17 +124,17 @@ class Drive:
 
     def events(self) -> list[str]:
         """The events published so far."""
-        return [effect.event for effect in self.done(do.Save) if effect.event is not None]
+        return [effect.event for effect in self.done(Save) if effect.event is not None]
 
     def _take(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             self.effects.append(effect)
             self.all.append(effect)
-            if isinstance(effect, do.Arm):
+            if isinstance(effect, Arm):
                 self.timers[effect.timer] = self.now + effect.delay_s
-            elif isinstance(effect, do.Disarm):
+            elif isinstance(effect, Disarm):
                 self.timers.pop(effect.timer, None)
-            elif isinstance(effect, do.Finish):
+            elif isinstance(effect, Finish):
                 self.timers.clear()
         if self.obliging:
             for effect in effects:
@@ -146,11 +142,11 @@ class Drive:
 
     def _oblige(self, effect: Effect) -> None:
         outcome: Event | None = None
-        if isinstance(effect, do.TakeOffer):
+        if isinstance(effect, TakeOffer):
             outcome = OfferTaken(effect.leg)
-        elif isinstance(effect, do.ConnectMedia) and not effect.early:
+        elif isinstance(effect, ConnectMedia) and not effect.early:
             outcome = MediaConnected(effect.leg)
-        elif isinstance(effect, do.FindRoute):
+        elif isinstance(effect, FindRoute):
             outcome = RouteFound(self.attempts())
         if outcome is not None:
             self._take(self.machine.handle(outcome, self.now))
@@ -161,15 +157,15 @@ def assert_nothing_left(drive: Drive) -> None:
     machine = drive.machine
     assert machine.finished
     assert all(leg.over for leg in machine.legs.values())
-    opened = {effect.leg for effect in drive.all if isinstance(effect, do.TakeOffer | do.DialLeg)}
-    closed = [effect.leg for effect in drive.done(do.CloseMedia)]
+    opened = {effect.leg for effect in drive.all if isinstance(effect, TakeOffer | DialLeg)}
+    closed = [effect.leg for effect in drive.done(CloseMedia)]
     assert opened <= set(closed)
     assert len(closed) == len(set(closed)), "a stream is closed once"
-    assert len(drive.done(do.Finish)) == 1
+    assert len(drive.done(Finish)) == 1
     assert not drive.timers
     assert drive.record.status.ended
     assert drive.record.ended_at is not None
-    if drive.done(do.OpenAgent):
+    if drive.done(OpenAgent):
         outcome = drive.record.stream
         assert outcome is not None and outcome.state in ("stopped", "failed")
 

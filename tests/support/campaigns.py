@@ -16,7 +16,7 @@ from callcontrol.messaging.models import ChatMessage, Template
 from callcontrol.messaging.network import Receipt, ReceiptStatus
 from callcontrol.messaging.store import campaigns, templates
 from callcontrol.messaging.store import messages as chat_messages
-from callcontrol.messaging.store.send_checks import held_back
+from callcontrol.messaging.store.send_checks import send_refusals
 
 
 def numbers(count: int) -> list[str]:
@@ -80,5 +80,5 @@ async def receive(storage: Storage, told: Sequence[ChatMessage], status: Receipt
 
 async def held(storage: Storage, claimed: Sequence[ChatMessage]) -> dict[str, str]:
     """The codes of what must not be sent."""
-    reasons = await storage.writer.commit(lambda connection: held_back(connection, claimed))
+    reasons = await storage.writer.commit(lambda connection: send_refusals(connection, claimed))
     return {message_id: reason.code for message_id, reason in reasons.items()}

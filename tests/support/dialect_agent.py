@@ -62,7 +62,7 @@ def spoken(dialect: str, audio: bytes) -> str | bytes:
 
 
 def heard_in(message: WSMessage) -> bytes | dict[str, Any]:
-    """What a message to an agent holds: audio, or something else."""
+    """Return the kind of a message to an agent: audio, or something else."""
     if message.type is WSMsgType.BINARY:
         audio: bytes = message.data
         return audio
@@ -94,7 +94,7 @@ class DialectAgent:
 
     @property
     def url(self) -> str:
-        """Where it is, with the dialect in the query as a customer would write it."""
+        """Return the URL, with the dialect in the query as a customer would write it."""
         return f"ws://127.0.0.1:{self.port}/ws?stream_protocol={self.dialect}"
 
     async def say(self, audio: bytes) -> None:

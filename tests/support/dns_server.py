@@ -16,8 +16,8 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from fixtures.ports import free_port
 from tests.support.background import Background
+from tests.support.ports import free_port
 
 Mode = Literal["well", "silent", "failing", "garbage", "truncated"]
 
@@ -46,7 +46,7 @@ class DnsServer(Background):
         return ("127.0.0.1", self.port)
 
     def open(self) -> None:
-        """Take the port."""
+        """Open the port."""
         self._tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._udp.bind(self.address)
         self._tcp.bind(self.address)

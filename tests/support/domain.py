@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from callcontrol.calls.ports import Companion
+from callcontrol.calls.ports import CallAttachment
 from callcontrol.calls.recording import PENDING
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import (
@@ -17,7 +17,6 @@ from callcontrol.errors import (
 from callcontrol.models import (
     Account,
     Binding,
-    Broadcast,
     CallFilter,
     CallRecord,
     CallStatus,
@@ -28,6 +27,7 @@ from callcontrol.models import (
     Position,
     PublishedEvent,
     Reserve,
+    SubscribedEvent,
     Wallet,
     WebhookEvent,
 )
@@ -179,7 +179,7 @@ class MemoryRecords:
         self.wallets = wallets
         self.records: dict[str, CallRecord] = {}
         self.events: list[WebhookEvent] = []
-        self.broadcasts: list[Broadcast] = []
+        self.broadcasts: list[SubscribedEvent] = []
         self.finished: list[str] = []
         self.failing = False
 
@@ -189,9 +189,9 @@ class MemoryRecords:
         *,
         reserve_paise: int = 0,
         events: Sequence[WebhookEvent] = (),
-        companion: Companion | None = None,
+        attachment: CallAttachment | None = None,
     ) -> None:
-        assert companion is None, "there is no database that could be written to"
+        assert attachment is None, "there is no database that could be written to"
         if self.failing:
             raise ServiceUnavailable("The database is away.")
         self.wallets.hold(record.call_sid, reserve_paise)
@@ -200,7 +200,7 @@ class MemoryRecords:
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         for event in events:
-            if isinstance(event, Broadcast):
+            if isinstance(event, SubscribedEvent):
                 self.broadcasts.append(event)
             else:
                 self.events.append(event)

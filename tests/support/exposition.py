@@ -1,4 +1,4 @@
-"""What a server says at /metrics, read as Prometheus reads it."""
+"""Metrics of a server, parsed as Prometheus does."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ import struct
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from fixtures.ports import free_port
 from sip import Request, Response, make_response, parse_message, serialise
 from tests.support.phone import eventually
+from tests.support.ports import free_port
 from tests.support.rtcp_peer import RtcpPeer
 
 __all__ = ["Handset", "Script", "Trunk"]
@@ -33,15 +33,15 @@ _LENGTH = re.compile(rb"^(?:content-length|l)\s*:\s*(\d+)", re.IGNORECASE | re.M
 
 
 class Trunk(asyncio.DatagramProtocol):
-    """Where the server sends its calls, and whence calls come to it."""
+    """Address for the server's calls, and source of calls to it."""
 
     def __init__(self, protocol: str = "udp") -> None:
         self.protocol = protocol
         self.handsets: list[Handset] = []
         self.outside: list[bytes] = []
-        """What came that is of no dialog."""
+        """Messages outside of any dialog."""
         self.scripts: dict[str, Script] = {}
-        """What a handset does with a call, by the last ten digits that were called."""
+        """Behaviour in a call, by the last ten digits that were called."""
         self.dress: Callable[[Handset], None] = lambda _: None
         """Called with every handset before it says anything."""
         self._by_call_id: dict[str, Handset] = {}
@@ -141,15 +141,15 @@ class Handset:
         self.trunk = trunk
         self.number = user[-10:]
         self.calls = invite is None
-        """Whether it called, and was not called."""
+        """True for the caller's side."""
         self.heard: list[bytes] = []
         self.requests: list[Request] = []
         self.responses: list[Response] = []
         self.headers: list[tuple[str, str]] = []
-        """What it adds to all that it says."""
+        """Headers added to all its messages."""
         self.session_lines: list[str] = []
         self.description = b""
-        """What it adds to its RTCP packets: items of a source description."""
+        """Items of a source description, added to its RTCP packets."""
         self.call_id = secrets.token_hex(8) if invite is None else invite.call_id
         self.tag = secrets.token_hex(4)
         self.over = asyncio.Event()
@@ -186,7 +186,7 @@ class Handset:
         self._respond(self.offered, status, self._session() if early else b"", headers)
 
     async def answer(self) -> None:
-        """Take the call."""
+        """Answer the call."""
         self._respond(self.offered, 200, self._session())
 
     async def reject(self, status: int, headers: Fields = ()) -> None:

@@ -26,7 +26,7 @@ PATIENCE_S = 40.0
 
 @dataclass
 class InboundStage:
-    """What a test does with the server, and with the telephone."""
+    """Driver of the server, and of the telephone."""
 
     server: Server
     phone: Phone

@@ -26,7 +26,7 @@ _WAVES: Final = np.exp(-2j * np.pi * np.outer(np.arange(_BLOCK), np.array(_ROWS_
 
 
 _ears: Final[WeakKeyDictionary[PhoneCall, KeyEar]] = WeakKeyDictionary()
-"""What is asked for again and again is not looked for from the beginning: it runs beside a server that has to
+"""State of earlier searches: a repeated search does not start from the beginning, since it runs beside
 keep time."""
 
 
@@ -62,7 +62,7 @@ class KeyEar:
         return self.keys
 
     def hear(self, pcm: bytes) -> None:
-        """Take the samples that come next."""
+        """Process the next samples."""
         self._waiting += pcm
         count = len(self._waiting) // (2 * _HOP) + 1 - _BLOCK // _HOP
         if count < 1:

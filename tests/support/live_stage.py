@@ -32,7 +32,7 @@ MACHINE, EARLY, PERSON = "+919800000010", "+919800000011", "+919800000012"
 
 @dataclass
 class LiveStage:
-    """What a test asks the server, and what it sees of it."""
+    """Requests to the server, and its visible state."""
 
     server: Server
     sandbox: SandboxCarrier

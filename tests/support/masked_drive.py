@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from callcontrol.calls import effects as do
+from callcontrol.bootstrap.products import PRODUCTS, make_step
 from callcontrol.calls.call import CallMachine
-from callcontrol.calls.events import LegAnswered, LegProgress, RouteRefused
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.records import FindRoute, Finish, Save
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.legs import LegAnswered, LegProgress
 from callcontrol.calls.hangup_cause import NORMAL_CIRCUIT_CONGESTION
 from callcontrol.calls.plan import Connect
 from callcontrol.calls.records.events import call_event
@@ -44,15 +47,17 @@ class Masked(Drive):
             self.record,
             self.plan,
             rates=rates,
+            policy=PRODUCTS.of(self.record),
             clock=WallClock(self.now, NOW),
+            make_step=make_step,
             reserved_paise=initial_reserve_paise(self.plan, rates),
         )
         self.reachable = True
-        """Whether there is a way to the second party."""
+        """True if the second party can be reached."""
         self.start()
 
-    def _oblige(self, effect: do.Effect) -> None:
-        if isinstance(effect, do.FindRoute) and not self.reachable:
+    def _oblige(self, effect: Effect) -> None:
+        if isinstance(effect, FindRoute) and not self.reachable:
             self._take(self.machine.handle(RouteRefused(NORMAL_CIRCUIT_CONGESTION, "no gateway"), self.now))
         else:
             super()._oblige(effect)
@@ -68,12 +73,14 @@ class Masked(Drive):
     @property
     def told(self) -> list[str]:
         """The statuses that webhooks told of, each with the call as it then was."""
-        saved = [(effect.event, effect.shown) for effect in self.done(do.Save) if effect.event is not None]
-        if self.done(do.Finish):
+        saved = [(effect.event, effect.shown) for effect in self.done(Save) if effect.event is not None]
+        if self.done(Finish):
             saved.append(("call.completed", None))
         told = []
         for number, (event, shown) in enumerate(saved):
-            made = call_event(self.record, event, {}, event_id=str(number), at=NOW, shown=shown)
+            made = call_event(
+                self.record, event, {}, PRODUCTS.of(self.record), event_id=str(number), at=NOW, shown=shown
+            )
             if made is not None:
                 assert made.subscription_id == "subscription-1"
                 status = made.event.removeprefix("masking.call.")

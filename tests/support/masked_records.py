@@ -56,7 +56,7 @@ def masked_record(
 def move(
     record: CallRecord, status: str, *, billed_s: int = 0, price_paise: int = 0, connected: bool = False
 ) -> None:
-    """Have a call be in a status, and over when that is a final one."""
+    """Move a call to a status, and end it when that is a final one."""
     changes: dict[str, Any] = {"status": status}
     if connected or status in ("in-progress", "completed"):
         changes["bridged_at"] = timestamp(record.created_at)

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from aiohttp import web
@@ -114,10 +114,16 @@ async def mcp_stage() -> AsyncIterator[McpStage]:
     fakes.keys.principals[OTHER_KEY] = replace(own, key_id="key-other")
     sock = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    gateway = McpGateway(tools, fakes.keys, fakes.lifecycle, url)
-    services = replace(fakes.services(), mcp=gateway)
+    gateway = McpGateway(cast(Any, tools), cast(Any, fakes.keys), fakes.lifecycle, url)
     limits = dict.fromkeys(SCOPES, 1_000_000)
-    app = create_app(services, metrics=Metrics(), public_url=url, requests_per_minute=limits)
+    app = create_app(
+        fakes.services(),
+        mcp=gateway,
+        lifecycle=fakes.lifecycle,
+        metrics=Metrics(),
+        public_url=url,
+        requests_per_minute=limits,
+    )
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.SockSite(runner, sock).start()

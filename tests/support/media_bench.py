@@ -65,7 +65,7 @@ class MediaBench:
 
 
 def towards(stream: RtpStream, **agreed: object) -> RemoteMedia:
-    """What to connect with to reach a stream; PCMU with telephone events unless said otherwise."""
+    """Return the settings to reach a stream; PCMU with telephone events unless said otherwise."""
     values: dict[str, object] = {"codec": "PCMU", "payload_type": 0, "dtmf_payload_type": 101}
     address, port = stream.local
     return RemoteMedia(address=address, port=port, **{**values, **agreed})  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ class Streams:
         self.transport.now = lambda: self.time_s  # type: ignore[method-assign]
 
     def accept(self, host: str = "192.0.2.2", port: int = 40000) -> tuple[Connection, MemoryStream]:
-        """Have a peer open a connection."""
+        """Open a connection from a peer."""
         connection = Connection(self.transport, ("", 0), None)
         stream = MemoryStream((host, port))
         connection.connection_made(cast(asyncio.BaseTransport, stream))
@@ -82,7 +82,7 @@ class Streams:
         return stream
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, with a look after the connections every second."""
+        """Advance the clock, with a check of the connections every second."""
         end_s = self.time_s + seconds
         while self.time_s < end_s:
             self.time_s += min(1.0, end_s - self.time_s)

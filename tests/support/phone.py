@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fixtures.ports import port_range
 from media.aio import AgentTap, MediaEngine, RtpStream, make_srtp_keys
-from media.audio import tone, tone_level_dbfs
+from media.audio import tone
 from media.sdp import LocalMedia, SessionDescription, accept_answer, answer_offer, make_offer
 from media.types import Direction, DtmfReceived, EngineSettings, MediaEvent, RemoteMedia, SrtpKey, SrtpUse
 from sip import (
@@ -33,13 +32,15 @@ from sip.aio import (
     UserAgent,
     UserAgentSettings,
 )
+from tests.support.levels import tone_level_dbfs
+from tests.support.ports import port_range
 
 PATIENCE_S = 40.0
 _BYTES_PER_MS = 16
 
 
 async def eventually(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> bool:
-    """Whether a condition comes true in time."""
+    """Return True if a condition comes true in time."""
     deadline = asyncio.get_running_loop().time() + timeout_s
     while not condition():
         if asyncio.get_running_loop().time() > deadline:
@@ -58,7 +59,7 @@ class PhoneCall:
         self.heard = bytearray()
         self.srtp_keys: tuple[SrtpKey, ...] = ()
         self.kept_ms = 2000
-        """How much of what it hears is kept."""
+        """Length of received audio that is kept."""
         self.stream: RtpStream | None = None
         self.tap: AgentTap | None = None
         self.offer: SessionDescription | None = None
@@ -161,7 +162,7 @@ class PhoneCall:
         return len(recent) == 400 * _BYTES_PER_MS and tone_level_dbfs(recent, freq_hz) > -16.0
 
     def heard_beep(self, freq_hz: float) -> bool:
-        """Whether 60 ms of a tone are in what was heard last."""
+        """Return True if the latest audio holds 60 ms of a tone."""
         heard, size = bytes(self.heard), 60 * _BYTES_PER_MS
         starts = range(0, len(heard) - size + 1, 20 * _BYTES_PER_MS)
         return any(tone_level_dbfs(heard[at : at + size], freq_hz) > -26.0 for at in starts)
@@ -231,7 +232,7 @@ class Phone:
         self.codecs = tuple(codecs)
         self.srtp: SrtpUse = "off"
         self.events = True
-        """Whether it offers telephone events."""
+        """True if it offers telephone events."""
         self.calls: list[PhoneCall] = []
         self.on_call: Callable[[PhoneCall], None] = PhoneCall.answer
         self.user_agent = UserAgent(

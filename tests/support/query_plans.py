@@ -1,4 +1,4 @@
-"""How SQLite finds what it is asked for, which does not depend on how much is in its tables."""
+"""SQLite's plans for queries, which do not depend on the amount of data in its tables."""
 
 from collections.abc import Callable
 from typing import Any

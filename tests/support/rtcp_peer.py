@@ -34,7 +34,7 @@ class ReportBlock:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a compound packet says; `packets` is None in a receiver report."""
+    """Content of a compound packet; `packets` is None in a receiver report."""
 
     ssrc: int
     types: tuple[int, ...]

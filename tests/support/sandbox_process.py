@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fixtures.ports import free_port, port_range
-from fixtures.server_process import Account, ServerProcess, wait_until
+from tests.support.ports import free_port, port_range
+from tests.support.server_process import Account, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["ECHO", "NUMBER", "calls", "place_call", "sandbox_process"]

@@ -9,6 +9,7 @@ from sip import (
     NameAddr,
     OutboundInvite,
     ParseError,
+    Replaces,
     Request,
     Response,
     SessionEvent,
@@ -20,7 +21,7 @@ from sip import (
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
-from sip.location.rfc3263 import Wanted
+from sip.location.rfc3263 import LookupTarget
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
 
@@ -60,7 +61,7 @@ class Side:
 class NoNames(Resolver):
     """A resolver that knows no name and asks nobody: virtual time does not wait for a real one."""
 
-    def locate(self, wanted: Wanted, found: Found) -> None:
+    def locate(self, wanted: LookupTarget, found: Found) -> None:
         found(())
 
 
@@ -192,3 +193,8 @@ class RawPeer:
 
 def make_network(**options: Any) -> Network:
     return Network(VirtualClock(), **options)
+
+
+def replaces_of(session: Session) -> Replaces:
+    """Return the Replaces by which another INVITE names this session's dialog to its peer."""
+    return Replaces(session.call_id, session.remote.tag or "", session.local.tag or "")

@@ -10,7 +10,7 @@ from tests.support.virtual_clock import VirtualClock
 
 @dataclass
 class Faults:
-    """What the network does to a datagram, as probabilities."""
+    """Faults of the network for each datagram, as probabilities."""
 
     delay_s: float = 0.001
     loss: float = 0.0
@@ -76,7 +76,7 @@ class Network:
             node(data, source)
 
     def opener(self) -> Callable[[Listen, Receive], Transport]:
-        """What a user agent opens its transports with to live on this network."""
+        """Return the function with which a user agent opens its transports on this network."""
         return lambda listen, receive: MemoryTransport(self, listen, receive)
 
 
@@ -87,6 +87,12 @@ class _MemoryFlow(Flow):
         transport = self.transport
         assert isinstance(transport, MemoryTransport)
         return transport.put(data, self.remote)
+
+
+def break_connection(flow: Flow) -> None:
+    """Break the connection of a flow, as a reset does."""
+    assert isinstance(flow, _MemoryConnection)
+    flow.break_off()
 
 
 class _MemoryConnection(Flow):

@@ -38,7 +38,7 @@ class Stage:
         return raw, side, invite
 
     def finish(self) -> None:
-        """Let everything run out, and see that nothing is left."""
+        """Wait until all timers have run out, and check that nothing is left."""
         self.advance(400)
         self.alice.assert_clean()
         self.bob.assert_clean()

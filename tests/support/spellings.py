@@ -14,7 +14,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def forms(national: str) -> list[str]:
-    """How people and machines write an Indian number of ten digits."""
+    """Return the ways in which people and machines write an Indian number of ten digits."""
     return [national, f"+91{national}", f"91{national}", f"0{national}", f"0091{national}"]
 
 

@@ -1,4 +1,4 @@
-"""Whether the machine stood still: what has to happen in real time says nothing of the product then."""
+"""Standstills of the machine, in which results in real time say nothing of the product."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DURABLE = {"store", "webhooks"}
 
 def tries(folder: str, below: str, *, durable: bool) -> int:
     """
-    How often a test may run while the machine stands still, by where it is below ``tests``.
+    Return the number of tries of a test while the machine stands still, by its path below ``tests``.
 
     What is lost or done twice after a kill is so on any machine: ``durable`` tests have one try.
     """
@@ -26,7 +26,7 @@ def tries(folder: str, below: str, *, durable: bool) -> int:
 
 def standstill_s(late_s: float, used_s: float) -> float:
     """
-    How long the machine held up a look that came late, by what the process used of the processors meanwhile.
+    Return the time that the machine held up a late check, from the CPU time that the process used meanwhile.
 
     What the process itself did is no standstill: a call that holds the interpreter, a collection or a
     megabyte of JSON, makes the look late too, but it uses the time.

@@ -43,7 +43,7 @@ class TlsRelay:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port on which it listens."""
         return int(self._listener.getsockname()[1])
 
     def __enter__(self) -> Self:

@@ -143,7 +143,7 @@ class _Selector(selectors.DefaultSelector):
         self._owed_s = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready now; when nothing is, time has passed by at most `timeout`."""
+        """Return the ready descriptors; when none is, time has passed by at most `timeout`."""
         loop = self._loop
         if timeout is not None and timeout <= 0:
             return super().select(0)
@@ -171,7 +171,7 @@ class _Selector(selectors.DefaultSelector):
         return ready
 
     def _look_elsewhere(self) -> tuple[list[tuple[selectors.SelectorKey, int]], float]:
-        """What is ready while somebody else works, and by how much time may pass then."""
+        """Return the descriptors ready while another process works, and the time that may pass then."""
         if not self._loop.busy_elsewhere:
             self._held_since = None
             return super().select(0), _STEP_S

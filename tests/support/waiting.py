@@ -42,7 +42,7 @@ async def holds_for(duration_s: float, condition: Callable[[], object]) -> None:
 
 async def time_passes(duration_s: float) -> None:
     """
-    Let time pass on virtual time: exactly so much, and nobody waits.
+    Advance the virtual clock by exactly that much, without waiting.
 
     On the system's clock a test waits for a condition instead (`until`): the loop has to be a virtual one.
     """

@@ -12,13 +12,14 @@ from aiohttp import web
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database import tables
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer, WriterSettings
+from callcontrol.database.tables import webhooks
 from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.models import Account, Broadcast, Delivery, PublishedEvent, WebhookEvent
+from callcontrol.models import Account, Delivery, PublishedEvent, SubscribedEvent, WebhookEvent
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
+from callcontrol.webhooks.queues import QueueLimits
 from callcontrol.webhooks.store import deliveries, subscriptions
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import Subscription
@@ -34,7 +35,7 @@ FAST = OutboxSettings(
     gather_s=0.0,
     timeout_s=PATIENCE_S,
     offsets_s=(0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07),
-    probe_s=0.02,
+    queues=QueueLimits(probe_s=0.02),
 )
 
 SLOW = replace(FAST, offsets_s=(0.0, 3600.0, 7200.0))
@@ -159,7 +160,7 @@ class Stage:
         deliver: bool = True,
     ) -> Outbox:
         self.database = await Database.open(await sqlite_url(self.folder / "outbox.db"), secrets=SECRETS)
-        self.writer = Writer(self.database, WriterSettings(lazy_s=0.005))
+        self.writer = Writer(self.database, WriterSettings(flush_interval_s=0.005))
         await self.writer.start()
         await self.writer.commit(_ensure_account)
         self.outbox = Outbox(
@@ -207,7 +208,7 @@ class Stage:
         return count
 
     async def subscribe(self, url: str, *, name: str = "sub-1", **values: Any) -> Subscription:
-        """Have an account subscribe to events of its calls."""
+        """Subscribe an account to events of its calls."""
         made = Subscription(
             **{
                 "subscription_id": name,
@@ -233,7 +234,7 @@ class Stage:
         event_id = f"event-{next(self._numbers)}"
         fields = {"event": "call.missed", "data": {"call_sid": call_sid}}
         await self.publish_all(
-            Broadcast(event_id, ACCOUNT_SID, "calls", "call.missed", fields, utc_now(), call_sid)
+            SubscribedEvent(event_id, ACCOUNT_SID, "calls", "call.missed", fields, utc_now(), call_sid)
         )
         return fan_out.delivery_id_of(event_id, name)
 
@@ -268,7 +269,7 @@ class Stage:
                 await asyncio.sleep(0.01)
 
     async def lease(self, node: str, lease_s: float) -> Sequence[Delivery]:
-        """Take what is due as another process would, and never come back to it."""
+        """Lease due deliveries as another process would, and never complete them."""
         now = utc_now()
         until_then = now.fromtimestamp(now.timestamp() + lease_s, tz=now.tzinfo)
         return await self.writer.commit(
@@ -278,7 +279,8 @@ class Stage:
 
 def fast(**changes: Any) -> OutboxSettings:
     """The settings of these tests, but for some."""
-    return replace(FAST, **changes)
+    limits = {name: changes.pop(name) for name in list(changes) if name in QueueLimits.__slots__}
+    return replace(FAST, queues=replace(FAST.queues, **limits), **changes)
 
 
 def _ensure_account(connection: Any) -> None:
@@ -287,4 +289,4 @@ def _ensure_account(connection: Any) -> None:
 
 
 def _every(connection: Any) -> list[Delivery]:
-    return [deliveries.to_delivery(row) for row in connection.execute(sa.select(tables.deliveries))]
+    return [deliveries.to_delivery(row) for row in connection.execute(sa.select(webhooks.deliveries))]

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from callcontrol.bootstrap.aio.services import call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord
@@ -32,34 +33,42 @@ from tests.support.phone import PATIENCE_S, Phone, engine_settings, eventually
 WEBHOOK = "https://customer.example/status"
 
 
+async def _unchanged() -> None:
+    """Read no newer directory: only the test changes it."""
+
+
 class World:
     """The server, one telephone behind its only gateway, and what the two need."""
 
     def __init__(self, directory: Path, *, speech: Synthesizer | None = None, **settings: Any) -> None:
         self.directory = MemoryDirectory()
         self.sessions_linger = False
-        """Whether SIP still waits for late answers of a peer that said nothing (RFC 3261 timers)."""
+        """True while SIP still waits for late answers of a silent peer (RFC 3261 timers)."""
         self.wallets = MemoryWallets()
         self.records = MemoryRecords(self.wallets)
         self.far_engine = MediaEngine(engine_settings())
         self.phone = Phone(self.far_engine)
         self.phones = [self.phone]
+        control_settings = CallControlSettings(
+            **{
+                "sip_listens": [Listen("udp", "127.0.0.1", 0)],
+                "data_dir": directory,
+                "media": engine_settings(),
+                "rates": Rates(outbound_paise=60, inbound_paise=40),
+                **settings,
+            }
+        )
+        destinations = OpenDestinations()
         self.control = CallControl(
-            CallControlSettings(
-                **{
-                    "sip_listens": [Listen("udp", "127.0.0.1", 0)],
-                    "data_dir": directory,
-                    "media": engine_settings(),
-                    "rates": Rates(outbound_paise=60, inbound_paise=40),
-                    **settings,
-                }
-            ),
+            control_settings,
             CallServices(
                 calls=self.records,
                 wallets=self.wallets,
                 numbers=MemoryNumbers(self.directory),
                 routes=self.directory,
-                destinations=OpenDestinations(),
+                destinations=destinations,
+                refresh=_unchanged,
+                features=call_features(control_settings, self.directory, destinations, _unchanged),
                 speech=speech,
             ),
         )
@@ -100,7 +109,7 @@ class World:
     async def place(
         self, *verbs: dict[str, Any], stream_url: str | None = None, **request: Any
     ) -> CallRecord:
-        """Have the API place a call."""
+        """Place a call by the API."""
         stream = StreamRequest(stream_url) if stream_url is not None else None
         return await self.control.create_call(
             ACCOUNT_SID,

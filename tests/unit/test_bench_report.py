@@ -1,4 +1,4 @@
-"""What `make bench` writes into its document."""
+"""Output of `make bench` in its document."""
 
 from __future__ import annotations
 
@@ -59,6 +59,16 @@ def test_writing_twice_changes_nothing(document: Path) -> None:
     once = document.read_text()
     report.write(document, result(), COLUMNS)
     assert document.read_text() == once
+
+
+@pytest.mark.parametrize("machine", [{"commit": "abc-dirty"}, {"load_before": [2.5, 1, 1]}], ids=str)
+def test_figures_of_a_changed_commit_or_a_busy_machine_are_not_written(
+    document: Path, machine: dict[str, Any]
+) -> None:
+    figures = result()
+    figures["machine"] |= machine
+    report.write(document, figures, COLUMNS)
+    assert document.read_text() == DOCUMENT
 
 
 def test_a_benchmark_without_a_place_leaves_the_document_alone(document: Path) -> None:

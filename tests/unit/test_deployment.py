@@ -1,4 +1,4 @@
-"""What is deployed with: the container, its composition and the systemd unit, read as files."""
+"""Deployment: the container, its composition and the systemd unit, read as files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What excuses a failed test: a machine that stood still, and nothing that the process did itself."""
+"""Excuse of a failed test: a machine that stood still, and nothing that the process did itself."""
 
 from __future__ import annotations
 

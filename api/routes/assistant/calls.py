@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.http.endpoint import Context, Endpoint, Reply
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.schemas.assistant.calls import (
     Analytics,
@@ -53,7 +53,7 @@ async def start_assistant_call(context: Context[StartCall, NoQuery]) -> Reply:
         ),
         sandbox_only=context.principal.sandbox,
     )
-    current_exchange().call_sid = record.call_sid
+    current_request().call_sid = record.call_sid
     return Reply(assistant_object(record))
 
 

@@ -24,7 +24,7 @@ __all__ = ["ENDPOINTS"]
 async def create_assistant_key(context: Context[CreateKey, NoQuery]) -> Reply:
     """Answer POST /v1/keys of the voice assistant."""
     body = context.body
-    made, key = await context.services.assistant_keys.create(
+    made, key = await context.storage.assistant_keys.create(
         context.principal, body.name, body.environment, body.scopes
     )
     return Reply({**_json(made), "key": key})
@@ -32,12 +32,12 @@ async def create_assistant_key(context: Context[CreateKey, NoQuery]) -> Reply:
 
 async def list_assistant_keys(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /v1/keys of the voice assistant."""
-    return Reply([_json(key) for key in await context.services.assistant_keys.list(context.principal)])
+    return Reply([_json(key) for key in await context.storage.assistant_keys.list(context.principal)])
 
 
 async def rotate_assistant_key(context: Context[RotateKey, NoQuery]) -> Reply:
     """Answer POST /v1/keys/{key_id}/rotate of the voice assistant."""
-    made, key, former = await context.services.assistant_keys.rotate(
+    made, key, former = await context.storage.assistant_keys.rotate(
         context.principal, context.path["key_id"], context.body.overlap_seconds
     )
     return Reply({**_json(made), "key": key, "replaces": _json(former)})
@@ -45,7 +45,7 @@ async def rotate_assistant_key(context: Context[RotateKey, NoQuery]) -> Reply:
 
 async def revoke_assistant_key(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /v1/keys/{key_id} of the voice assistant."""
-    await context.services.assistant_keys.revoke(context.principal, context.path["key_id"])
+    await context.storage.assistant_keys.revoke(context.principal, context.path["key_id"])
     return Reply(None)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.http.endpoint import Context, Endpoint, Reply
 from api.http.errors import ErrorStyle
-from api.http.request_context import current_exchange
+from api.http.request_context import current_request
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.masking.calls import MaskedCallObject, StartedMaskedCallObject, StartMaskedCall
 from callcontrol.errors import (
@@ -38,19 +38,19 @@ async def start_masked_call(context: Context[StartMaskedCall, NoQuery]) -> Reply
     record = await context.services.masking.start_call(
         context.account_sid, MaskedCallRequest(body.party_a, body.party_b, body.max_duration_sec)
     )
-    current_exchange().call_sid = record.call_sid
+    current_request().call_sid = record.call_sid
     return Reply(started_object(record))
 
 
 async def get_masked_call(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /masking/calls/{call_sid}."""
-    call_sid = current_exchange().call_sid = context.path["call_sid"]
+    call_sid = current_request().call_sid = context.path["call_sid"]
     return Reply(masked_object(await context.services.masking.get_call(context.account_sid, call_sid)))
 
 
 async def end_masked_call(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /masking/calls/{call_sid}."""
-    call_sid = current_exchange().call_sid = context.path["call_sid"]
+    call_sid = current_request().call_sid = context.path["call_sid"]
     return Reply(masked_object(await context.services.masking.end_call(context.account_sid, call_sid)))
 
 
@@ -62,8 +62,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/masking/calls",
         handler=start_masked_call,
         scope="masking.write",
-        summary="Join two parties who see a masked number",
-        description="party_a is called, and party_b when that has answered. The answer does not wait.",
+        summary="Connect two parties who see a masked number",
+        description="party_a is called, party_b after its answer. The response does not wait.",
         success=201,
         body=StartMaskedCall,
         response=StartedMaskedCallObject,

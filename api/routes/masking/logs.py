@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from api.http.endpoint import Context, Endpoint, Reply
 from api.http.time_ranges import inclusive_span
 from api.routes.masking.calls import MASKING
+from api.routes.webhook_routes import WebhookRoutes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.masking.calls import MaskedCallObject
 from api.schemas.masking.logs import (
@@ -18,6 +20,7 @@ from api.schemas.masking.logs import (
     UpdateMaskingSettings,
 )
 from api.schemas.serializers import page_meta, rfc3339
+from callcontrol.errors import NotFound
 from callcontrol.masking.calls import masked_object
 from callcontrol.masking.logs import MaskedCallFilter, stats_object
 from callcontrol.masking.settings import MaskingSettings, SettingsChange
@@ -40,20 +43,20 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
         start=start,
         end=end,
     )
-    page = await context.services.masking_logs.list(context.account_sid, wanted, query.page, query.per_page)
+    page = await context.storage.masking_logs.list(context.account_sid, wanted, query.page, query.per_page)
     return Reply([masked_object(record) for record in page.items], page_meta(page))
 
 
 async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
     """Answer GET /masking/stats."""
     start, end = inclusive_span(context.query.start_date, context.query.end_date)
-    stats = await context.services.masking_logs.stats(context.account_sid, start, end)
+    stats = await context.storage.masking_logs.stats(context.account_sid, start, end)
     return Reply(stats_object(stats, CURRENCY))
 
 
 async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /masking/billing."""
-    wallet = await context.services.wallets.wallet(context.account_sid)
+    wallet = await context.storage.wallet.wallet(context.account_sid)
     return Reply(
         {
             "wallet_balance": rupees(wallet.balance_paise),
@@ -65,13 +68,21 @@ async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
 
 async def get_masking_settings(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /masking/settings."""
-    return Reply(_settings_json(await context.services.masking_settings.of(context.account_sid)))
+    return Reply(_settings_json(await context.storage.masking_settings.of(context.account_sid)))
 
 
 async def update_masking_settings(context: Context[UpdateMaskingSettings, NoQuery]) -> Reply:
     """Answer PATCH /masking/settings."""
     change = SettingsChange(**context.body.model_dump(exclude_unset=True))
-    return Reply(_settings_json(await context.services.masking_settings.update(context.account_sid, change)))
+    return Reply(_settings_json(await context.storage.masking_settings.update(context.account_sid, change)))
+
+
+async def _webhook(context: Context[Any, Any]) -> str:
+    """Subscription id of the account's masking webhook."""
+    settings = await context.storage.masking_settings.of(context.account_sid)
+    if settings.subscription_id is None:
+        raise NotFound("There is no masking webhook; set webhook_url in the masking settings first.")
+    return settings.subscription_id
 
 
 def _settings_json(settings: MaskingSettings) -> dict[str, Any]:
@@ -94,7 +105,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path="/v1/masking/call-logs",
         handler=list_masked_calls,
         summary="List masked calls, newest first",
-        description="Those that are up included; the total is exact.",
+        description="Includes active calls; the total is exact.",
         query=MaskedCallList,
         response=MaskedCallObject,
         paged=True,
@@ -103,7 +114,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     Endpoint(
         path="/v1/masking/stats",
         handler=masking_stats,
-        summary="The use of masking within a window",
+        summary="Usage of masking in a window",
         query=MaskingStatsQuery,
         response=MaskingStatsObject,
         **_READ,
@@ -128,9 +139,21 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=update_masking_settings,
         scope="masking.write",
         summary="Change the settings of masked calls",
-        description="Fields that are left out stay as they are. The next call goes by the new ones.",
+        description="Omitted fields keep their values. The next call uses the new ones.",
         body=UpdateMaskingSettings,
         response=MaskingSettingsObject,
         **MASKING,
     ),
+    *WebhookRoutes(
+        service=attrgetter("masking_webhooks"),
+        one=_SETTINGS + "/webhook",
+        find=_webhook,
+        webhook="the masking webhook",
+        events="the events of masked calls",
+        operation="masking_webhook",
+        delivery="masking_",
+        read={"scope": "masking.read", **MASKING},
+        write={"scope": "masking.write", **MASKING},
+        errors=(NotFound,),
+    ).deliveries(),
 )

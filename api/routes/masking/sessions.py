@@ -42,7 +42,7 @@ async def create_masking_session(context: Context[CreateSession, NoQuery]) -> Re
     body = context.body
     party_a, party_b = mobile_of(body.party_a), mobile_of(body.party_b)
     assert party_a is not None and party_b is not None, "the body was checked"
-    session = await context.services.masking_sessions.create(
+    session = await context.storage.masking_sessions.create(
         context.account_sid,
         SessionRequest(
             party_a=party_a,
@@ -65,7 +65,7 @@ async def list_masking_sessions(context: Context[NoBody, SessionList]) -> Reply:
         party=party_number(query.party) if query.party is not None else None,
         masked_number=query.masked_number,
     )
-    page = await context.services.masking_sessions.list(
+    page = await context.storage.masking_sessions.list(
         context.account_sid, wanted, query.page, query.per_page
     )
     return Reply([_json(session) for session in page.items], page_meta(page))
@@ -74,7 +74,7 @@ async def list_masking_sessions(context: Context[NoBody, SessionList]) -> Reply:
 async def get_masking_session(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /masking/sessions/{session_id}."""
     session_id = context.path["session_id"]
-    return Reply(_json(await context.services.masking_sessions.get(context.account_sid, session_id)))
+    return Reply(_json(await context.storage.masking_sessions.get(context.account_sid, session_id)))
 
 
 async def change_masking_session(context: Context[ChangeSession, NoQuery]) -> Reply:
@@ -91,7 +91,7 @@ async def change_masking_session(context: Context[ChangeSession, NoQuery]) -> Re
             session = replace(session, record=body.record)
         return session
 
-    session = await context.services.masking_sessions.update(
+    session = await context.storage.masking_sessions.update(
         context.account_sid, context.path["session_id"], changed
     )
     return Reply(_json(session))
@@ -100,20 +100,20 @@ async def change_masking_session(context: Context[ChangeSession, NoQuery]) -> Re
 async def close_masking_session(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /masking/sessions/{session_id}."""
     session_id = context.path["session_id"]
-    return Reply(_json(await context.services.masking_sessions.close(context.account_sid, session_id)))
+    return Reply(_json(await context.storage.masking_sessions.close(context.account_sid, session_id)))
 
 
 async def list_masked_numbers(context: Context[NoBody, MaskedNumberList]) -> Reply:
     """Answer GET /masking/numbers."""
     query = context.query
-    page = await context.services.masking_numbers.list(context.account_sid, query.page, query.per_page)
+    page = await context.storage.masking_numbers.list(context.account_sid, query.page, query.per_page)
     return Reply([_number_json(number) for number in page.items], page_meta(page))
 
 
 async def enrol_masked_number(context: Context[EnrolNumber, NoQuery]) -> Reply:
     """Answer POST /masking/numbers."""
     body = context.body
-    number = await context.services.masking_numbers.enrol(
+    number = await context.storage.masking_numbers.enrol(
         context.account_sid, body.number, language=body.language, force=body.force
     )
     return Reply(_number_json(number))
@@ -121,7 +121,7 @@ async def enrol_masked_number(context: Context[EnrolNumber, NoQuery]) -> Reply:
 
 async def withdraw_masked_number(context: Context[NoBody, WithdrawNumber]) -> Reply:
     """Answer DELETE /masking/numbers/{phone_number_id}."""
-    await context.services.masking_numbers.withdraw(
+    await context.storage.masking_numbers.withdraw(
         context.account_sid, context.path["phone_number_id"], force=context.query.force
     )
     return Reply(None)
@@ -150,7 +150,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_SESSIONS,
         handler=create_masking_session,
         scope="masking.write",
-        summary="Begin a masking session",
+        summary="Create a masking session",
         description="Each party then reaches the other by calling the masked number, and sees it.",
         success=201,
         body=CreateSession,
@@ -184,8 +184,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=_SESSION,
         handler=change_masking_session,
         scope="masking.write",
-        summary="Change how long a masking session and its calls last",
-        description="It holds for calls that begin from now on.",
+        summary="Change the expiry and call limit of a masking session",
+        description="Active calls keep the old values.",
         body=ChangeSession,
         response=SessionObject,
         errors=(Conflict,),
@@ -197,7 +197,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=close_masking_session,
         scope="masking.write",
         summary="Close a masking session",
-        description="Calls that are up or ringing go on. Repeating it is safe.",
+        description="Active calls continue. Repeating it is safe.",
         response=SessionObject,
         **MASKING,
     ),
@@ -218,7 +218,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         handler=enrol_masked_number,
         scope="masking.write",
         summary="Enrol a number for masking",
-        description="Its inbound calls go to whom the caller's session says. It is registered if it is not.",
+        description="Its inbound calls are routed by the caller's session. It is registered if necessary.",
         success=201,
         body=EnrolNumber,
         response=MaskedNumberObject,
@@ -230,7 +230,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
         path=f"{_NUMBERS}/{{phone_number_id}}",
         handler=withdraw_masked_number,
         scope="masking.write",
-        summary="Take a number out of masking",
+        summary="Withdraw a number from masking",
         description="It stays registered for outbound calls.",
         success=204,
         query=WithdrawNumber,

@@ -21,7 +21,7 @@ async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
     """Answer POST /send."""
     body = context.body
     immediately = body.send_immediately if "send_immediately" in body.model_fields_set else None
-    taken = await context.services.campaigns.create(
+    taken = await context.storage.campaigns.create(
         context.account_sid,
         CampaignRequest(
             name=body.campaign_name,
@@ -45,20 +45,20 @@ async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
 
 async def get_campaign_status(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /{campaignId}/status."""
-    return Reply(_json(await context.services.campaigns.status(context.account_sid, _id(context))))
+    return Reply(_json(await context.storage.campaigns.status(context.account_sid, _id(context))))
 
 
 async def list_campaigns(context: Context[NoBody, CampaignList]) -> Reply:
     """Answer GET /campaigns."""
     query = context.query
     state = None if query.status is None else CampaignState[query.status.upper()]
-    page = await context.services.campaigns.list(context.account_sid, state, query.page, query.page_size)
+    page = await context.storage.campaigns.list(context.account_sid, state, query.page, query.page_size)
     return Reply([_json(view) for view in page.items], page_meta(page))
 
 
 async def cancel_campaign(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer POST /campaigns/{campaignId}/cancel."""
-    return Reply(_json(await context.services.campaigns.cancel(context.account_sid, _id(context))))
+    return Reply(_json(await context.storage.campaigns.cancel(context.account_sid, _id(context))))
 
 
 def _id(context: Context[NoBody, NoQuery]) -> int:

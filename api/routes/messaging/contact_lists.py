@@ -29,40 +29,38 @@ __all__ = ["ENDPOINTS"]
 async def create_contact_list(context: Context[CreateContactList, NoQuery]) -> Reply:
     """Answer POST /api/v1/contact-lists."""
     body = context.body
-    made = await context.services.contact_lists.create(context.account_sid, body.name, body.description)
+    made = await context.storage.contact_lists.create(context.account_sid, body.name, body.description)
     return Reply(_json(made))
 
 
 async def list_contact_lists(context: Context[NoBody, ContactListPage]) -> Reply:
     """Answer GET /api/v1/contact-lists."""
     query = context.query
-    page = await context.services.contact_lists.list(context.account_sid, query.page, query.page_size)
+    page = await context.storage.contact_lists.list(context.account_sid, query.page, query.page_size)
     return Reply([_json(found) for found in page.items], page_meta(page))
 
 
 async def get_contact_list(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /api/v1/contact-lists/{id}."""
-    return Reply(_json(await context.services.contact_lists.get(context.account_sid, _id(context))))
+    return Reply(_json(await context.storage.contact_lists.get(context.account_sid, _id(context))))
 
 
 async def update_contact_list(context: Context[UpdateContactList, NoQuery]) -> Reply:
     """Answer PATCH /api/v1/contact-lists/{id}."""
     values = context.body.model_dump(exclude_unset=True)
-    return Reply(
-        _json(await context.services.contact_lists.update(context.account_sid, _id(context), values))
-    )
+    return Reply(_json(await context.storage.contact_lists.update(context.account_sid, _id(context), values)))
 
 
 async def delete_contact_list(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /api/v1/contact-lists/{id}."""
-    await context.services.contact_lists.delete(context.account_sid, _id(context))
+    await context.storage.contact_lists.delete(context.account_sid, _id(context))
     return Reply({"id": _id(context), "deleted": True})
 
 
 async def list_contacts_of_list(context: Context[NoBody, PagedQuery]) -> Reply:
     """Answer GET /api/v1/contact-lists/{id}/contacts."""
     query = context.query
-    page = await context.services.contact_lists.contacts(
+    page = await context.storage.contact_lists.contacts(
         context.account_sid, _id(context), query.page, query.page_size
     )
     return Reply([contact_json(contact) for contact in page.items], page_meta(page))
@@ -70,7 +68,7 @@ async def list_contacts_of_list(context: Context[NoBody, PagedQuery]) -> Reply:
 
 async def add_contacts(context: Context[ContactIds, NoQuery]) -> Reply:
     """Answer POST /api/v1/contact-lists/{id}/contacts."""
-    changed, added = await context.services.contact_lists.add(
+    changed, added = await context.storage.contact_lists.add(
         context.account_sid, _id(context), context.body.contact_ids
     )
     return Reply({"id": changed.list_id, "added": added, "contactCount": changed.contact_count})
@@ -78,7 +76,7 @@ async def add_contacts(context: Context[ContactIds, NoQuery]) -> Reply:
 
 async def remove_contacts(context: Context[ContactIds, NoQuery]) -> Reply:
     """Answer POST /api/v1/contact-lists/{id}/contacts/remove."""
-    changed, removed = await context.services.contact_lists.remove(
+    changed, removed = await context.storage.contact_lists.remove(
         context.account_sid, _id(context), context.body.contact_ids
     )
     return Reply({"id": changed.list_id, "removed": removed, "contactCount": changed.contact_count})

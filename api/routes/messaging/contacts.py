@@ -19,21 +19,19 @@ __all__ = ["ENDPOINTS", "contact_json"]
 async def create_contact(context: Context[CreateContact, NoQuery]) -> Reply:
     """Answer POST /api/v1/contacts."""
     values = context.body.model_dump(exclude_none=True)
-    return Reply(contact_json(await context.services.contacts.create(context.account_sid, values)))
+    return Reply(contact_json(await context.storage.contacts.create(context.account_sid, values)))
 
 
 async def list_contacts(context: Context[NoBody, ContactSearch]) -> Reply:
     """Answer GET /api/v1/contacts."""
     query = context.query
-    page = await context.services.contacts.list(
-        context.account_sid, query.search, query.page, query.page_size
-    )
+    page = await context.storage.contacts.list(context.account_sid, query.search, query.page, query.page_size)
     return Reply([contact_json(contact) for contact in page.items], page_meta(page))
 
 
 async def get_contact(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer GET /api/v1/contacts/{id}."""
-    return Reply(contact_json(await context.services.contacts.get(context.account_sid, _id(context))))
+    return Reply(contact_json(await context.storage.contacts.get(context.account_sid, _id(context))))
 
 
 async def update_contact(context: Context[UpdateContact, NoQuery]) -> Reply:
@@ -41,13 +39,13 @@ async def update_contact(context: Context[UpdateContact, NoQuery]) -> Reply:
     values = context.body.model_dump(exclude_unset=True)
     if values.get("custom_fields", {}) is None:
         values["custom_fields"] = {}
-    changed = await context.services.contacts.update(context.account_sid, _id(context), values)
+    changed = await context.storage.contacts.update(context.account_sid, _id(context), values)
     return Reply(contact_json(changed))
 
 
 async def delete_contact(context: Context[NoBody, NoQuery]) -> Reply:
     """Answer DELETE /api/v1/contacts/{id}."""
-    await context.services.contacts.delete(context.account_sid, _id(context))
+    await context.storage.contacts.delete(context.account_sid, _id(context))
     return Reply({"id": _id(context), "deleted": True})
 
 

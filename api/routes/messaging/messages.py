@@ -16,9 +16,9 @@ from api.schemas.messaging.messages import (
 )
 from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, SendFailed
+from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import ChatMessage
-from callcontrol.messaging.recipients import recipient_number
 from callcontrol.messaging.store.messages import MessageFilter
 
 __all__ = ["ENDPOINTS", "sent_json"]

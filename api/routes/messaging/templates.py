@@ -17,8 +17,7 @@ from api.schemas.messaging.templates import (
 )
 from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, Conflict, ProviderRejected
-from callcontrol.messaging.channels import SANDBOX_NUMBER
-from callcontrol.messaging.models import Channel, Template, TemplateStatus
+from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateStatus
 
 __all__ = ["ENDPOINTS"]
 

@@ -38,7 +38,7 @@ _Context = Annotated[
         Annotated[str, Field(min_length=1, max_length=64)],
         Annotated[str, Field(max_length=1000)],
     ],
-    Field(max_length=40, description="What the agent is told: up to 40 texts by name."),
+    Field(max_length=40, description="Context for the agent: up to 40 texts by name."),
 ]
 
 
@@ -51,14 +51,14 @@ class StartCall(RequestModel):
     from_: Annotated[Number | None, Field(alias="from", description="A registered number.")] = None
     machine_detection: Literal["off", "detect", "hangup"] = "off"
     record: bool = False
-    timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Seconds it may ring.")] = (
+    timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ringing seconds.")] = (
         DEFAULT_TIMEOUT_S
     )
     time_limit: Annotated[int, Field(ge=1, le=MAX_TIME_LIMIT_S, description="Seconds from the answer.")] = (
         MAX_TIME_LIMIT_S
     )
     status_webhook_url: (
-        Annotated[WebUrl, Field(description="Told of this call as of any call of the platform.")] | None
+        Annotated[WebUrl, Field(description="Receives the status events of this call.")] | None
     ) = None
 
 

@@ -37,7 +37,7 @@ class RotateKey(RequestModel):
     """Rotation of a key."""
 
     overlap_seconds: Annotated[
-        int, Field(ge=0, le=MAX_OVERLAP_S, description="How long the old key is valid beside the new one.")
+        int, Field(ge=0, le=MAX_OVERLAP_S, description="Seconds for which the old key remains valid.")
     ] = 86_400
 
 

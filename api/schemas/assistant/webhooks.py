@@ -9,7 +9,8 @@ from pydantic import ConfigDict, Field, RootModel
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.subscriptions import WebhookUrl
-from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS, AssistantEvent
+from callcontrol.assistant.calls import AssistantEvent
+from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = [
     "CreateWebhook",

@@ -53,14 +53,14 @@ class TwoParties(RequestModel):
 class StartMaskedCall(TwoParties):
     """Two parties to connect; neither sees the other's number."""
 
-    party_a: Annotated[Party, Field(description="Who is called first: a 10-digit Indian mobile number.")]
-    party_b: Annotated[Party, Field(description="Who is called when party_a has answered; another number.")]
+    party_a: Annotated[Party, Field(description="Party called first: a 10-digit Indian mobile number.")]
+    party_b: Annotated[Party, Field(description="Party called when party_a has answered; another number.")]
     max_duration_sec: Annotated[
         int | None,
         Field(
             ge=MIN_DURATION_S,
             le=MAX_DURATION_S,
-            description="How long they may talk, from party_b's answer; without limit when left out.",
+            description="Maximum duration from party_b's answer; unlimited when omitted.",
         ),
     ] = None
 
@@ -72,7 +72,7 @@ class StartedMaskedCallObject(ResponseModel):
     status: MaskedStatus
     party_a: str
     party_b: str
-    masked_number: Annotated[str, Field(description="What both parties see, in E.164.")]
+    masked_number: Annotated[str, Field(description="Number that both parties see, in E.164.")]
 
 
 class LegObject(ResponseModel):
@@ -112,7 +112,10 @@ class MaskedCallObject(ResponseModel):
     started_at: Timestamp
     answered_at: Annotated[
         str | None,
-        Field(description="When the two were connected.", json_schema_extra={"format": "date-time"}),
+        Field(
+            description="When both parties were connected.",
+            json_schema_extra={"format": "date-time"},
+        ),
     ]
     ended_at: Timestamp | None
     duration_sec: Annotated[int | None, Field(description="From answered_at to ended_at.")]

@@ -78,7 +78,7 @@ class MaskingStatsObject(ResponseModel):
 class MaskingBillingObject(ResponseModel):
     """The balance that pays for masked calls."""
 
-    wallet_balance: Annotated[float, Field(description="In rupees; calls that are up are not charged yet.")]
+    wallet_balance: Annotated[float, Field(description="In rupees; active calls are not charged yet.")]
     currency: str
     updated_at: Timestamp
 
@@ -86,7 +86,7 @@ class MaskingBillingObject(ResponseModel):
 class UpdateMaskingSettings(RequestModel):
     """Settings to change; omitted fields keep their values, null removes one."""
 
-    webhook_url: Annotated[WebUrl | None, Field(description="Where events of masked calls go.")] = None
+    webhook_url: Annotated[WebUrl | None, Field(description="URL for events of masked calls.")] = None
     webhook_secret: Annotated[
         str | None,
         Field(
@@ -94,16 +94,15 @@ class UpdateMaskingSettings(RequestModel):
             max_length=MAX_SECRET_CHARS,
             repr=False,
             json_schema_extra={"writeOnly": True},
-            description="What they are signed with; null: the webhook secret of the account. Never shown.",
+            description="Secret that signs them; null: the webhook secret of the account. Never shown.",
         ),
     ] = None
     webhook_active: Annotated[bool, Field(description="false pauses the webhook.")] = True
     routing_url: Annotated[
-        WebUrl | None, Field(description="Who is asked where an inbound call goes that no session knows.")
+        WebUrl | None,
+        Field(description="URL that routes inbound calls without a session."),
     ] = None
-    record_calls: Annotated[
-        bool, Field(description="Whether masked calls are recorded; a session may say otherwise.")
-    ] = True
+    record_calls: Annotated[bool, Field(description="Record masked calls; a session can override it.")] = True
 
 
 class MaskingSettingsObject(ResponseModel):

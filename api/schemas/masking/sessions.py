@@ -117,7 +117,7 @@ class SessionObject(ResponseModel):
 
     session_id: str
     status: SessionStatus
-    masked_number: Annotated[str, Field(description="What the parties call and see, in E.164.")]
+    masked_number: Annotated[str, Field(description="Number that the parties call and see, in E.164.")]
     party_a: str
     party_b: str
     mappings: list[MappingObject]
@@ -157,7 +157,7 @@ class MaskedNumberList(RequestModel):
 class WithdrawNumber(RequestModel):
     """Query of a number's withdrawal from masking."""
 
-    force: Annotated[bool, Field(description="Close the sessions that are active on the number.")] = False
+    force: Annotated[bool, Field(description="Close active sessions on the number.")] = False
 
 
 class MaskedNumberObject(ResponseModel):

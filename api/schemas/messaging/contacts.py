@@ -18,10 +18,11 @@ from callcontrol.messaging.contacts import (
     MAX_CUSTOM_WHOLE,
     MAX_EMAIL_CHARS,
     MAX_LISTS,
+    MAX_RECIPIENT_CHARS,
     is_email,
+    recipient_number,
     wrong_custom_fields,
 )
-from callcontrol.messaging.recipients import MAX_RECIPIENT_CHARS, recipient_number
 
 __all__ = [
     "ContactIds",
@@ -113,7 +114,7 @@ class UpdateContact(_ContactFields):
         "phoneNumber": "cannot be changed; delete the contact and create one of the other number"
     }
 
-    opted_out: Annotated[bool, Field(description="Whether nothing is sent to this number any more.")] = False
+    opted_out: Annotated[bool, Field(description="Opted out: nothing is sent to this number.")] = False
 
 
 class ContactSearch(PagedQuery):

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from callcontrol.messaging.contacts import MAX_RECIPIENT_CHARS
 from callcontrol.messaging.messages import (
-    DEFAULT_LANGUAGE,
     MAX_BODY,
     MAX_CAPTION,
     MAX_DESCRIPTION,
@@ -22,7 +22,7 @@ from callcontrol.messaging.messages import (
     MAX_TEXT,
 )
 from callcontrol.messaging.models import MessageStatus, MessageType
-from callcontrol.messaging.recipients import MAX_RECIPIENT_CHARS
+from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 
 __all__ = [
     "MessageList",

@@ -9,11 +9,20 @@ from pydantic import ConfigDict, Field
 from api.schemas.base import all_optional
 from api.schemas.common import E164, MAX_PAGE, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
-from callcontrol.messaging.channels import MAX_DISPLAY_NAME_CHARACTERS, MAX_MESSAGES_PER_SECOND
-from callcontrol.messaging.languages import DEFAULT_LANGUAGE, LANGUAGES
-from callcontrol.messaging.models import TemplateCategory, TemplateStatus
-from callcontrol.messaging.template_text import MAX_BODY_CHARACTERS
-from callcontrol.messaging.templates import MAX_NAME_CHARACTERS, MAX_TEMPLATES, NAME
+from callcontrol.messaging.models import (
+    MAX_DISPLAY_NAME_CHARACTERS,
+    MAX_MESSAGES_PER_SECOND,
+    TemplateCategory,
+    TemplateStatus,
+)
+from callcontrol.messaging.templates import (
+    DEFAULT_LANGUAGE,
+    LANGUAGES,
+    MAX_BODY_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    MAX_TEMPLATES,
+    NAME,
+)
 
 __all__ = ["ChannelObject", "CreateTemplate", "TemplateList", "TemplateObject", "UpdateChannel"]
 
@@ -69,8 +78,8 @@ class TemplateObject(CamelResponse):
     body: str
     variables: Annotated[int, Field(description="How many the body has.")]
     status: TemplateStatus
-    rejection_reason: Annotated[str | None, Field(description="Why it is REJECTED or PAUSED.")]
-    submitted: Annotated[bool, Field(description="Whether the network has it; else it gets it shortly.")]
+    rejection_reason: Annotated[str | None, Field(description="Reason for REJECTED or PAUSED.")]
+    submitted: Annotated[bool, Field(description="Submitted to the network; false: it will be shortly.")]
     created_at: Timestamp
     updated_at: Annotated[Timestamp, Field(description="When the status was last changed.")]
 
@@ -85,7 +94,7 @@ class UpdateChannel(CamelRequest):
     ) = None
     display_name: Annotated[_DisplayName, Field(description="What recipients see.")] | None = None
     is_connected: bool = True
-    messages_per_second: Annotated[_Rate, Field(description="How fast messages leave at most.")] | None = None
+    messages_per_second: Annotated[_Rate, Field(description="Maximum rate of messages.")] | None = None
 
 
 class ChannelObject(CamelResponse):

@@ -10,8 +10,8 @@ from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
 from api.schemas.base import all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
-from api.schemas.subscriptions import WebhookUrl
-from callcontrol.webhooks.subscriptions import MessagingEvent
+from api.schemas.subscriptions import TestOutcome, WebhookUrl
+from callcontrol.messaging.events import MessagingEvent
 
 __all__ = [
     "CreateWebhookEndpoint",
@@ -70,12 +70,10 @@ class WebhookEndpointObjects(RootModel[list[WebhookEndpointObject]]):
     """All webhook endpoints of the account, newest first."""
 
 
-class EndpointTestOutcome(CamelResponse):
+class EndpointTestOutcome(TestOutcome):
     """Result of a test event."""
 
-    success: bool
-    status_code: Annotated[int, Field(description="0 when there was no answer.")]
-    error: Annotated[str, Field(description="What went wrong; empty when nothing did.")]
+    model_config = CamelResponse.model_config
 
 
 class EndpointDelivery(CamelResponse):
@@ -84,14 +82,14 @@ class EndpointDelivery(CamelResponse):
     id: Annotated[str, Field(description="The webhook-id of the request, and the id in its body.")]
     endpoint_id: int
     event: MessagingEvent
-    message_id: Annotated[str | None, Field(description="null for an event that is of no message.")]
+    message_id: Annotated[str | None, Field(description="null for an event without a message.")]
     status: Literal["pending", "retrying", "delivered", "failed"]
     attempts: int
     max_attempts: int
-    response_code: Annotated[int, Field(description="0 when there was no response.")]
-    error: Annotated[str, Field(description="What went wrong last; empty when nothing did.")]
+    response_code: Annotated[int, Field(description="0 without a response.")]
+    error: Annotated[str, Field(description="Last error; empty without one.")]
     created_at: Timestamp
-    next_attempt_at: Annotated[Timestamp | None, Field(description="null when there will be none.")]
+    next_attempt_at: Annotated[Timestamp | None, Field(description="null without a further attempt.")]
     delivered_at: Timestamp | None
 
 

@@ -10,9 +10,9 @@ from callcontrol.accounts import store as accounts
 from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.accounts.keys import check_account
 from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
 from callcontrol.errors import DomainError, NotFound, ValidationFailed
 from callcontrol.models import Account
 from callcontrol.wallet import store as wallet

@@ -1,24 +1,25 @@
 """Voice agents of accounts; ``callcontrol.agents.agent`` validates them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.accounts.aio.accounts import Refresher
-from callcontrol.agents.agent import VoiceAgent, changed_agent, new_agent
+from callcontrol.agents.agent import changed_agent, new_agent
 from callcontrol.agents.store import agents
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.assistant.calls import agent_updated
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
-from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.directory.aio.cached_rows import CachedRows
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound, ValidationFailed
-from callcontrol.models import Page
+from callcontrol.models import Page, SubscribedEvent, VoiceAgent
+from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
 __all__ = ["AgentService"]
@@ -26,18 +27,14 @@ __all__ = ["AgentService"]
 _MAX_AGENTS: Final = 1000
 
 
-class Notified(Protocol):
-    """The part of the outbox that agents use."""
-
-    def changed(self) -> None:
-        """Events were published: deliver them."""
-
-
 class AgentService:
     """
     Voice agents.
 
     An agent of another account is refused with ``Forbidden``, an unknown one with ``NotFound``.
+
+    ``updated_event`` makes the event of a change from the agent, the names of the given fields, the event's
+    identifier and the time.
     """
 
     def __init__(
@@ -46,11 +43,13 @@ class AgentService:
         writer: Writer,
         directory: Refresher,
         destinations: Destinations,
-        outbox: Notified,
+        outbox: Outbox,
+        updated_event: Callable[[VoiceAgent, Iterable[str], str, datetime], SubscribedEvent],
     ) -> None:
-        self._rows = MirroredRows(database, writer, directory)
+        self._rows = CachedRows(database, writer, directory)
         self._destinations = destinations
         self._outbox = outbox
+        self._updated_event = updated_event
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
         """
@@ -108,7 +107,7 @@ class AgentService:
                 return refusal
             agents.update(connection, changed, revisions.next_revision(connection))
             if replace(changed, updated_at=owned.updated_at) != owned:
-                fan_out.publish(connection, [agent_updated(changed, values, event_id=event_id, at=now)])
+                fan_out.publish(connection, [self._updated_event(changed, values, event_id, now)])
             return changed
 
         changed = await self._rows.change(write)
@@ -129,7 +128,7 @@ class AgentService:
         def write(connection: Connection) -> DomainError | None:
             owned = _own(connection, account_sid, agent_id, lock=True)
             refusal = (
-                owned if isinstance(owned, DomainError) else _objection(connection, account_sid, agent_id)
+                owned if isinstance(owned, DomainError) else _reject_reason(connection, account_sid, agent_id)
             )
             if refusal is None:
                 agents.delete(connection, agent_id, now, revisions.next_revision(connection))
@@ -157,7 +156,7 @@ def _own(
     return found
 
 
-def _objection(connection: Connection, account_sid: str, agent_id: str) -> Conflict | None:
+def _reject_reason(connection: Connection, account_sid: str, agent_id: str) -> Conflict | None:
     attached = agents.attached(connection, account_sid, agent_id)
     if not attached:
         return None

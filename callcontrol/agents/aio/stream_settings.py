@@ -11,9 +11,9 @@ from callcontrol.accounts import store as accounts
 from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.agents.stream_settings import check_protocol, rotated
 from callcontrol.aio.tokens import new_secret_bytes, utc_now
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
 from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Account
 

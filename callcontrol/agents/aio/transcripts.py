@@ -43,11 +43,11 @@ class TranscriptStore:
         number = count_segment(record, kept)
         if number is not None:
             self._held.append(transcripts.row_of(record, number, kept))
-            self._writer.touch()
+            self._writer.schedule_flush()
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
         """The transcript of a call so far, in order."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(partial(_of_call, call_sid))
 
     async def delete(self, call_sid: str) -> None:
@@ -57,7 +57,7 @@ class TranscriptStore:
 
     # The writer calls these four when it assembles a transaction and when that has ended.
 
-    def take(self) -> Operation[None] | None:
+    def drain(self) -> Operation[None] | None:
         """An operation that writes all queued segments; None if there are none."""
         if not self._held:
             return None
@@ -69,17 +69,17 @@ class TranscriptStore:
         self._taken = []
         self._careful = False
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Queue the segments again that ``take`` returned."""
         self._held, self._taken = self._taken + self._held, []
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Write each segment separately: one of them can never be stored, and the others should be."""
         # The error of a driver may show the values of its statement, which are the transcript.
-        log.error("transcripts could not be written together: %s", type(error).__name__)
+        log.error("transcripts could not be written in one batch: %s", type(error).__name__)
         self._careful = True
-        self.give_back()
-        self._writer.touch()
+        self.restore()
+        self._writer.schedule_flush()
 
 
 def _of_call(call_sid: str, connection: Connection) -> list[TranscriptSegment]:

@@ -8,30 +8,23 @@ once the two are joined, and the script continues when it fails.
 from collections.abc import Iterator
 from typing import Final
 
-from callcontrol.agents.script import (
-    DIGITS,
-    FAILED,
-    NONE,
-    SPEECH,
-    Forwarding,
-    Listening,
-    Node,
-    fill,
-    sentences,
-    stock_words,
-)
-from callcontrol.agents.steps.turn import Heard, Turn, Words
+from callcontrol.agents.script import fill, sentences, stock_words
+from callcontrol.agents.steps.turn import Sentence, Turn, TurnResult
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import DetectSpeech, Effect, Save, StopSpeech
-from callcontrol.calls.events import DigitReceived, Event, SpeechEnded, SpeechStarted
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import DetectSpeech, StopSpeech
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import DigitReceived, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.calls.plan import Converse
 from callcontrol.calls.steps.base import CallParts, RunningStep
-from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.transfer_target import agent_party
+from callcontrol.models.routes import Party
+from callcontrol.models.scripts import DIGITS, FAILED, NONE, SPEECH, Forwarding, Listening, Node
+from callcontrol.routing.targets import parse_transfer_target
 
 _LAST_WORDS: Final = Node()
 """Node of a conversation that exceeds its number of turns: it hangs up."""
@@ -48,7 +41,7 @@ class ConverseStep(RunningStep):
         self._variables = {"from": record.from_, "to": record.to, **converse.variables}
         self._node = _LAST_WORDS
         self._turn: Turn | None = None
-        self._transfer: Bridge | None = None
+        self._transfer: BridgeStep | None = None
         self._retries_left = 0
         self._turns = 0
         self._spoken = 0
@@ -63,7 +56,7 @@ class ConverseStep(RunningStep):
         """Start listening for speech if needed, and greet the party."""
         if self._script.hears_speech:
             yield DetectSpeech(self.call.a_leg.id)
-        greeting = [Words(text, guarded=True) for text in self._filled(self._converse.greeting)]
+        greeting = [Sentence(text, guarded=True) for text in self._filled(self._converse.greeting)]
         yield from self._enter(self._script.start, greeting)
         yield from self._go_on()
 
@@ -90,12 +83,12 @@ class ConverseStep(RunningStep):
     def _go_on(self) -> Iterator[Effect]:
         """Continue with the next node for as long as the current turn is over."""
         while self._turn is not None and self._turn.over and self._transfer is None and not self.over:
-            yield from self._after(self._turn.heard)
+            yield from self._after(self._turn.result)
 
-    def _after(self, heard: Heard) -> Iterator[Effect]:
+    def _after(self, result: TurnResult) -> Iterator[Effect]:
         node = self._node
         if node.listening is not None:
-            yield from self._answered(node, node.listening, heard)
+            yield from self._answered(node, node.listening, result)
         elif node.forwarding is not None:
             yield from self._begin_transfer(node.forwarding)
         elif node.then is not None:
@@ -103,10 +96,10 @@ class ConverseStep(RunningStep):
         else:
             yield from self._hang_up()
 
-    def _answered(self, node: Node, listening: Listening, heard: Heard) -> Iterator[Effect]:
-        if heard.kind == "digits" and listening.variable is not None:
-            self._variables[listening.variable] = heard.digits
-        target = _way(node, heard)
+    def _answered(self, node: Node, listening: Listening, result: TurnResult) -> Iterator[Effect]:
+        if result.kind == "digits" and listening.variable is not None:
+            self._variables[listening.variable] = result.digits
+        target = _next_node(node, result)
         if target is None and self._retries_left:
             self._retries_left -= 1
             again = node.say if listening.retry_say is None else listening.retry_say
@@ -118,12 +111,12 @@ class ConverseStep(RunningStep):
         else:
             yield from self._enter(target)
 
-    def _enter(self, name: str, before: list[Words] | None = None) -> Iterator[Effect]:
+    def _enter(self, name: str, before: list[Sentence] | None = None) -> Iterator[Effect]:
         node = self._script.nodes[name]
         self._retries_left = node.listening.retries if node.listening is not None else 0
         yield from self._speak(node, node.say, before)
 
-    def _speak(self, node: Node, text: str, before: list[Words] | None = None) -> Iterator[Effect]:
+    def _speak(self, node: Node, text: str, before: list[Sentence] | None = None) -> Iterator[Effect]:
         """Begin a turn; one beyond the limit says goodbye and is the last."""
         self._turns += 1
         if self._turns > self._script.max_turns:
@@ -131,13 +124,13 @@ class ConverseStep(RunningStep):
         self._node = node
         self._turn = Turn(
             self.call,
-            [*(before or ()), *(Words(piece) for piece in self._filled(text))],
+            [*(before or ()), *(Sentence(piece) for piece in self._filled(text))],
             self._converse.language,
             self._next_number,
             listening=node.listening,
             hears_speech=node.hears_speech,
             # Keys pressed while no node listened are for the node that listens next.
-            early=self.call.keys.take() if node.listening is not None else "",
+            early=self.call.keys.drain() if node.listening is not None else "",
         )
         yield from self._turn.begin(talking=self._talking)
 
@@ -156,7 +149,7 @@ class ConverseStep(RunningStep):
             case SpeechEnded() if event.leg == self.call.a_leg.id:
                 self._talking = False
             case DigitReceived() if event.leg == self.call.a_leg.id and self._keeps_keys:
-                self.call.keys.note(event)
+                self.call.keys.append(event)
 
     @property
     def _keeps_keys(self) -> bool:
@@ -180,11 +173,11 @@ class ConverseStep(RunningStep):
         except DomainError:  # the values of the variables are no number
             yield from self._transfer_failed()
             return
-        told = {"transfer": {"mode": "bridge", "to": str(party.target)}}
-        self._transfer = Bridge(self.call, party, announce=Save("call.transferred", told))
+        data = {"transfer": {"mode": "bridge", "to": str(party.target)}}
+        self._transfer = BridgeStep(self.call, party, announce=Save("call.transferred", data))
         yield from self._transferred(self._transfer, self._transfer.begin())
 
-    def _transferred(self, bridge: Bridge, effects: Iterator[Effect]) -> Iterator[Effect]:
+    def _transferred(self, bridge: BridgeStep, effects: Iterator[Effect]) -> Iterator[Effect]:
         """Run the effects of the bridge, then check its state."""
         wanted = list(effects)
         if bridge.joined:
@@ -205,7 +198,7 @@ class ConverseStep(RunningStep):
 
     def _party_of(self, forwarding: Forwarding) -> Party:
         """The party to call; its caller ID is the account's number of the call, unless the script has one."""
-        return agent_party(
+        return parse_transfer_target(
             self.call.record,
             fill(forwarding.to, self._variables),
             fill(forwarding.caller_id or "", self._variables),
@@ -213,8 +206,8 @@ class ConverseStep(RunningStep):
         )
 
 
-def _way(node: Node, heard: Heard) -> str | None:
+def _next_node(node: Node, result: TurnResult) -> str | None:
     """The next node for an input; None without a branch for it."""
-    if heard.kind == "digits":
-        return node.on.get(heard.digits) or node.on.get(DIGITS)
-    return node.on.get(SPEECH if heard.kind == "speech" else NONE)
+    if result.kind == "digits":
+        return node.on.get(result.digits) or node.on.get(DIGITS)
+    return node.on.get(SPEECH if result.kind == "speech" else NONE)

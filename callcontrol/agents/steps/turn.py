@@ -10,20 +10,16 @@ from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import Final, Literal
 
-from callcontrol.agents.script import Listening
-from callcontrol.calls.effects import Arm, Disarm, Effect, Speak, StopAudio, Transcribe
-from callcontrol.calls.events import (
-    DigitReceived,
-    Event,
-    PlaybackEnded,
-    SpeechEnded,
-    SpeechStarted,
-    Timer,
-    TimerFired,
-)
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import Speak, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm, Transcribe
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, SpeechEnded, SpeechStarted
 from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableMachine
 from callcontrol.models import CallRecord, TranscriptSegment
+from callcontrol.models.scripts import Listening
+from sip.machine import Machine, Rules, compile_rules
 
 MAX_SPEECH_S: Final = 30.0
 """Longest speech of a party in one turn; then the agent continues even if the party still talks."""
@@ -43,7 +39,7 @@ class TurnState(IntEnum):
     NEW = 0
     SPEAKING = 1
     LISTENING = 2
-    HEARING = 3
+    RECEIVING_SPEECH = 3
     """The party talks."""
     COLLECTING = 4
     """Keys are being pressed; speech is ignored meanwhile."""
@@ -60,7 +56,7 @@ class TurnInput(IntEnum):
     """All sentences were spoken, and the party may answer."""
     SAID = auto()
     """All sentences were spoken, and no answer is expected."""
-    KEPT_KEY = auto()
+    STORED_KEY = auto()
     """A key that counts after all sentences were spoken."""
     KEY = auto()
     COMPLETE = auto()
@@ -73,7 +69,7 @@ class TurnInput(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TurnResult:
     """Result of a turn: ``said`` if it did not listen."""
 
     kind: Literal["said", "digits", "speech", "none"] = "said"
@@ -81,17 +77,14 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Sentence:
     """A sentence to say; the voice of the party does not interrupt a ``guarded`` one."""
 
     text: str
     guarded: bool = False
 
 
-Action = Callable[["Turn", Event | None], Iterator[Effect]]
-
-
-class Turn(TableMachine[TurnState, TurnInput]):
+class Turn(Machine[TurnState]):
     """
     One turn; no I/O, no clock.
 
@@ -102,7 +95,7 @@ class Turn(TableMachine[TurnState, TurnInput]):
     def __init__(
         self,
         call: CallParts,
-        words: Sequence[Words],
+        words: Sequence[Sentence],
         language: str,
         numbers: Callable[[], int],
         *,
@@ -111,7 +104,7 @@ class Turn(TableMachine[TurnState, TurnInput]):
         early: str = "",
     ) -> None:
         self.state = TurnState.NEW
-        self.heard = Heard()
+        self.result = TurnResult()
         self._call = call
         self._words = list(words)
         self._language = language
@@ -123,14 +116,10 @@ class Turn(TableMachine[TurnState, TurnInput]):
         self._number = 0
         self._spoken: list[str] = []
         self._speech_began_s = call.now_s
-        self._said_since_s = call.now_s
+        self._sentence_began_s = call.now_s
         self._began_ms: int | None = None
         self._talking = False
         self._talked_ms = 0
-
-    def rules(self) -> Rules[TurnState, TurnInput]:
-        """The table of the machine."""
-        return RULES
 
     @property
     def over(self) -> bool:
@@ -141,38 +130,38 @@ class Turn(TableMachine[TurnState, TurnInput]):
         """Start speaking; ``talking`` is True if the party talks already."""
         self._talking = talking
         for key in self._early if self._listening is not None else "":
-            yield from self._take(self._input_of_key(key))
+            yield from self.trigger(self._input_of_key(key))
         if self.state is TurnState.NEW:
             if self._words:
-                yield from self._take(TurnInput.BEGIN)
+                yield from self.trigger(TurnInput.BEGIN)
             else:
-                yield from self._all_said()
+                yield from self._all_spoken()
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         first = self._call.a_leg.id
         match event:
             case PlaybackEnded() if event.turn == self._number and self.state is TurnState.SPEAKING:
-                yield from self._sentence_over(event)
+                yield from self._sentence_ended(event)
             case DigitReceived() if event.leg == first and self._listening is not None and not self.over:
-                yield from self._take(self._input_of_key(event.digit))
+                yield from self.trigger(self._input_of_key(event.digit))
             case SpeechStarted() if event.leg == first:
                 self._talking = True
-                if self._hears_speech and not self._deaf:
-                    yield from self._take(TurnInput.VOICE)
+                if self._hears_speech and not self._ignores_speech:
+                    yield from self.trigger(TurnInput.VOICE)
             case SpeechEnded() if event.leg == first:
                 self._talking = False
-                self._talked_ms += event.duration_ms if self.state is TurnState.HEARING else 0
-                yield from self._take(TurnInput.SILENCE)
+                self._talked_ms += event.duration_ms if self.state is TurnState.RECEIVING_SPEECH else 0
+                yield from self.trigger(TurnInput.SILENCE)
             case TimerFired(Timer.PAUSE):
-                yield from self._take(TurnInput.TIMEOUT)
+                yield from self.trigger(TurnInput.TIMEOUT)
 
     def stop(self) -> Iterator[Effect]:
         """Stop speaking and listening."""
-        yield from self._take(TurnInput.STOP)
+        yield from self.trigger(TurnInput.STOP)
 
     @property
-    def _deaf(self) -> bool:
+    def _ignores_speech(self) -> bool:
         """True if the party's voice is ignored, because the current sentence must not be interrupted."""
         if self.state is not TurnState.SPEAKING:
             return False
@@ -186,9 +175,9 @@ class Turn(TableMachine[TurnState, TurnInput]):
         if not finishes and len(self._keys) < listening.num_digits:
             self._keys += key
         if self.state <= TurnState.SPEAKING and not listening.barge_in:
-            return TurnInput.KEPT_KEY
+            return TurnInput.STORED_KEY
         if finishes and not self._keys and self.state < TurnState.COLLECTING:
-            return TurnInput.KEPT_KEY  # it finishes nothing
+            return TurnInput.STORED_KEY  # it finishes nothing
         complete = finishes or len(self._keys) == listening.num_digits
         return TurnInput.COMPLETE if complete else TurnInput.KEY
 
@@ -196,156 +185,156 @@ class Turn(TableMachine[TurnState, TurnInput]):
 
     def _speak(self, _: Event | None) -> Iterator[Effect]:
         self._number = self._numbers()
-        self._said_since_s = self._call.now_s
+        self._sentence_began_s = self._call.now_s
         if self._began_ms is None:
-            self._began_ms = moment_ms(self._call.record, self._call)
+            self._began_ms = elapsed_ms(self._call.record, self._call)
         yield Speak(self._call.a_leg.id, self._words[0].text, self._language, self._number)
 
-    def _sentence_over(self, event: PlaybackEnded) -> Iterator[Effect]:
+    def _sentence_ended(self, event: PlaybackEnded) -> Iterator[Effect]:
         said = self._words.pop(0)
         if event.problem is None:
             self._spoken.append(said.text)
         if self._words:
-            yield from self._take(TurnInput.ANOTHER)
+            yield from self.trigger(TurnInput.ANOTHER)
         else:
-            yield from self._all_said()
+            yield from self._all_spoken()
 
-    def _all_said(self) -> Iterator[Effect]:
+    def _all_spoken(self) -> Iterator[Effect]:
         if self._listening is None:
-            yield from self._take(TurnInput.SAID)
+            yield from self.trigger(TurnInput.SAID)
             return
-        yield from self._take(TurnInput.SPOKEN)
+        yield from self.trigger(TurnInput.SPOKEN)
         if self._keys:
             complete = len(self._keys) == self._listening.num_digits
-            yield from self._take(TurnInput.COMPLETE if complete else TurnInput.KEY)
+            yield from self.trigger(TurnInput.COMPLETE if complete else TurnInput.KEY)
         elif self._talking and self._hears_speech:
-            yield from self._take(TurnInput.VOICE)
+            yield from self.trigger(TurnInput.VOICE)
 
-    def _told(self) -> Iterator[Effect]:
+    def _transcribe(self) -> Iterator[Effect]:
         """Transcribe what the agent said in this turn."""
         if self._spoken:
             text = " ".join(self._spoken)
             self._spoken = []
-            now_ms = moment_ms(self._call.record, self._call)
+            now_ms = elapsed_ms(self._call.record, self._call)
             yield Transcribe(TranscriptSegment("agent", text, self._began_ms or 0, now_ms))
 
-    def _break_off(self) -> Iterator[Effect]:
+    def _interrupt(self) -> Iterator[Effect]:
         """Stop speaking; add the part of the current sentence that the party has heard."""
         words = self._words[0].text.split()
-        heard = int((self._call.now_s - self._said_since_s) * WORDS_PER_S)
+        heard = int((self._call.now_s - self._sentence_began_s) * WORDS_PER_S)
         self._spoken += [*words[:heard], CUT_SHORT] if heard or self._spoken else []
-        yield from self._told()
+        yield from self._transcribe()
         if not self._call.a_leg.over:
             yield StopAudio(self._call.a_leg.id)
 
     def _listen(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._told()
-        yield self._wait()
+        yield from self._transcribe()
+        yield self._arm_timeout()
 
-    def _wait(self) -> Arm:
+    def _arm_timeout(self) -> Arm:
         assert self._listening is not None
         return Arm(Timer.PAUSE, self._listening.timeout_s)
 
-    def _said(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._told()
+    def _spoken_only(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._transcribe()
 
     # --- keys -----------------------------------------------------------------------------------------------
 
     def _next_key(self, _: Event | None) -> Iterator[Effect]:
-        yield self._wait()
+        yield self._arm_timeout()
 
-    def _key_into_words(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._break_off()
-        yield self._wait()
+    def _key_interrupts(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._interrupt()
+        yield self._arm_timeout()
 
     def _complete(self, _: Event | None) -> Iterator[Effect]:
-        self.heard = Heard("digits", self._keys)
-        now_ms = moment_ms(self._call.record, self._call)
+        self.result = TurnResult("digits", self._keys)
+        now_ms = elapsed_ms(self._call.record, self._call)
         yield Disarm(Timer.PAUSE)
         yield Transcribe(TranscriptSegment("user", self._keys, now_ms, now_ms))
 
-    def _complete_at_once(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._break_off()
+    def _complete_interrupting(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._interrupt()
         yield from self._complete(None)
 
     # --- speech ---------------------------------------------------------------------------------------------
 
-    def _voice(self, _: Event | None) -> Iterator[Effect]:
+    def _speech_started(self, _: Event | None) -> Iterator[Effect]:
         self._speech_began_s = self._call.now_s
         yield Arm(Timer.PAUSE, MAX_SPEECH_S)
 
-    def _voice_into_words(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._break_off()
-        yield from self._voice(None)
+    def _speech_interrupts(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._interrupt()
+        yield from self._speech_started(None)
 
-    def _goes_on(self, _: Event | None) -> Iterator[Effect]:
+    def _speech_continues(self, _: Event | None) -> Iterator[Effect]:
         left_s = self._speech_began_s + MAX_SPEECH_S - self._call.now_s
         yield Arm(Timer.PAUSE, max(left_s, 0.0))
 
-    def _pauses(self, _: Event | None) -> Iterator[Effect]:
+    def _speech_pauses(self, _: Event | None) -> Iterator[Effect]:
         yield Arm(Timer.PAUSE, END_OF_SPEECH_S)
 
-    def _had_its_say(self, _: Event | None) -> Iterator[Effect]:
-        self.heard = Heard("speech")
-        now_ms = moment_ms(self._call.record, self._call)
-        elapsed_ms = round((self._call.now_s - self._speech_began_s) * 1000)
-        talked_ms = self._talked_ms or elapsed_ms
+    def _speech_ended(self, _: Event | None) -> Iterator[Effect]:
+        self.result = TurnResult("speech")
+        now_ms = elapsed_ms(self._call.record, self._call)
+        speech_ms = round((self._call.now_s - self._speech_began_s) * 1000)
+        talked_ms = self._talked_ms or speech_ms
         text = f"[speech {talked_ms / 1000:.1f} s]"
-        yield Transcribe(TranscriptSegment("user", text, max(now_ms - elapsed_ms, 0), now_ms))
+        yield Transcribe(TranscriptSegment("user", text, max(now_ms - speech_ms, 0), now_ms))
 
     # --- the end --------------------------------------------------------------------------------------------
 
-    def _nothing(self, _: Event | None) -> Iterator[Effect]:
-        self.heard = Heard("none")
+    def _no_answer(self, _: Event | None) -> Iterator[Effect]:
+        self.result = TurnResult("none")
         yield from ()
 
-    def _silenced(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._break_off()
+    def _stop_speaking(self, _: Event | None) -> Iterator[Effect]:
+        yield from self._interrupt()
 
     def _stop_waiting(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.PAUSE)
 
-    def _stop_hearing(self, _: Event | None) -> Iterator[Effect]:
+    def _stop_with_speech(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.PAUSE)
-        yield from self._had_its_say(None)
+        yield from self._speech_ended(None)
 
-    def _quiet(self, _: Event | None) -> Iterator[Effect]:
+    def _no_effect(self, _: Event | None) -> Iterator[Effect]:
         yield from ()
 
 
-def moment_ms(record: CallRecord, call: CallParts) -> int:
+def elapsed_ms(record: CallRecord, call: CallParts) -> int:
     """Time since the call was answered, in milliseconds; 0 before the answer."""
     if record.answered_at is None:
         return 0
-    return max(0, round((call.moment - record.answered_at).total_seconds() * 1000))
+    return max(0, round((call.wall_time - record.answered_at).total_seconds() * 1000))
 
 
 _S, _I = TurnState, TurnInput
-RULES: Final[dict[tuple[TurnState, TurnInput], tuple[TurnState, Action]]] = {
+RULES: Final[Rules[TurnState, TurnInput]] = {
     (_S.NEW, _I.BEGIN): (_S.SPEAKING, Turn._speak),
     (_S.NEW, _I.SPOKEN): (_S.LISTENING, Turn._listen),
-    (_S.NEW, _I.SAID): (_S.OVER, Turn._said),
+    (_S.NEW, _I.SAID): (_S.OVER, Turn._spoken_only),
     (_S.NEW, _I.KEY): (_S.COLLECTING, Turn._next_key),
     (_S.NEW, _I.COMPLETE): (_S.OVER, Turn._complete),
-    (_S.NEW, _I.STOP): (_S.OVER, Turn._quiet),
+    (_S.NEW, _I.STOP): (_S.OVER, Turn._no_effect),
     (_S.SPEAKING, _I.ANOTHER): (_S.SPEAKING, Turn._speak),
     (_S.SPEAKING, _I.SPOKEN): (_S.LISTENING, Turn._listen),
-    (_S.SPEAKING, _I.SAID): (_S.OVER, Turn._said),
-    (_S.SPEAKING, _I.KEY): (_S.COLLECTING, Turn._key_into_words),
-    (_S.SPEAKING, _I.COMPLETE): (_S.OVER, Turn._complete_at_once),
-    (_S.SPEAKING, _I.VOICE): (_S.HEARING, Turn._voice_into_words),
-    (_S.SPEAKING, _I.STOP): (_S.OVER, Turn._silenced),
+    (_S.SPEAKING, _I.SAID): (_S.OVER, Turn._spoken_only),
+    (_S.SPEAKING, _I.KEY): (_S.COLLECTING, Turn._key_interrupts),
+    (_S.SPEAKING, _I.COMPLETE): (_S.OVER, Turn._complete_interrupting),
+    (_S.SPEAKING, _I.VOICE): (_S.RECEIVING_SPEECH, Turn._speech_interrupts),
+    (_S.SPEAKING, _I.STOP): (_S.OVER, Turn._stop_speaking),
     (_S.LISTENING, _I.KEY): (_S.COLLECTING, Turn._next_key),
     (_S.LISTENING, _I.COMPLETE): (_S.OVER, Turn._complete),
-    (_S.LISTENING, _I.VOICE): (_S.HEARING, Turn._voice),
-    (_S.LISTENING, _I.TIMEOUT): (_S.OVER, Turn._nothing),
+    (_S.LISTENING, _I.VOICE): (_S.RECEIVING_SPEECH, Turn._speech_started),
+    (_S.LISTENING, _I.TIMEOUT): (_S.OVER, Turn._no_answer),
     (_S.LISTENING, _I.STOP): (_S.OVER, Turn._stop_waiting),
-    (_S.HEARING, _I.KEY): (_S.COLLECTING, Turn._next_key),
-    (_S.HEARING, _I.COMPLETE): (_S.OVER, Turn._complete),
-    (_S.HEARING, _I.VOICE): (_S.HEARING, Turn._goes_on),
-    (_S.HEARING, _I.SILENCE): (_S.HEARING, Turn._pauses),
-    (_S.HEARING, _I.TIMEOUT): (_S.OVER, Turn._had_its_say),
-    (_S.HEARING, _I.STOP): (_S.OVER, Turn._stop_hearing),
+    (_S.RECEIVING_SPEECH, _I.KEY): (_S.COLLECTING, Turn._next_key),
+    (_S.RECEIVING_SPEECH, _I.COMPLETE): (_S.OVER, Turn._complete),
+    (_S.RECEIVING_SPEECH, _I.VOICE): (_S.RECEIVING_SPEECH, Turn._speech_continues),
+    (_S.RECEIVING_SPEECH, _I.SILENCE): (_S.RECEIVING_SPEECH, Turn._speech_pauses),
+    (_S.RECEIVING_SPEECH, _I.TIMEOUT): (_S.OVER, Turn._speech_ended),
+    (_S.RECEIVING_SPEECH, _I.STOP): (_S.OVER, Turn._stop_with_speech),
     (_S.COLLECTING, _I.KEY): (_S.COLLECTING, Turn._next_key),
     (_S.COLLECTING, _I.COMPLETE): (_S.OVER, Turn._complete),
     (_S.COLLECTING, _I.TIMEOUT): (_S.OVER, Turn._complete),
@@ -353,8 +342,8 @@ RULES: Final[dict[tuple[TurnState, TurnInput], tuple[TurnState, Action]]] = {
 }
 
 
-def _ignored(state: TurnState, *heeded: TurnInput) -> set[tuple[TurnState, TurnInput]]:
-    return {(state, what) for what in TurnInput if what not in heeded}
+def _ignored(state: TurnState, *handled: TurnInput) -> set[tuple[TurnState, TurnInput]]:
+    return {(state, what) for what in TurnInput if what not in handled}
 
 
 IGNORED: Final = frozenset(
@@ -362,8 +351,10 @@ IGNORED: Final = frozenset(
     | _ignored(_S.SPEAKING, _I.ANOTHER, _I.SPOKEN, _I.SAID, _I.KEY, _I.COMPLETE, _I.VOICE, _I.STOP)
     # The agent does not speak any more, and silence does not follow any speech.
     | _ignored(_S.LISTENING, _I.KEY, _I.COMPLETE, _I.VOICE, _I.TIMEOUT, _I.STOP)
-    | _ignored(_S.HEARING, _I.KEY, _I.COMPLETE, _I.VOICE, _I.SILENCE, _I.TIMEOUT, _I.STOP)
+    | _ignored(_S.RECEIVING_SPEECH, _I.KEY, _I.COMPLETE, _I.VOICE, _I.SILENCE, _I.TIMEOUT, _I.STOP)
     # The party may talk while it presses keys.
     | _ignored(_S.COLLECTING, _I.KEY, _I.COMPLETE, _I.TIMEOUT, _I.STOP)
     | _ignored(_S.OVER)
 )
+
+Turn.ROWS = compile_rules(RULES)

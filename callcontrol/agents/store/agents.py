@@ -7,13 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.agents.agent import VoiceAgent
-from callcontrol.database.tables import phone_numbers
+from callcontrol.database.encryption import seal_binding, unseal_binding
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.applications import applications
+from callcontrol.database.tables.trunks import phone_numbers
 from callcontrol.database.values import pack, to_micros, to_moment, unpack
-from callcontrol.models import Binding
-from callcontrol.secrets.encryption import seal_binding, unseal_binding
+from callcontrol.models import Binding, VoiceAgent
 
 _LIVE = agents.c.deleted_at.is_(None)
 

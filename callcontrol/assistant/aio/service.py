@@ -4,16 +4,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.agents.agent import VoiceAgent
+from callcontrol.agents.aio.service import AgentService
+from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant import store as assistant_calls
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
 from callcontrol.assistant.calls import PRODUCT, status_of
 from callcontrol.assistant.sandbox import TEST_PREFIX, is_sandbox, is_test_number
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, MachineDetection
 from callcontrol.calls.records.store import calls
 from callcontrol.calls.requests import CreateCall
@@ -30,9 +32,9 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import CallRecord, Page, TranscriptSegment
-from callcontrol.otp.store import default_caller_id
-from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S
-from callcontrol.routing.targets import PhoneTarget, normalise_number, parse_target
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, PhoneTarget
+from callcontrol.numbers.store.numbers import default_caller_id
+from callcontrol.routing.targets import normalise_number, parse_target
 
 __all__ = ["AssistantService", "OutboundCall"]
 
@@ -60,36 +62,6 @@ class OutboundCall:
     status_webhook_url: str | None = None
 
 
-class CallDoor(Protocol):
-    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
-
-    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
-        """Place a call."""
-
-    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account, in its newest state."""
-
-    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """End a call."""
-
-
-class Agents(Protocol):
-    """The agents of accounts; see ``callcontrol.agents.aio.service.AgentService``."""
-
-    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
-        """One agent."""
-
-
-class Transcripts(Protocol):
-    """Transcripts; see ``callcontrol.agents.aio.transcripts.TranscriptStore``."""
-
-    async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
-        """The transcript of a call so far."""
-
-    async def delete(self, call_sid: str) -> None:
-        """Delete the transcript of a call for ever."""
-
-
 class AssistantService:
     """
     Calls of agents.
@@ -102,9 +74,9 @@ class AssistantService:
         self,
         database: Database,
         writer: Writer,
-        calls: CallDoor,
-        agents: Agents,
-        transcripts: Transcripts,
+        calls: CallControl,
+        agents: AgentService,
+        transcripts: TranscriptStore,
         allowed_countries: Collection[str],
         sandbox_carrier: Callable[[], str | None],
     ) -> None:
@@ -132,7 +104,7 @@ class AssistantService:
         sandbox = self._sandbox(number, sandbox_only=sandbox_only)
         agent = await self._agents.get(account_sid, request.agent_id)
         if from_ is None:
-            from_ = await self._database.look_up(partial(_default_from, account_sid))
+            from_ = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if from_ is None:
             raise NumberNotOwned("The account has no registered number to call from; register one first.")
         return await self._calls.create_call(
@@ -217,7 +189,7 @@ class AssistantService:
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int
     ) -> Page[CallRecord]:
         """Calls of the account's agents, newest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         wanted = ListQuery(
             (account_sid, replace(query, start=None, end=None)),
             assistant_calls.conditions(account_sid, query),
@@ -249,7 +221,7 @@ class AssistantService:
             ValidationFailed: The period is invalid.
         """
         query = query_of(start, end, utc_now(), agent_id=agent_id, sandbox=sandbox)
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return query, await self._database.read(partial(_day_counts, account_sid, query))
 
     def _numbers(self, request: OutboundCall) -> tuple[str, str | None]:
@@ -284,10 +256,6 @@ class AssistantService:
         if carrier_sid is None and sandbox_only:
             raise ServiceUnavailable("The sandbox of this server is off; ask its operator to turn it on.")
         return carrier_sid
-
-
-def _default_from(account_sid: str, connection: Connection) -> str | None:
-    return default_caller_id(connection, account_sid)
 
 
 def _day_counts(account_sid: str, query: AnalyticsQuery, connection: Connection) -> list[DayCount]:

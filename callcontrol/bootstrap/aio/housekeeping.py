@@ -37,13 +37,16 @@ class Housekeeper:
     """
 
     def __init__(
-        self, writer: Writer, idempotency: IdempotencyStore, others: Sequence[Callable[[], Awaitable[int]]]
+        self,
+        writer: Writer,
+        idempotency: IdempotencyStore,
+        others: Sequence[Callable[[], Awaitable[int]]],
+        webhooks_kept: timedelta = WEBHOOKS_KEPT,
     ) -> None:
         self._writer = writer
         self._idempotency = idempotency
         self._others = list(others)
-        self.webhooks_kept = WEBHOOKS_KEPT
-        """Retention of finished deliveries; may be changed at any time."""
+        self._webhooks_kept = webhooks_kept
         self._task: asyncio.Task[None] | None = None
 
     def also(self, other: Callable[[], Awaitable[int]]) -> None:
@@ -71,7 +74,7 @@ class Housekeeper:
         for other in self._others:
             await other()
         if keys or rows:
-            log.info("deleted %d idempotency keys and %d webhook deliveries that were old", keys, rows)
+            log.info("deleted %d expired idempotency keys and %d expired webhook deliveries", keys, rows)
 
     async def _purge_keys(self) -> int:
         total = 0
@@ -83,7 +86,7 @@ class Housekeeper:
             await asyncio.sleep(_PAUSE_S)
 
     async def _purge_deliveries(self) -> int:
-        before = utc_now() - self.webhooks_kept
+        before = utc_now() - self._webhooks_kept
         total, place = 0, 0
         while True:
             gone, following = await self._writer.commit(
@@ -101,5 +104,5 @@ class Housekeeper:
             try:
                 await self.clean()
             except DomainError as error:
-                log.warning("old rows could not be deleted: %s", error)
+                log.warning("expired rows could not be deleted: %s", error)
             await asyncio.sleep(_EVERY_S)

@@ -1,12 +1,16 @@
-"""Storage: the database and all services on it, opened and closed together."""
+"""Composition root: builds, starts and closes every service once."""
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypedDict, Unpack
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from callcontrol.accounts.aio.accounts import AccountService
@@ -16,38 +20,111 @@ from callcontrol.agents.aio.stream_settings import StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
 from callcontrol.applications.aio import ApplicationService
+from callcontrol.assistant.aio.call_requests import CallRequests
 from callcontrol.assistant.aio.keys import AssistantKeys
+from callcontrol.assistant.aio.service import AssistantService
+from callcontrol.assistant.calls import EVENTS as ASSISTANT_EVENTS
+from callcontrol.assistant.calls import agent_updated
 from callcontrol.bootstrap import reseal as sealed_rows
-from callcontrol.bootstrap.aio.housekeeping import Housekeeper
-from callcontrol.calls.aio.call_records import CallLogService
-from callcontrol.calls.records.aio import CallStore
+from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
+from callcontrol.bootstrap.directory_rows import changes_since
+from callcontrol.bootstrap.products import PRODUCTS, make_step
+from callcontrol.calls.aio.admission import CallGate
+from callcontrol.calls.aio.service import CallControl, CallServices
+from callcontrol.calls.aio.settings import CallControlSettings, CallFeatures
+from callcontrol.calls.recording import RECORDINGS_FOLDER
+from callcontrol.calls.records.aio import CallStore, CdrService
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import IdempotencyStore
 from callcontrol.database.aio.writer import Writer, WriterSettings
 from callcontrol.directory.aio.loader import DirectoryLoader
+from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import SecretsUnreadable
+from callcontrol.instructions.aio import InstructionClient
+from callcontrol.instructions.verbs import VerbRules
 from callcontrol.masking.aio.logs import MaskingLogs
 from callcontrol.masking.aio.numbers import MaskingNumberService
+from callcontrol.masking.aio.routing import MaskedRouter
+from callcontrol.masking.aio.service import MaskingService
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
+from callcontrol.masking.settings import EVENTS as MASKING_EVENTS
 from callcontrol.messaging.aio.campaigns import CampaignService
+from callcontrol.messaging.aio.channels import ChannelService
 from callcontrol.messaging.aio.contacts import ContactListService, ContactService
+from callcontrol.messaging.aio.dispatcher import Dispatcher, DispatcherSettings
+from callcontrol.messaging.aio.messages import MessageService
+from callcontrol.messaging.aio.receiving import Receiver
+from callcontrol.messaging.aio.templates import TemplateService
+from callcontrol.messaging.approval import TemplateReview
+from callcontrol.messaging.events import EVENTS as MESSAGING_EVENTS
+from callcontrol.messaging.network import MessagingNetwork
+from callcontrol.messaging.store import campaigns, channels
+from callcontrol.messaging.store.channels import DEFAULT_MESSAGES_PER_SECOND
+from callcontrol.numbers.aio.marketplace import NumberMarket
+from callcontrol.numbers.aio.renewals import Renewals
 from callcontrol.numbers.aio.service import DEFAULT_COUNTRIES, NumberService
+from callcontrol.numbers.aio.trunk_numbers import TrunkNumberService
+from callcontrol.numbers.inventory import Inventory
 from callcontrol.otp import store as otps
+from callcontrol.otp.aio import VoiceOtp
 from callcontrol.recordings.aio.messages import MessageStore
+from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from callcontrol.secrets.aio import SecretBox, key_file
-from callcontrol.trunks.aio.numbers import TrunkNumberService
+from callcontrol.tools.aio.builtin import call_tools, wallet_tools
+from callcontrol.tools.aio.messaging import messaging_tools
+from callcontrol.tools.aio.service import Toolbox
 from callcontrol.trunks.aio.service import TrunkService
 from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
+from media.audio import PromptLibrary, Speaker
+from media.audio.speech import Synthesizer
 from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
 
 KEY_FILE: Final = "secret.key"
 """File of the default key, in the data directory beside the SQLite database."""
+
+
+class StorageOptions(TypedDict, total=False):
+    """Fields of `StorageSettings`, as keyword arguments."""
+
+    node: str
+    allow_private_destinations: bool
+    allowed_countries: Collection[str]
+    writer: WriterSettings | None
+    name_servers: Sequence[NameServer]
+    public_url: Callable[[], str]
+    webhooks_kept: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """
+    Settings of the services on the database.
+
+    Attributes:
+        node: Name of this process, unique on the database; the same after a restart, so that it finds the
+            rows of its earlier run.
+        allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
+        allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
+        writer: Settings of the writer.
+        name_servers: Name servers for the host names of gateways; those of the system when empty.
+        public_url: Base URL of links in events.
+        webhooks_kept: Retention of finished webhook deliveries.
+    """
+
+    node: str = "local"
+    allow_private_destinations: bool = False
+    allowed_countries: Collection[str] = DEFAULT_COUNTRIES
+    writer: WriterSettings | None = None
+    name_servers: Sequence[NameServer] = ()
+    public_url: Callable[[], str] = lambda: ""
+    webhooks_kept: timedelta = WEBHOOKS_KEPT
 
 
 class Storage:
@@ -68,28 +145,21 @@ class Storage:
             campaigns, contacts, contact_lists, idempotency: The services.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        node: str = "local",
-        allow_private_destinations: bool = False,
-        allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
-        settings: WriterSettings | None = None,
-        name_servers: Sequence[NameServer] = (),
-        secrets: SecretBox,
-    ) -> None:
+    def __init__(self, database: Database, secrets: SecretBox, settings: StorageSettings) -> None:
+        node, allowed_countries = settings.node, settings.allowed_countries
         self.database = database
         self.secrets = secrets
-        self.writer = Writer(database, settings or WriterSettings(node=node))
+        self.writer = Writer(database, settings.writer or WriterSettings(node=node))
         database.hurried = lambda: self.writer.failing
-        self.directory = DirectoryLoader(database, name_servers)
-        self.destinations = DestinationGuard(allow_private_destinations)
+        self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
+        self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
         # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
-        self.calls = CallStore(database, self.writer, self.outbox, node=node)
+        self.calls = CallStore(
+            database, self.writer, self.outbox, PRODUCTS, node=node, public_url=settings.public_url
+        )
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.assistant_keys = AssistantKeys(self.keys)
@@ -103,34 +173,39 @@ class Storage:
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
-        self.agents = AgentService(database, self.writer, self.directory, self.destinations, self.outbox)
+        self.agents = AgentService(
+            database, self.writer, self.directory, self.destinations, self.outbox, agent_updated
+        )
         self.subscriptions = SubscriptionService(database, self.writer, self.destinations, self.outbox)
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
-        self.call_logs = CallLogService(database, self.writer)
+        self.call_logs = CdrService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
         self.masking_webhooks = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, "masking", self.secrets_of
+            database, self.writer, self.destinations, self.outbox, MASKING_EVENTS, self.secrets_of
         )
         self.assistant_webhooks = SubscriptionService(
             database,
             self.writer,
             self.destinations,
             self.outbox,
-            "assistant",
+            ASSISTANT_EVENTS,
             self.secrets_of,
             makes_secrets=True,
         )
         self.contacts = ContactService(database, self.writer)
         self.contact_lists = ContactListService(database, self.writer)
         self.webhook_endpoints = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, "messaging", makes_secrets=True
+            database, self.writer, self.destinations, self.outbox, MESSAGING_EVENTS, makes_secrets=True
         )
         self.masking_logs = MaskingLogs(database, self.writer)
         self.campaigns = CampaignService(database, self.writer, self.outbox)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(
-            self.writer, self.idempotency, [self.forget_passwords, self.masking_sessions.sweep]
+            self.writer,
+            self.idempotency,
+            [self.forget_passwords, self.masking_sessions.sweep],
+            settings.webhooks_kept,
         )
 
     @classmethod
@@ -138,45 +213,28 @@ class Storage:
         cls,
         url: str,
         *,
-        node: str = "local",
-        allow_private_destinations: bool = False,
-        allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
         deliver: bool = True,
-        settings: WriterSettings | None = None,
-        name_servers: Sequence[NameServer] = (),
         secrets: SecretBox | None = None,
+        **settings: Unpack[StorageOptions],
     ) -> "Storage":
         """
         Open a database, bring its schema up to date and start the services.
 
         Args:
             url: See ``Database.open``.
-            node: Name of this process, unique on the database; the same after a restart, so that it finds
-                the rows of its earlier run.
-            allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
-            allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
             deliver: Deliver webhooks. A process beside the server, e.g. the command line, must not: it would
                 take over deliveries that the server is sending.
-            settings: Settings of the writer.
-            name_servers: Name servers for the host names of gateways; those of the system when empty.
             secrets: Encrypts secrets in the database, with a key that every process on this database has.
                 Optional for an SQLite database: the key is then in a file beside it.
+            settings: See `StorageSettings`.
 
         Raises:
             ValueError: The URL names no supported database, or ``secrets`` is missing.
             SecretsUnreadable: The database is sealed with a key that this process does not have.
         """
-        box = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
-        database = await Database.open(url, secrets=box)
-        storage = cls(
-            database,
-            node=node,
-            allow_private_destinations=allow_private_destinations,
-            allowed_countries=allowed_countries,
-            settings=settings,
-            name_servers=name_servers,
-            secrets=box,
-        )
+        cipher = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
+        database = await Database.open(url, secrets=cipher)
+        storage = cls(database, cipher, StorageSettings(**settings))
         try:
             await storage.writer.start()
             await storage._prepare_secrets(thorough=deliver)
@@ -185,7 +243,7 @@ class Storage:
                 await storage.outbox.start()
                 freed = await storage.idempotency.free()
                 if freed:
-                    log.info("%d idempotency keys of requests that a restart cut off are free again", freed)
+                    log.info("%d idempotency keys of interrupted requests are released", freed)
                 storage.housekeeper.start()
         except BaseException:
             await storage.close()
@@ -218,7 +276,7 @@ class Storage:
         if isinstance(count, SecretsUnreadable):
             raise count
         if count:
-            log.info("%d secrets were sealed with the key %s", count, self.secrets.key_names[0])
+            log.info("%d secrets were encrypted with the key %s", count, self.secrets.key_names[0])
 
     def secrets_of(self, account_sid: str) -> Sequence[str]:
         """Signing secrets of an account."""
@@ -231,6 +289,187 @@ class Storage:
         return await self.writer.commit(lambda connection: otps.forget(connection, now))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """
+    Settings of the services of a server.
+
+    Finished recordings are kept for ``recording_days``, where the account has no retention of its own.
+    ``messages_per_second`` is the rate of a messaging channel without its own.
+    """
+
+    calls: CallControlSettings
+    node: str = "local"
+    recording_days: int = 30
+    messages_per_second: int = DEFAULT_MESSAGES_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Providers:
+    """
+    External systems that the services use.
+
+    Attributes:
+        inventory: Numbers for sale.
+        network: Network of chat messages.
+        review: Review of message templates.
+        speech: Synthesizer of the texts that calls speak; without it none are spoken.
+        announcer: Prompts of voice OTP.
+        announcements: Synthesizer of announcements with passwords, which must not be stored.
+        sandbox_carrier: Carrier of sandbox calls, when there is one.
+    """
+
+    inventory: Inventory
+    network: MessagingNetwork
+    review: TemplateReview
+    speech: Synthesizer | None
+    announcer: Speaker
+    announcements: Synthesizer
+    sandbox_carrier: str | None = None
+
+
+class Closable(Protocol):
+    """A part that is stopped with the server."""
+
+    async def close(self) -> None:
+        """Stop."""
+
+
+class Services:
+    """
+    All services of a server: those on the database, in `storage`, and those that need calls or a provider.
+
+    Attributes:
+        storage: The database and the services on it.
+        calls: Call control, with its SIP and RTP sockets.
+        trunks: Carriers and gateways; it refuses to delete those with active legs.
+        receiver, dispatcher: Events of the messaging network, and submission to it.
+    """
+
+    def __init__(
+        self, storage: Storage, settings: ServiceSettings, providers: Providers, gate: CallGate | None = None
+    ) -> None:
+        database, writer, directory = storage.database, storage.writer, storage.directory
+        countries, rate = settings.calls.allowed_countries, settings.messages_per_second
+        self.storage = storage
+        self._rate = rate
+        self.masked_routes = MaskedRouter(
+            storage.masking_sessions,
+            storage.masking_settings,
+            storage.destinations,
+            directory,
+            storage.secrets_of,
+            countries,
+        )
+        self.calls = CallControl(
+            settings.calls,
+            CallServices(
+                calls=storage.calls,
+                wallets=storage.wallet,
+                numbers=storage.numbers,
+                routes=directory,
+                destinations=storage.destinations,
+                features=call_features(settings.calls, directory, storage.destinations, storage.refresh),
+                refresh=storage.refresh,
+                gate=gate or CallGate(lambda: writer.failing),
+                masked_routes=self.masked_routes,
+                transcripts=storage.transcripts,
+                speech=providers.speech,
+                messages=storage.messages,
+            ),
+        )
+        self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
+        self.recordings = RecordingService(
+            database,
+            writer,
+            storage.calls,
+            storage.messages,
+            directory,
+            storage.secrets,
+            RecordingSettings(
+                folder=settings.calls.data_dir / RECORDINGS_FOLDER,
+                node=settings.node,
+                kept_days=settings.recording_days,
+            ),
+        )
+        self.otp = VoiceOtp(
+            database,
+            writer,
+            self.calls,
+            storage.destinations,
+            providers.announcer,
+            providers.announcements,
+            storage.secrets,
+            countries,
+        )
+        self.assistant = AssistantService(
+            database,
+            writer,
+            self.calls,
+            storage.agents,
+            storage.transcripts,
+            countries,
+            lambda: providers.sandbox_carrier,
+        )
+        self.masking = MaskingService(database, self.calls, storage.masking_settings, countries)
+        self.market = NumberMarket(database, writer, directory, providers.inventory)
+        self.renewals = Renewals(database, writer, directory, also=self.market.sweep)
+        self.receiver = Receiver(writer, storage.outbox, campaigns.moved)
+        self.dispatcher = Dispatcher(
+            database,
+            writer,
+            providers.network,
+            self.receiver,
+            partial(_rate_of, default_rate=rate),
+            DispatcherSettings(node=settings.node),
+        )
+        self.messages = MessageService(
+            database, writer, self.dispatcher, self.receiver, storage.destinations, rate
+        )
+        self.channels = ChannelService(database, writer, rate)
+        self.templates = TemplateService(database, writer, providers.review, storage.outbox)
+        self.tools = Toolbox(
+            database,
+            writer,
+            storage.destinations,
+            storage.keys,
+            {
+                **call_tools(database, self.calls, self.otp),
+                **wallet_tools(storage.wallet),
+                **messaging_tools(self.messages, storage.contacts),
+            },
+        )
+        storage.housekeeper.also(self.recordings.sweep)
+        storage.housekeeper.also(self.tools.usage.forget)
+
+    async def start(self) -> None:
+        """Start renewals, messaging and templates; `calls` are started before."""
+        await self.renewals.start()
+        await self.dispatcher.start()
+        self.storage.campaigns.start(self.dispatcher.wake, self._rate)
+        await self.templates.start()
+
+    async def close(self) -> None:
+        """Stop all services in reverse order, `calls` last; `storage` stays open."""
+        parts: tuple[Closable, ...] = (
+            self.templates,
+            self.tools,
+            self.storage.campaigns,
+            self.dispatcher,
+            self.renewals,
+            self.market,
+            self.calls,
+            self.masked_routes,
+        )
+        async with AsyncExitStack() as closing:
+            for part in reversed(parts):
+                closing.push_async_callback(part.close)
+
+
+def _rate_of(connection: Connection, account_sid: str, *, default_rate: int) -> int:
+    return channels.channel_of(connection, account_sid, default_rate=default_rate).messages_per_second
+
+
 def _key_beside(url: str) -> SecretBox:
     try:
         parsed = make_url(url)
@@ -239,3 +478,20 @@ def _key_beside(url: str) -> SecretBox:
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         raise ValueError("this database needs a key for its secrets")
     return SecretBox([key_file(Path(parsed.database).with_name(KEY_FILE))])
+
+
+def call_features(
+    settings: CallControlSettings,
+    routes: Directory,
+    destinations: Destinations,
+    refresh: Callable[[], Awaitable[None]],
+) -> CallFeatures:
+    """Build the features that calls with these settings use."""
+    prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
+    rules = VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
+    return CallFeatures(
+        products=PRODUCTS,
+        make_step=make_step,
+        instructions=InstructionClient(destinations, rules),
+        plan_request=CallRequests(routes, refresh, rules).plan,
+    )

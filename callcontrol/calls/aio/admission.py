@@ -41,9 +41,9 @@ class CallGate:
         reason = "database" if self._database_fails() else self._limits.lack()
         if reason != self._told:
             if reason is None:
-                log.warning("new calls are taken again")
+                log.warning("accepting new calls again")
             else:
-                log.error("new calls are refused: %s", REASONS[reason])
+                log.error("rejecting new calls: %s", REASONS[reason])
             self._told = reason
         return reason
 

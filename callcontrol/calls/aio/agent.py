@@ -7,15 +7,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls import events
-from callcontrol.calls.aio.media.audio import Ears
-from callcontrol.calls.effects import OpenAgent
-from callcontrol.calls.events import AgentClosed, AgentExit, AgentOpened, AgentRefused, Event, ListenStatus
-from callcontrol.calls.records.metrics import StreamFigures
+from callcontrol.calls.aio.media.audio import Ears, LegAudio
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects import agent as do
+from callcontrol.calls.events import Event
+from callcontrol.calls.events import agent as events
+from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused
+from callcontrol.calls.events.commands import ListenStatus
+from callcontrol.calls.records.metrics import StreamMetrics
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DestinationForbidden
 from callcontrol.models import Account, CallRecord
-from media.aio.agent_stream import AgentStream, AgentStreamSettings, PlayoutTap
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_stream import AgentStream
+from media.aio.tap import AgentTap
 from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentDtmf,
@@ -54,11 +59,11 @@ class AgentLink:
         post: Post,
         spawn: Spawn,
         settings: AgentStreamSettings | None = None,
-        figures: StreamFigures | None = None,
+        metrics: StreamMetrics | None = None,
     ) -> None:
         self._destinations = destinations
         self._settings = settings or AgentStreamSettings()
-        self._figures = figures or StreamFigures()
+        self._metrics = metrics or StreamMetrics()
         self._account = account
         self._post = post
         self._spawn = spawn
@@ -68,7 +73,7 @@ class AgentLink:
         self.choice: StreamChoice | None = None
         """Stream settings of the agent, while one is connected."""
 
-    def open(self, effect: OpenAgent, record: CallRecord) -> None:
+    def open(self, effect: do.OpenAgent, record: CallRecord) -> None:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
         choice = effect.choice
         # The start event of an outbound call's stream is sent when the party has answered.
@@ -112,12 +117,12 @@ class AgentLink:
             )
         except StreamConnectError as error:
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
-            self._figures.connects[error.reason] += 1
+            self._metrics.connects[error.reason] += 1
             reason = "connect" if error.reason == "forbidden" else error.reason
             self._post(AgentRefused(reason, error.http_status, error.attempts))
             return
-        self._figures.connects["connected"] += 1
-        self._figures.open += 1
+        self._metrics.connects["connected"] += 1
+        self._metrics.open += 1
         self._stream, self._opening = stream, None
         self.choice, self._listening = choice, "resume"
         self._post(AgentOpened())
@@ -145,7 +150,7 @@ class AgentLink:
         """Set what the agent hears; ``ears`` change with it."""
         self._listening = status
 
-    def start(self, tap: PlayoutTap) -> None:
+    def start(self, tap: AgentTap) -> None:
         """Start the flow of audio."""
         if self._stream is not None:
             self._stream.start(tap)
@@ -157,39 +162,39 @@ class AgentLink:
             self._opening = None
         stream, self._stream, self.choice = self._stream, None, None
         if stream is not None:
-            self._figures.open -= 1
+            self._metrics.open -= 1
             self._spawn(self._end(stream, reason, detail))
 
     async def _end(self, stream: AgentStream, reason: str, detail: str) -> None:
         try:
             await stream.stop(reason, detail)
         finally:
-            self._figures.frames_dropped += stream.stats.frames_dropped
+            self._metrics.frames_dropped += stream.frames_dropped
 
-    def tell_digit(self, digit: str, duration_ms: int) -> None:
+    def tell_digit(self, effect: do.TellAgentDigit) -> None:
         """Notify the agent of a pressed key."""
         if self._stream is not None:
-            self._stream.send_dtmf(digit, duration_ms)
+            self._stream.send_dtmf(effect.digit, effect.duration_ms)
 
-    def tell_digits_sent(self, digits: str) -> None:
+    def tell_digits_sent(self, effect: do.TellAgentDigitsSent) -> None:
         """Notify the agent that its digits are sent."""
         if self._stream is not None:
-            self._stream.accept(AgentDtmf(digits))
+            self._stream.accept(AgentDtmf(effect.digits))
 
-    def tell_done(self, command: AgentHold | AgentMute | AgentRecord) -> None:
+    def tell_done(self, effect: do.TellAgentDone) -> None:
         """Notify the agent that a command was carried out."""
         if self._stream is not None:
-            self._stream.accept(command)
+            self._stream.accept(effect.command)
 
-    def tell_speech(self, active: bool) -> None:
+    def tell_speech(self, effect: do.TellAgentSpeech) -> None:
         """Notify the agent that the party talks, or is silent again."""
         if self._stream is not None:
-            self._stream.tell_speech(active)
+            self._stream.notify_speech(effect.active)
 
-    def tell_held(self, active: bool) -> None:
+    def tell_hold(self, effect: do.TellAgentHold) -> None:
         """Notify the agent that the party has put us on hold, or has resumed."""
         if self._stream is not None:
-            self._stream.tell_held(active)
+            self._stream.notify_hold(effect.active)
 
     def tell_mark(self, name: str, cleared: bool) -> None:
         """Notify the agent that a mark was reached, or cleared."""
@@ -204,17 +209,17 @@ class AgentLink:
     def tell_level(self, full: bool, level_ms: int) -> None:
         """Notify the agent that it should pause sending, or may resume, with the queued length."""
         if self._stream is not None:
-            self._stream.tell_buffer(full, level_ms)
+            self._stream.notify_buffer(full, level_ms)
 
-    def tell_transfer(self, status: str, sip_status: int | None, cause: str | None) -> None:
+    def tell_transfer(self, effect: do.TellAgentTransfer) -> None:
         """Notify the agent of the progress of its transfer."""
         if self._stream is not None:
-            self._stream.transfer_status(status, sip_status, cause)
+            self._stream.transfer_status(effect.status, effect.sip_status, effect.cause)
 
-    def tell_error(self, code: str, message: str, ref: str) -> None:
+    def tell_error(self, effect: do.TellAgentError) -> None:
         """Notify the agent that its command ``ref`` was not carried out."""
         if self._stream is not None:
-            self._stream.refuse(ref, message, code)
+            self._stream.refuse(effect.ref, effect.message, effect.code)
 
     def _on_event(self, event: AgentEvent) -> None:
         made = _event_of(event)
@@ -255,3 +260,58 @@ def _exit_of(event: StreamClosed) -> AgentExit:
     if event.abnormal:
         return AgentExit.LOST
     return AgentExit.NORMAL if event.drain else AgentExit.AT_ONCE
+
+
+class AgentPerformer:
+    """Performs the agent effects of one call."""
+
+    def __init__(self, record: CallRecord, audio: LegAudio, agent: AgentLink) -> None:
+        self._record = record
+        self._audio = audio
+        self._agent = agent
+
+    def _open(self, effect: do.OpenAgent) -> None:
+        self._agent.open(effect, self._record)
+
+    def _start(self, effect: do.StartAgent) -> None:
+        if self._agent.choice is None:
+            return
+        tap = self._audio.open_tap(effect.leg, self._agent.choice, self._agent.ears)
+        if tap is not None:
+            self._agent.start(tap)
+
+    def _move(self, effect: do.MoveAgent) -> None:
+        if self._agent.choice is not None:
+            self._audio.close_taps()
+            self._start(do.StartAgent(effect.leg))
+
+    def _listen(self, effect: do.ListenAgent) -> None:
+        self._agent.listen(effect.status)
+        if self._agent.choice is not None:
+            self._audio.redirect_taps(self._agent.ears)
+
+    def _drain(self, effect: do.DrainAgent) -> None:
+        self._audio.drain(effect.leg)
+
+    def _stop(self, effect: do.StopAgent) -> None:
+        self._agent.stop(effect.reason, effect.detail)
+        self._audio.close_taps()
+
+
+AGENT_EFFECTS: Final[dict[type[Effect], Callable[[AgentPerformer, Any], None]]] = {
+    do.OpenAgent: AgentPerformer._open,
+    do.StartAgent: AgentPerformer._start,
+    do.MoveAgent: AgentPerformer._move,
+    do.ListenAgent: AgentPerformer._listen,
+    do.DrainAgent: AgentPerformer._drain,
+    do.StopAgent: AgentPerformer._stop,
+}
+AGENT_NOTIFICATIONS: Final[dict[type[Effect], Callable[[AgentLink, Any], None]]] = {
+    do.TellAgentDigit: AgentLink.tell_digit,
+    do.TellAgentDigitsSent: AgentLink.tell_digits_sent,
+    do.TellAgentDone: AgentLink.tell_done,
+    do.TellAgentSpeech: AgentLink.tell_speech,
+    do.TellAgentHold: AgentLink.tell_hold,
+    do.TellAgentTransfer: AgentLink.tell_transfer,
+    do.TellAgentError: AgentLink.tell_error,
+}

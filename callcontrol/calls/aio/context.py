@@ -7,20 +7,20 @@ from pathlib import Path
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource
-from callcontrol.calls.aio.registry import Switchboard
+from callcontrol.calls.aio.registry import CallRegistry
+from callcontrol.calls.aio.settings import Instructions
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.ports import CallRecords, MaskedRoutes, Messages, Transcripts, Wallets
-from callcontrol.calls.records.metrics import CallFigures
-from callcontrol.calls.records.quality import QualityFigures
+from callcontrol.calls.records.metrics import CallMetrics
+from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.instructions.aio import InstructionClient
 from callcontrol.models import Carrier, Gateway
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.trunks.outbound_invite import no_service_route
 from callcontrol.wallet.meter import Rates
 from media.aio import MediaEngine
-from media.aio.agent_types import AgentStreamSettings
+from media.aio.agent_settings import AgentStreamSettings
 from media.audio.speech import Synthesizer
 from sip import SessionEvent
 from sip.aio import UserAgent
@@ -39,14 +39,14 @@ class CallContext:
     capacity: Capacity
     audio: AudioSource
     traces: TraceBook
-    switchboard: Switchboard
-    instructions: InstructionClient
+    registry: CallRegistry
+    instructions: Instructions
     rates: Rates
     recordings_dir: Path
     media: MediaSettings
     streams: AgentStreamSettings = field(default_factory=AgentStreamSettings)
-    quality: QualityFigures = field(default_factory=QualityFigures)
-    figures: CallFigures = field(default_factory=CallFigures)
+    quality: QualityMetrics = field(default_factory=QualityMetrics)
+    metrics: CallMetrics = field(default_factory=CallMetrics)
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None
     conferences: Conferences | None = None

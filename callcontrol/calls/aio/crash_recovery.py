@@ -1,16 +1,25 @@
-"""Ends the SIP dialogs of calls whose process was killed."""
+"""Recovery of calls whose process was killed: their records, charges, recordings and SIP dialogs."""
 
 import asyncio
 import logging
+import wave
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.aio.log import CallLogger
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.ports import CallRecords
-from callcontrol.directory.routes import Routes
+from callcontrol.calls.product import ProductPolicy, Products
+from callcontrol.calls.recording import PENDING, recording_file, recording_url
+from callcontrol.calls.records.end import close_record
+from callcontrol.calls.records.events import call_event
+from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
-from callcontrol.models import CallRecord
+from callcontrol.models import CallRecord, WebhookEvent
 from callcontrol.trunks.outbound_invite import credentials_of
+from callcontrol.wallet.meter import Rates
 from sip import Credentials, ParseError
 from sip.aio import UserAgent
 
@@ -20,16 +29,25 @@ _FORGET_EVERY_S: Final = 1.0
 _FORGET_AT_ONCE: Final = 200
 """Number of rows that one statement deletes."""
 
+_WAV_HEADER_BYTES: Final = 92
 
-class FormerCalls:
+
+class CrashRecovery:
     """
     The calls that a previous process of this node left behind, with dialogs still open at their peers.
 
-    ``collect`` saves the dialogs, so that they are ended even if this process is killed as well; ``begin``
-    ends them, beside new calls.
+    ``collect`` saves the dialogs, so that they are ended even if this process is killed as well; ``settle``
+    ends the records; ``begin`` ends the dialogs, beside new calls.
+
+    Args:
+        folder: Folder of the recordings.
     """
 
-    def __init__(self, user_agent: UserAgent, calls: CallRecords, routes: Routes) -> None:
+    def __init__(
+        self, user_agent: UserAgent, calls: CallRecords, routes: Directory, products: Products, folder: Path
+    ) -> None:
+        self._products = products
+        self._folder = folder
         self._user_agent = user_agent
         self._calls = calls
         self._routes = routes
@@ -50,12 +68,32 @@ class FormerCalls:
             return
         self._legs |= {call_sid: len(dialogs) for call_sid, dialogs in kept.items()}
         legs = [(call_sid, saved) for call_sid, dialogs in kept.items() for saved in dialogs.values()]
-        log.warning("%d legs of %d calls of a former process are being ended", len(legs), len(kept))
+        log.warning("ending %d legs of %d calls of the previous process", len(legs), len(kept))
         self._over += [call_sid for call_sid, dialogs in kept.items() if not dialogs]
         for call_sid, saved in legs:
             self._end(call_sid, saved)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._forget(), name="former-calls")
+
+    async def settle(self, unfinished: Sequence[CallRecord], rates: Rates, node: str | None = None) -> None:
+        """End the records of calls that a process left behind, charge them, and recover recordings."""
+        calls, folder = self._calls, self._folder
+        for record in unfinished:
+            policy = self._products.of(record)
+            charge_paise = close_record(record, CRASH, rates, policy)
+            record.price_paise = charge_paise
+            recorded_ms = await recover_recording(record, folder)
+            events = [
+                *_late_event(record, policy, "call.completed"),
+                *_recorded_events(record, policy, recorded_ms),
+            ]
+            calls.finish(record, charge_paise=charge_paise, events=events)
+            CallLogger(record.call_sid).warning("the call was interrupted by a restart")
+        for record in await calls.cut_recordings(node):
+            policy = self._products.of(record)
+            recorded_ms = await recover_recording(record, folder)
+            calls.update(record, events=_recorded_events(record, policy, recorded_ms))
+        await calls.flush()
 
     async def close(self) -> None:
         """Stop; dialogs that are not ended remain saved for the next process."""
@@ -72,10 +110,10 @@ class FormerCalls:
 
         try:
             credentials = self._credentials(saved)
-            self._user_agent.end_former(saved, CRASH.reason_header(), credentials, over)
+            self._user_agent.terminate_recovered(saved, CRASH.reason_header(), credentials, over)
         except ParseError as error:
             # Another version of this server saved it; the peer's own timers have to end the dialog.
-            log.warning("a leg cannot be ended: %s", error.reason, extra={"call_sid": call_sid})
+            log.warning("cannot end a leg: %s", error.reason, extra={"call_sid": call_sid})
             over()
 
     def _credentials(self, saved: Mapping[str, Any]) -> Credentials | None:
@@ -91,9 +129,54 @@ class FormerCalls:
             try:
                 await self._calls.forget_dialogs(over)
             except DomainError as failure:
-                log.info("calls whose peers were told stay noted: %s", failure.message)
+                log.info("cannot delete the saved dialogs of ended legs: %s", failure.message)
                 continue
             del self._over[: len(over)]
             for call_sid in over:
                 self._legs.pop(call_sid, None)
-        log.info("all legs of calls of a former process have ended")
+        log.info("all legs of calls of the previous process have ended")
+
+
+async def recover_recording(record: CallRecord, folder: Path) -> int | None:
+    """
+    Attach the recording of a recovered call to its record; returns its length in milliseconds.
+
+    Returns None without a new recording: there is none, it has no audio, or the record has it already.
+    """
+    path = folder / recording_file(record.call_sid)
+    recorded_ms = None
+    if record.recording_url is None:
+        recorded_ms = await asyncio.to_thread(_recorded_ms, path)
+    if recorded_ms is not None:
+        record.recording_path = str(path)
+        record.recording_url = recording_url(record.call_sid)
+        record.recording_status = "completed"
+    elif record.recording_status in PENDING:
+        record.recording_status = "failed"
+    return recorded_ms
+
+
+def _recorded_ms(path: Path) -> int | None:
+    """Length of a recording by the size of its file: the header may be a second behind."""
+    try:
+        audio_bytes = path.stat().st_size - _WAV_HEADER_BYTES
+        with wave.open(str(path), "rb") as file:
+            second_bytes = file.getframerate() * file.getnchannels() * file.getsampwidth()
+    except (OSError, EOFError, wave.Error):
+        return None
+    return audio_bytes * 1000 // second_bytes if audio_bytes > 0 else None
+
+
+def _late_event(record: CallRecord, policy: ProductPolicy, event: str, **details: Any) -> list[WebhookEvent]:
+    """Return an event that a previous process did not send; empty when nobody subscribed to it."""
+    event_made = call_event(record, event, details, policy, event_id=new_id(), at=utc_now())
+    return [event_made] if event_made is not None else []
+
+
+def _recorded_events(
+    record: CallRecord, policy: ProductPolicy, recorded_ms: int | None
+) -> list[WebhookEvent]:
+    """Return the event of a recording completed after a restart."""
+    if recorded_ms is None:
+        return []
+    return _late_event(record, policy, "call.recording.ready", recording_duration_ms=recorded_ms)

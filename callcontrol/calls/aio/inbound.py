@@ -7,20 +7,20 @@ from math import ceil
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.inbound_replaces import take_replacement
+from callcontrol.calls.aio.registry import leg_ref_of
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.settings import CallControlSettings, CallServices
-from callcontrol.calls.inbound import Arrival, Invitation, product_facts, receive, wanted_events
-from callcontrol.calls.records.metrics import CallFigures
+from callcontrol.calls.inbound import Arrival, Invitation, origin_for, receive, wanted_events
+from callcontrol.calls.records.metrics import CallMetrics
+from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
+from callcontrol.ids import CallSid
 from callcontrol.models import CallRecord
 from callcontrol.routing.capacity import Capacity
 from callcontrol.trunks.identification import identify
 from callcontrol.trunks.inbound_headers import Received
 from sip import Request, Secret, State
 from sip.aio import InboundSession, Screened, ScreenVerdict, Source
-
-__all__ = ["Arrivals"]
 
 log = logging.getLogger(__name__)
 
@@ -41,18 +41,18 @@ class Arrivals:
         settings: CallControlSettings,
         services: CallServices,
         capacity: Capacity,
-        figures: CallFigures,
+        metrics: CallMetrics,
         runners: Mapping[str, CallRunner],
         begin: Begin,
     ) -> None:
         self._settings = settings
         self._services = services
         self._capacity = capacity
-        self._figures = figures
+        self._metrics = metrics
         self._runners = runners
         self._begin = begin
         self._tasks: set[asyncio.Task[None]] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
         """Stop refreshing the directory; reject the callers that wait for it."""
@@ -72,10 +72,10 @@ class Arrivals:
         )
         if caller.known:
             return Screened(ScreenVerdict.ACCEPT, caller.carriers)
-        self._look_soon()
+        self._refresh_soon()
         if caller.asked:
             return Screened(ScreenVerdict.CHALLENGE, secrets_of=self._secrets_of)
-        silent = self._settings.silent_to_strangers
+        silent = self._settings.silent_to_unknown_sources
         return Screened(ScreenVerdict.DROP if silent else ScreenVerdict.FORBID)
 
     def _secrets_of(self, username: str) -> list[Secret]:
@@ -91,43 +91,43 @@ class Arrivals:
             return
         arrival = self._receive(session)
         if arrival == 404:
-            self._beside(self._look_again(session))
+            self._spawn(self._refresh_and_retry(session))
         else:
-            self._take(session, arrival)
+            self._accept(session, arrival)
 
     def has_room(self) -> bool:
         """True when one more call may begin now."""
         now = asyncio.get_running_loop().time()
         if not self._capacity.has_room(now):
-            self._figures.refused["no_room"] += 1
+            self._metrics.refused["no_room"] += 1
             return False
         return self._services.gate.admits()
 
-    def _look_soon(self) -> None:
+    def _refresh_soon(self) -> None:
         """Refresh the directory: a gateway may have been added a moment ago."""
-        if self._looking is None or self._looking.done():
-            self._looking = self._beside(self._refresh())
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._spawn(self._refresh())
 
     async def _refresh(self) -> None:
         await self._services.refresh()
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._beside_done)
+        task.add_done_callback(self._task_done)
         return task
 
-    def _beside_done(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            log.error("looking at the directory again failed", exc_info=task.exception())
+            log.error("cannot refresh the directory", exc_info=task.exception())
 
-    async def _look_again(self, session: InboundSession) -> None:
+    async def _refresh_and_retry(self, session: InboundSession) -> None:
         try:
             await self._services.refresh()
             # Without a listener, a caller that has cancelled meanwhile would never be reported.
             if session.state < State.ENDED:
-                self._take(session, self._receive(session))
+                self._accept(session, self._receive(session))
         except BaseException:
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             raise
@@ -145,19 +145,20 @@ class Arrivals:
         return receive(
             invitation,
             self._services.routes,
+            self._services.features.products,
             allowed_countries=self._settings.allowed_countries,
             time_limit_s=self._settings.time_limit_s,
         )
 
-    def _take(self, session: InboundSession, arrival: Arrival | int) -> None:
+    def _accept(self, session: InboundSession, arrival: Arrival | int) -> None:
         if isinstance(arrival, int):
-            self._figures.refused["unknown_number" if arrival == 404 else "not_allowed"] += 1
+            self._metrics.refused["unknown_number" if arrival == 404 else "not_allowed"] += 1
             session.reject(arrival)
             return
         account, now = arrival.account, asyncio.get_running_loop().time()
         wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
         if wait_s > 0.0:
-            self._figures.refused["trunk"] += 1
+            self._metrics.refused["trunk"] += 1
             log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
             session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
             return
@@ -169,7 +170,6 @@ class Arrivals:
             return
         received = Received.of(session.request.headers)
         binding = arrival.inbound.binding
-        product, details = product_facts(arrival, self._services.routes)
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account.account_sid,
@@ -184,7 +184,30 @@ class Arrivals:
             app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
             status_webhook_events=wanted_events(binding),
-            product=product,
-            details=details,
+            product=arrival.product,
+            details=arrival.details,
         )
         self._begin(arrival, record, session, received)
+
+
+def take_replacement(
+    session: InboundSession, runners: Mapping[CallSid, CallRunner], routes: Directory
+) -> None:
+    """
+    Queue a caller for the party whose dialog it replaces, if its trunk may.
+
+    The trunk must be one of the account or of the platform (403), and have the right to transfer (603).
+    """
+    leg_ref = leg_ref_of(session.replaces)
+    runner = runners.get(leg_ref[0]) if leg_ref is not None else None
+    if leg_ref is None or runner is None:
+        session.reject(481)
+        return
+    carriers = tuple(str(carrier_sid) for carrier_sid in session.identities)
+    origin = origin_for(carriers, session.source, runner.record.account_sid, routes)
+    if origin is None:
+        session.reject(403)
+    elif not origin[0].allows_refer:
+        session.reject(603)
+    else:
+        runner.replace(leg_ref[1], session, origin, Received.of(session.request.headers))

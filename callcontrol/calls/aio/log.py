@@ -7,7 +7,7 @@ from typing import Any
 _CALLS = logging.getLogger("callcontrol.calls.call")
 
 
-class CallLog(logging.LoggerAdapter[logging.Logger]):
+class CallLogger(logging.LoggerAdapter[logging.Logger]):
     """
     Logger of one call: each line carries its ``call_sid``, in the text and as a field of the log record.
 

@@ -1,8 +1,8 @@
 """
 Mailbox of one call: its queue of events, its timers, and the tasks that run beside it.
 
-The adapters of a call hold its inbox and not its task. So there are no reference cycles, and a call is freed
-as soon as its task is over: cycles would wait for the garbage collector, which rarely runs.
+The performers of a call hold its mailbox and not its task. So there are no reference cycles, and a call is
+freed as soon as its task is over: cycles would wait for the garbage collector, which rarely runs.
 """
 
 import asyncio
@@ -10,23 +10,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from callcontrol.calls.aio.log import CallLog
-from callcontrol.calls.events import (
-    AgentDigits,
-    AgentHangup,
-    AgentTransfer,
-    DigitReceived,
-    DigitsRequested,
-    Event,
-    HangupRequested,
-    LegCancelled,
-    LegProgress,
-    ListenRequested,
-    MuteRequested,
-    PartnerDigit,
-    Timer,
-    TimerFired,
-)
+from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransfer
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.commands import DigitsRequested, HangupRequested, ListenRequested, MuteRequested
+from callcontrol.calls.events.legs import LegCancelled, LegProgress
+from callcontrol.calls.events.media import DigitReceived
+from callcontrol.calls.events.transfers import PartnerDigit
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
@@ -47,7 +38,7 @@ _SHED: Final = (
 _WIND_UP_LIMIT_S: Final = 10.0
 
 
-class CallInbox:
+class CallMailbox:
     """
     The events of one call in order; ``on_closed`` is called once, when its record has its end.
 
@@ -56,7 +47,7 @@ class CallInbox:
 
     def __init__(self, record: CallRecord, on_closed: Callable[[CallRecord], None]) -> None:
         self.record = record
-        self.log = CallLog(record.call_sid)
+        self.log = CallLogger(record.call_sid)
         self.is_closed = False
         self.outcomes: deque[Event] = deque()
         self._on_closed = on_closed
@@ -101,7 +92,7 @@ class CallInbox:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    # --- callcontrol.calls.aio.owner.Owner ------------------------------------------------------------------
+    # --- called by the performers of its effects ------------------------------------------------------------
 
     def post(self, event: Event) -> None:
         """Queue an event of the call; in a flood of digits or commands the newest are dropped."""
@@ -111,9 +102,9 @@ class CallInbox:
                 self._waiting.set_result(None)
         elif not self._shedding:
             self._shedding = True
-            self.log.warning("flooded: %s and what follows is dropped", type(event).__name__)
+            self.log.warning("queue full: dropping %s and later events of peers", type(event).__name__)
 
-    def follow(self, event: Event) -> None:
+    def post_outcome(self, event: Event) -> None:
         """Queue the outcome of the effect being performed; it is handled before any other event."""
         self.outcomes.append(event)
 
@@ -177,5 +168,5 @@ class CallInbox:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             # Its result never comes, and the call might wait for it.
-            self.log.error("a task of the call failed; the call is ended", exc_info=task.exception())
+            self.log.error("a task of the call failed; ending the call", exc_info=task.exception())
             self.post(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))

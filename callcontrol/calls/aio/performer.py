@@ -1,40 +1,27 @@
-"""Performs the effects of a call machine: dispatches each effect to its adapter."""
+"""Performs the effects of a call machine: dispatches each effect to the part that performs it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.assistant.calls import PRODUCT as ASSISTANT
-from callcontrol.assistant.calls import assistant_event
-from callcontrol.assistant.sandbox import confined
-from callcontrol.calls import effects as do
-from callcontrol.calls.aio.agent import AgentLink
-from callcontrol.calls.aio.agent_performer import AgentPerformer
+from callcontrol.calls.aio.agent import AGENT_EFFECTS, AGENT_NOTIFICATIONS, AgentLink, AgentPerformer
 from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.dtmf_info import InfoDigits
-from callcontrol.calls.aio.log import CallLog
-from callcontrol.calls.aio.media.conference_performer import ConferencePerformer
+from callcontrol.calls.aio.dtmf import InfoDigits
+from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallMailbox
+from callcontrol.calls.aio.media.conferences import CONFERENCE_EFFECTS, ConferencePerformer
 from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
-from callcontrol.calls.aio.media.performer import MediaPerformer
-from callcontrol.calls.aio.owner import Owner
+from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
 from callcontrol.calls.aio.sip_legs import SipLegs
-from callcontrol.calls.aio.transfers import TransferPerformer
-from callcontrol.calls.effects import Effect
-from callcontrol.calls.events import (
-    Event,
-    LegCancelled,
-    LegFailed,
-    LegRefused,
-    MediaConnected,
-    OfferTaken,
-    RecordingEnded,
-    ReserveExtended,
-    ReserveRefused,
-    RouteFound,
-    RouteRefused,
-)
+from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
+from callcontrol.calls.effects import Effect, instructions, media, records, signalling, transfers
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
+from callcontrol.calls.events.legs import LegCancelled, LegFailed, LegRefused, MediaConnected, OfferTaken
+from callcontrol.calls.events.media import RecordingEnded
 from callcontrol.calls.hangup_cause import (
     CALL_REJECTED,
     NO_ROUTE_DESTINATION,
@@ -42,7 +29,7 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_TEMPORARY_FAILURE,
     HangupCause,
 )
-from callcontrol.calls.records.dialog_journal import LegJournal
+from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.records.events import call_event
 from callcontrol.errors import (
     DomainError,
@@ -54,10 +41,8 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.ids import A_LEG, LegId
-from callcontrol.instructions.aio import CallAsker
-from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
-from callcontrol.routing.redirects import redirects_of
+from callcontrol.routing.router import redirect_policy
 from callcontrol.trunks.inbound_headers import Received
 from callcontrol.trunks.media_policy import MediaPolicy
 from sip import InvalidValue
@@ -68,13 +53,21 @@ class Performer:
     """
     Performs the effects of one call.
 
-    Its adapters hold no reference to it, so a call is freed as soon as it is over; see ``mailbox``.
+    Its parts hold no reference to it, so a call is freed as soon as it is over; see ``mailbox``.
     """
 
-    def __init__(self, context: CallContext, record: CallRecord, account: Account, owner: Owner) -> None:
+    def __init__(
+        self,
+        context: CallContext,
+        record: CallRecord,
+        policy: ProductPolicy,
+        account: Account,
+        mailbox: CallMailbox,
+    ) -> None:
         self._context = context
         self._record = record
-        self._owner = owner
+        self._policy = policy
+        self._mailbox = mailbox
         self._offer = b""
         self._warning: str | None = None
         """Warning header value for the rejection of the caller's offer."""
@@ -82,14 +75,14 @@ class Performer:
         self.agent = AgentLink(
             context.destinations,
             account,
-            owner.post,
-            owner.spawn,
+            mailbox.post,
+            mailbox.spawn,
             context.streams,
-            context.figures.streams,
+            context.metrics.streams,
         )
         self.media = MediaLegs(
             context.engine,
-            partial(_report, owner),
+            partial(_report, mailbox),
             context.media,
             on_mark=self.agent.tell_mark,
             on_overflow=self.agent.tell_overflow,
@@ -97,48 +90,35 @@ class Performer:
             on_quality=context.quality.observe,
         )
         self.sip = SipLegs(
-            context.user_agent,
-            owner.post,
-            partial(_late_answer, owner.log, self.media),
-            session_id=record.call_sid.replace("-", ""),
-            open_headers=context.forwarded_headers,
-            call_sid=record.call_sid,
-            on_gateway=context.on_gateway,
-            service_route=context.service_route,
+            context,
+            record,
+            mailbox.post,
+            partial(_late_answer, mailbox.log, self.media),
+            private=not policy.passes_headers,
         )
-        self.sip.private = record.product == MASKING
-        self.sip.journal = LegJournal(record.dialogs, partial(context.records.update, record))
-        self.asker = CallAsker(
-            context.instructions,
+        self.asker = context.instructions.for_call(
             record,
             account,
-            owner.log,
-            owner.post,
-            owner.spawn,
+            mailbox.log,
+            mailbox.post,
+            mailbox.spawn,
             context.masked_routes,
         )
-        self._agents = AgentPerformer(record, self.media, self.agent)
-        self.transfers = TransferPerformer(context, record, self.sip, self.media, owner.post, owner.follow)
-        self._info_digits = InfoDigits(self.sip.send_digit, owner.post, owner.spawn)
-        self._conferring = ConferencePerformer(context, record, self.media, owner)
+        self._agents = AgentPerformer(record, self.media.audio, self.agent)
+        self.transfers = TransferPerformer(
+            context, record, self.sip, self.media, mailbox.post, mailbox.post_outcome
+        )
+        self._info_digits = InfoDigits(self.sip.send_digit, mailbox.post, mailbox.spawn)
+        self._conferences = ConferencePerformer(context.conferences, record, self.media, mailbox)
         # Bound to the table, not to the performer, which is freed as soon as the call is over.
-        self._sounds = MediaPerformer(
-            context, record, self.media, owner, self._info_digits, partial(_takes_info, self._trunks)
+        self._playback = MediaPerformer(
+            context, record, self.media, mailbox, self._info_digits, partial(_takes_info, self._trunks)
         )
 
     def perform(self, effect: Effect) -> None:
-        """Perform one effect; its outcome is posted to the owner."""
-        perform = _PERFORMERS.get(type(effect))
-        if perform is not None:
-            perform(self, effect)
-        elif self._sounds.performs(effect):
-            self._sounds.perform(effect)
-        elif self._conferring.performs(effect):
-            self._conferring.perform(effect)
-        elif self._agents.performs(effect):
-            self._agents.perform(effect)
-        else:
-            self.transfers.perform(effect)
+        """Perform one effect; its outcome is posted to the mailbox."""
+        part, perform = EFFECTS[type(effect)]
+        perform(part(self), effect)
 
     def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
         """Adopt the session of a caller; it counts on its trunk until its leg's media is closed."""
@@ -151,14 +131,16 @@ class Performer:
         """Return an event for the customer; empty when it is not wanted."""
         if self._record.status_webhook_url is None:
             return []
-        made = call_event(self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown)
+        made = call_event(
+            self._record, name, details or {}, self._policy, event_id=new_id(), at=utc_now(), shown=shown
+        )
         return [made] if made is not None else []
 
     def _events(self, name: str, details: Any, shown: Any) -> list[PublishedEvent]:
         """Return an event for the customer, and for its subscribers."""
         made: list[PublishedEvent] = [*self.event(name, details, shown)]
-        if self._record.product == ASSISTANT:
-            told = assistant_event(self._record, name, details, event_id=new_id(), at=utc_now())
+        if self._policy.subscriber_event is not None:
+            told = self._policy.subscriber_event(self._record, name, details, event_id=new_id(), at=utc_now())
             if told is not None:
                 made.append(told)
         return made
@@ -166,8 +148,8 @@ class Performer:
     def release(self) -> None:
         """Free all sessions, streams, ports and trunk capacity still in use."""
         self.transfers.release()
-        self._conferring.release()
-        self._sounds.release()
+        self._conferences.release()
+        self._playback.release()
         self.sip.release()
         self._info_digits.stop()
         self.asker.stop_all()
@@ -178,97 +160,99 @@ class Performer:
 
     # --- signalling -----------------------------------------------------------------------------------------
 
-    def _take_offer(self, effect: do.TakeOffer) -> None:
+    def _take_offer(self, effect: signalling.TakeOffer) -> None:
         body, self._offer = self._offer, b""
         try:
             self.media.descriptions.take_offer(effect.leg, body, self._media_policy(effect.leg))
         except MediaRefusal as refusal:
-            self._owner.log.info("offer refused: %s", refusal)
+            self._mailbox.log.info("offer refused: %s", refusal)
             self._warning = refusal.warning
-            self._owner.follow(LegRefused(effect.leg, refusal.problem))
+            self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
         else:
-            self._owner.follow(OfferTaken(effect.leg))
+            self._mailbox.post_outcome(OfferTaken(effect.leg))
 
-    def _dial(self, effect: do.DialLeg) -> None:
+    def _dial(self, effect: signalling.DialLeg) -> None:
         attempt = effect.attempt
         carrier, gateway = attempt.carrier, attempt.gateway
         # Other calls may have used up the capacity since the route was looked up.
-        if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._owner.now()) > 0.0:
-            self._owner.follow(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
+        if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._mailbox.now()) > 0.0:
+            self._mailbox.post_outcome(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
         try:
-            offer = self.media.descriptions.offer(effect.leg, effect.like, MediaPolicy.of(carrier, gateway))
+            offer = self.media.descriptions.offer(
+                effect.leg, effect.peer_leg, MediaPolicy.of(carrier, gateway)
+            )
         except MediaRefusal as refusal:
-            self._owner.follow(LegRefused(effect.leg, refusal.problem))
+            self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
             return
         try:
-            redirects = redirects_of(self._context.router, self._record.account_sid, attempt)
-            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.like, redirects)
+            redirects = redirect_policy(self._context.router, self._record.account_sid, attempt)
+            call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.peer_leg, redirects)
         except InvalidValue as error:
             # The configuration of the carrier contains a name or a domain that no URI can hold.
-            self._owner.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)
-            self._owner.follow(LegFailed(effect.leg, 0, kind="resolve"))
+            self._mailbox.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)
+            self._mailbox.post_outcome(LegFailed(effect.leg, 0, kind="resolve"))
             return
         self._hold_place(effect.leg, carrier, gateway)
-        if effect.like is None:
+        if effect.peer_leg is None:
             self.media.first_leg, self._record.sip_call_id = effect.leg, call_id
-            self._owner.log.call_id = call_id
-        self._context.traces.claim(self._record.call_sid, "a" if effect.like is None else "b", call_id)
+            self._mailbox.log.call_id = call_id
+        self._context.traces.claim(self._record.call_sid, "a" if effect.peer_leg is None else "b", call_id)
 
-    def _take_in(self, effect: do.AdoptLeg) -> None:
-        newcomer = self.transfers.take(effect.token)
-        if newcomer is not None:
-            session, trunk, received = newcomer
+    def _take_in(self, effect: transfers.AdoptLeg) -> None:
+        waiting = self.transfers.take(effect.token)
+        if waiting is not None:
+            session, trunk, received = waiting
             self._hold_place(effect.leg, *trunk)
             self.sip.take_in(effect.leg, session, trunk[0], received)
             self._offer = session.request.body
 
-    def _ring(self, effect: do.RingLeg) -> None:
+    def _ring(self, effect: signalling.RingLeg) -> None:
         body = self.media.descriptions.tell(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
 
-    def _answer(self, effect: do.AnswerLeg) -> None:
+    def _answer(self, effect: signalling.AnswerLeg) -> None:
         if self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg)):
             self.media.watch(effect.leg)
         else:
             # The event that reports it may be queued behind others, such as the end of the call.
-            self._owner.follow(LegCancelled(effect.leg))
+            self._mailbox.post_outcome(LegCancelled(effect.leg))
 
-    def _reject(self, effect: do.RejectLeg) -> None:
+    def _reject(self, effect: signalling.RejectLeg) -> None:
         self.sip.reject(effect.leg, effect.status, effect.cause, self._warning)
 
-    def _hang_up(self, effect: do.HangUpLeg) -> None:
+    def _hang_up(self, effect: signalling.HangUpLeg) -> None:
         self.sip.hang_up(effect.leg, effect.cause)
 
     # --- media ----------------------------------------------------------------------------------------------
 
-    def _connect(self, effect: do.ConnectMedia) -> None:
+    def _connect(self, effect: media.ConnectMedia) -> None:
         try:
             self.media.descriptions.apply_answer(effect.leg, effect.body)
         except MediaRefusal as refusal:
-            self._owner.log.info("answer refused: %s", refusal)
+            self._mailbox.log.info("answer refused: %s", refusal)
             if not effect.early:
-                self._owner.follow(LegRefused(effect.leg, "codec"))
+                self._mailbox.post_outcome(LegRefused(effect.leg, "codec"))
             return
         if not effect.early:
             self.media.watch(effect.leg)
-            self._owner.follow(MediaConnected(effect.leg))
+            self._mailbox.post_outcome(MediaConnected(effect.leg))
 
-    def _answer_offer(self, effect: do.AnswerOffer) -> None:
+    def _answer_offer(self, effect: media.AnswerOffer) -> None:
         try:
             answer = self.media.descriptions.answer_offer(effect.leg, effect.body)
         except MediaRefusal as refusal:
-            self._owner.log.info("new offer refused: %s", refusal)
+            self._mailbox.log.info("new offer refused: %s", refusal)
             self.sip.reject_offer(effect.leg, refusal.status, refusal.warning)
         else:
             self.sip.accept_offer(effect.leg, answer)
 
-    def _close_media(self, effect: do.CloseMedia) -> None:
+    def _close_media(self, effect: media.CloseMedia) -> None:
         self.media.close(effect.leg)
         self._leave_place(effect.leg)
 
     def _hold_place(self, leg: LegId, carrier: Carrier, gateway: Gateway) -> None:
-        self._context.capacity.enter_trunk(carrier, gateway, self._owner.now())
+        self._context.capacity.enter_trunk(carrier, gateway, self._mailbox.now())
         self._trunks[leg] = (carrier, gateway)
 
     def _leave_place(self, leg: LegId) -> None:
@@ -282,78 +266,80 @@ class Performer:
 
     # --- the customer's server ------------------------------------------------------------------------------
 
-    def _ask_webhook(self, effect: do.AskWebhook) -> None:
+    def _ask_webhook(self, effect: instructions.AskWebhook) -> None:
         self.asker.ask(effect)
 
-    def _route_caller(self, effect: do.RouteCaller) -> None:
+    def _route_caller(self, effect: instructions.RouteCaller) -> None:
         self.asker.route(effect)
 
-    def _stop_asking(self, effect: do.StopAsking) -> None:
+    def _stop_asking(self, effect: instructions.StopAsking) -> None:
         self.asker.stop(effect.number)
 
     # --- routing, time, money, records ----------------------------------------------------------------------
 
-    def _find_route(self, effect: do.FindRoute) -> None:
+    def _find_route(self, effect: records.FindRoute) -> None:
         try:
             attempts = self._context.router.attempts(
-                self._record.account_sid, confined(self._record, effect.party), self._owner.now()
+                self._record.account_sid,
+                self._policy.confine(self._record, effect.party),
+                self._mailbox.now(),
             )
         except DomainError as refusal:
-            self._owner.log.info("no route: %s", refusal.message)
-            self._owner.follow(RouteRefused(_cause_of(refusal), refusal.message))
+            self._mailbox.log.info("no route: %s", refusal.message)
+            self._mailbox.post_outcome(RouteRefused(_cause_of(refusal), refusal.message))
         else:
-            self._owner.follow(RouteFound(attempts))
+            self._mailbox.post_outcome(RouteFound(attempts))
 
-    def _rest_gateway(self, effect: do.RestGateway) -> None:
-        self._context.router.gateways.failed(effect.gateway_sid, self._owner.now(), effect.rest_s)
+    def _rest_gateway(self, effect: records.RestGateway) -> None:
+        self._context.router.gateways.failed(effect.gateway_sid, self._mailbox.now(), effect.rest_s)
 
-    def _arm(self, effect: do.Arm) -> None:
-        self._owner.arm(effect.timer, effect.delay_s)
+    def _arm(self, effect: records.Arm) -> None:
+        self._mailbox.arm(effect.timer, effect.delay_s)
 
-    def _disarm(self, effect: do.Disarm) -> None:
-        self._owner.disarm(effect.timer)
+    def _disarm(self, effect: records.Disarm) -> None:
+        self._mailbox.disarm(effect.timer)
 
-    def _extend(self, effect: do.ExtendReserve) -> None:
-        self._owner.spawn(self._extend_reserve(effect.total_paise))
+    def _extend(self, effect: records.ExtendReserve) -> None:
+        self._mailbox.spawn(self._extend_reserve(effect.total_paise))
 
     async def _extend_reserve(self, total_paise: int) -> None:
         try:
             await self._context.wallets.extend(self._record.call_sid, total_paise)
         except InsufficientBalance:
-            self._context.figures.wallet_failures["extend"] += 1
-            self._owner.post(ReserveRefused())
+            self._context.metrics.wallet_failures["extend"] += 1
+            self._mailbox.post(ReserveRefused())
             return
         except DomainError as failure:
             # Active calls outlive a failing database; the settlement charges what the wallet then has.
-            self._context.figures.wallet_failures["unavailable"] += 1
-            self._owner.log.warning("reserve not extended: %s", failure.message)
-        self._owner.post(ReserveExtended(total_paise))
+            self._context.metrics.wallet_failures["unavailable"] += 1
+            self._mailbox.log.warning("reserve not extended: %s", failure.message)
+        self._mailbox.post(ReserveExtended(total_paise))
 
-    def _save(self, effect: do.Save) -> None:
+    def _save(self, effect: records.Save) -> None:
         events = self._events(effect.event, effect.details, effect.shown) if effect.event is not None else []
         self._context.records.update(self._record, events=events)
 
-    def _transcribe(self, effect: do.Transcribe) -> None:
+    def _transcribe(self, effect: records.Transcribe) -> None:
         if self._context.transcripts is not None:
             self._context.transcripts.add(self._record, effect.segment)
             # The record counts the segments, for a process that recovers the call after a crash.
             self._context.records.update(self._record)
 
-    def _finish(self, effect: do.Finish) -> None:
+    def _finish(self, effect: records.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
         record.quality = self.media.quality()
         events = self.event("call.completed")
         self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
         self.transfers.release()
-        self._owner.closed()
+        self._mailbox.closed()
 
 
-def _report(owner: Owner, event: Event) -> None:
+def _report(mailbox: CallMailbox, event: Event) -> None:
     """Post a media event to the call; log a failed recording for the operator."""
     if isinstance(event, RecordingEnded) and event.problem is not None:
-        owner.log.warning("the recording failed: %s (%s)", event.problem, event.path)
-    owner.post(event)
+        mailbox.log.warning("the recording failed: %s (%s)", event.problem, event.path)
+    mailbox.post(event)
 
 
 def _takes_info(trunks: Mapping[LegId, tuple[Carrier, Gateway]], leg: LegId) -> bool:
@@ -361,7 +347,7 @@ def _takes_info(trunks: Mapping[LegId, tuple[Carrier, Gateway]], leg: LegId) -> 
     return trunk is not None and trunk[0].dtmf_type == "info"
 
 
-def _late_answer(log: CallLog, media: MediaLegs, leg: LegId, body: bytes) -> None:
+def _late_answer(log: CallLogger, media: MediaLegs, leg: LegId, body: bytes) -> None:
     try:
         media.descriptions.apply_answer(leg, body)
     except MediaRefusal as refusal:
@@ -376,26 +362,37 @@ def _cause_of(refusal: DomainError) -> HangupCause:
     return NORMAL_CIRCUIT_CONGESTION if isinstance(refusal, ServiceUnavailable) else NORMAL_TEMPORARY_FAILURE
 
 
-_PERFORMERS: Final[dict[type, Callable[[Performer, Any], None]]] = {
-    do.TakeOffer: Performer._take_offer,
-    do.DialLeg: Performer._dial,
-    do.AdoptLeg: Performer._take_in,
-    do.RingLeg: Performer._ring,
-    do.AnswerLeg: Performer._answer,
-    do.RejectLeg: Performer._reject,
-    do.HangUpLeg: Performer._hang_up,
-    do.ConnectMedia: Performer._connect,
-    do.AnswerOffer: Performer._answer_offer,
-    do.CloseMedia: Performer._close_media,
-    do.AskWebhook: Performer._ask_webhook,
-    do.RouteCaller: Performer._route_caller,
-    do.StopAsking: Performer._stop_asking,
-    do.FindRoute: Performer._find_route,
-    do.RestGateway: Performer._rest_gateway,
-    do.Arm: Performer._arm,
-    do.Disarm: Performer._disarm,
-    do.ExtendReserve: Performer._extend,
-    do.Save: Performer._save,
-    do.Transcribe: Performer._transcribe,
-    do.Finish: Performer._finish,
+_OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
+    signalling.TakeOffer: Performer._take_offer,
+    signalling.DialLeg: Performer._dial,
+    transfers.AdoptLeg: Performer._take_in,
+    signalling.RingLeg: Performer._ring,
+    signalling.AnswerLeg: Performer._answer,
+    signalling.RejectLeg: Performer._reject,
+    signalling.HangUpLeg: Performer._hang_up,
+    media.ConnectMedia: Performer._connect,
+    media.AnswerOffer: Performer._answer_offer,
+    media.CloseMedia: Performer._close_media,
+    instructions.AskWebhook: Performer._ask_webhook,
+    instructions.RouteCaller: Performer._route_caller,
+    instructions.StopAsking: Performer._stop_asking,
+    records.FindRoute: Performer._find_route,
+    records.RestGateway: Performer._rest_gateway,
+    records.Arm: Performer._arm,
+    records.Disarm: Performer._disarm,
+    records.ExtendReserve: Performer._extend,
+    records.Save: Performer._save,
+    records.Transcribe: Performer._transcribe,
+    records.Finish: Performer._finish,
 }
+Perform = Callable[[Any, Any], None]
+TABLES: Final[tuple[tuple[Callable[[Performer], Any], Mapping[type[Effect], Perform]], ...]] = (
+    (lambda performer: performer, _OWN_EFFECTS),
+    (attrgetter("_playback"), MEDIA_EFFECTS),
+    (attrgetter("_conferences"), CONFERENCE_EFFECTS),
+    (attrgetter("_agents"), AGENT_EFFECTS),
+    (attrgetter("agent"), AGENT_NOTIFICATIONS),
+    (attrgetter("transfers"), TRANSFER_EFFECTS),
+)
+EFFECTS: Final = {effect: (part, perform) for part, table in TABLES for effect, perform in table.items()}
+"""Part of the performer that performs an effect, and its method."""

@@ -9,22 +9,22 @@ the queue.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from callcontrol.assistant.sandbox import rates_of
 from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.mailbox import CallInbox
+from callcontrol.calls.aio.mailbox import CallMailbox
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.performer import Performer
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.events import Event, HangupRequested, LiveOrder
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.commands import HangupRequested, LiveCommand
 from callcontrol.calls.hangup_cause import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
-from callcontrol.calls.records.reconcile import close_record
+from callcontrol.calls.live import control
+from callcontrol.calls.records.end import close_record
 from callcontrol.errors import DomainError, InsufficientBalance
 from callcontrol.ids import A_LEG, LegId
-from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import RouteAttempt
 from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.inbound_headers import Received
 from sip.aio import InboundSession
@@ -46,12 +46,12 @@ class CallRunner:
         self.record: CallRecord = machine.record
         self._context = context
         self._machine = machine
-        self._inbox = CallInbox(machine.record, on_closed)
-        self.log = self._inbox.log
+        self._mailbox = CallMailbox(machine.record, on_closed)
+        self.log = self._mailbox.log
         self._failed = False
         self._inserted = False
-        self._performer = Performer(context, machine.record, account, self._inbox)
-        context.switchboard.enter(self)
+        self._performer = Performer(context, machine.record, machine.policy, account, self._mailbox)
+        context.registry.add(self)
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -86,13 +86,13 @@ class CallRunner:
 
     def post(self, event: Event) -> None:
         """Put an event in the call's queue."""
-        self._inbox.post(event)
+        self._mailbox.post(event)
 
-    def objection(self, order: LiveOrder) -> str | None:
+    def reject_reason(self, command: LiveCommand) -> str | None:
         """Return why the call cannot carry out a command in its present state, or None."""
-        return self._machine.control.objection(order)
+        return control.reject_reason(self._machine, command)
 
-    async def run_outbound(self, attempts: Sequence[Attempt]) -> None:
+    async def run_outbound(self, attempts: Sequence[RouteAttempt]) -> None:
         """Run a call whose record is inserted; ``attempts`` are the routes to its party."""
         self._inserted = True
         await self._run(self._machine.start_outbound, attempts)
@@ -112,10 +112,10 @@ class CallRunner:
             await self._wind_up()
             if not isinstance(failure, DomainError):
                 raise
-            self._context.figures.refused["not_recorded"] += 1
-            self.log.info("not taken: %s", failure.message)
+            self._context.metrics.refused["not_recorded"] += 1
+            self.log.info("call rejected: %s", failure.message)
             return
-        given_up = self._inbox.cancelled(A_LEG)
+        given_up = self._mailbox.cancelled(A_LEG)
         if refusal is None and given_up is not None:
             # The caller cancelled while the database was slow. Nobody else is notified of the call.
             cause = given_up.cause or ORIGINATOR_CANCEL
@@ -128,7 +128,7 @@ class CallRunner:
     async def _insert(self, reserve_paise: int, refusal: Ending | None) -> Ending | None:
         records, record, routes = self._context.records, self.record, self._context.masked_routes
         record.status = CallStatus.INITIATED
-        if record.product == MASKING and routes is not None:
+        if routes is not None:
             await routes.prepare(record)
         events = self._performer.event("call.initiated")
         if refusal is None:
@@ -137,8 +137,8 @@ class CallRunner:
                 self._inserted = True
                 return None
             except InsufficientBalance:
-                self.log.info("the wallet cannot cover the call")
-                self._context.figures.wallet_failures["reserve"] += 1
+                self.log.info("insufficient balance for the call")
+                self._context.metrics.wallet_failures["reserve"] += 1
                 refusal = _UNPAID
         await records.insert(record, events=events)
         self._inserted = True
@@ -148,7 +148,7 @@ class CallRunner:
         try:
             self._guarded(start, *arguments)
             while not self._machine.finished:
-                self._guarded(self._machine.handle, await self._inbox.next())
+                self._guarded(self._machine.handle, await self._mailbox.next())
         finally:
             await self._wind_up()
 
@@ -160,9 +160,9 @@ class CallRunner:
         resources and writes an end to the record.
         """
         try:
-            self._perform_all(step(*arguments, self._inbox.now()))
+            self._perform_all(step(*arguments, self._mailbox.now()))
         except Exception:
-            self.log.exception("the call is ended for an internal error")
+            self.log.exception("internal error; ending the call")
             if self._failed:
                 raise
             self._failed = True
@@ -170,39 +170,38 @@ class CallRunner:
 
     def _perform_all(self, effects: list[Effect]) -> None:
         """Perform effects, then handle their outcomes before any other event."""
-        outcomes = self._inbox.outcomes
+        outcomes = self._mailbox.outcomes
         while True:
             for effect in effects:
                 self._perform(effect)
             if not outcomes:
                 return
-            effects = self._machine.handle(outcomes.popleft(), self._inbox.now())
+            effects = self._machine.handle(outcomes.popleft(), self._mailbox.now())
 
     def _perform(self, effect: Effect) -> None:
         """Perform an effect; a failure does not prevent the remaining effects."""
         try:
             self._performer.perform(effect)
         except Exception:
-            self.log.exception("%s failed; the call is ended", type(effect).__name__)
-            self._inbox.follow(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+            self.log.exception("%s failed; ending the call", type(effect).__name__)
+            self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
 
     async def _wind_up(self) -> None:
         """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""
-        self._inbox.stop_timers()
+        self._mailbox.stop_timers()
         try:
             self._performer.release()
         finally:
             self._settle()
-            self._inbox.closed()
-        await self._inbox.wind_up()
+            self._mailbox.closed()
+        await self._mailbox.wind_up()
 
     def _settle(self) -> None:
         """Write the record's end, unless that was done in good order."""
-        if not self._inserted or self._inbox.is_closed:
+        if not self._inserted or self._mailbox.is_closed:
             return
         charge_paise = self.record.price_paise or 0
         if not self.record.status.ended:
-            charge_paise = close_record(
-                self.record, NORMAL_TEMPORARY_FAILURE, rates_of(self.record, self._context.rates)
-            )
+            rates, policy = self._context.rates, self._machine.policy
+            charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, rates, policy)
         self._context.records.finish(self.record, charge_paise=charge_paise)

@@ -10,34 +10,30 @@ from collections import Counter
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, Final
 
-from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.assistant.sandbox import rates_of
+from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.admission import REASONS
 from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.crash_recovery import FormerCalls
+from callcontrol.calls.aio.crash_recovery import CrashRecovery
 from callcontrol.calls.aio.inbound import Arrivals
-from callcontrol.calls.aio.log import CallLog
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
-from callcontrol.calls.aio.outbound import CallFacts, Originator
-from callcontrol.calls.aio.registry import Switchboard
+from callcontrol.calls.aio.outbound import Originator
+from callcontrol.calls.aio.registry import CallRegistry
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.settings import CallControlSettings, CallServices
 from callcontrol.calls.aio.sip_trace import TraceBook, TraceEntry
 from callcontrol.calls.call import CallMachine
-from callcontrol.calls.events import HangupRequested, TransferOrdered
-from callcontrol.calls.hangup_cause import CRASH, NORMAL_CLEARING, SYSTEM_SHUTDOWN
+from callcontrol.calls.events.commands import HangupRequested, TransferCommand
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.calls.inbound import Arrival
-from callcontrol.calls.live.requests import FIELD_OF, LiveUpdate, orders_of
+from callcontrol.calls.live.requests import FIELD_OF, LiveUpdate, commands_of
 from callcontrol.calls.plan import Plan
-from callcontrol.calls.ports import Companion
+from callcontrol.calls.ports import CallAttachment
 from callcontrol.calls.recording import RECORDINGS_FOLDER
-from callcontrol.calls.records.events import call_event
-from callcontrol.calls.records.metrics import CallFigures
-from callcontrol.calls.records.quality import QualityFigures
-from callcontrol.calls.records.reconcile import close_record
-from callcontrol.calls.requests import CreateCall
+from callcontrol.calls.records.metrics import CallMetrics
+from callcontrol.calls.records.quality import QualityMetrics
+from callcontrol.calls.requests import CallMetadata, CreateCall
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.errors import (
@@ -46,15 +42,12 @@ from callcontrol.errors import (
     DomainError,
     ServiceUnavailable,
 )
-from callcontrol.instructions.aio import InstructionClient
-from callcontrol.instructions.verbs import VerbRules
-from callcontrol.models import Account, CallFilter, CallRecord, Page, Position, WebhookEvent
-from callcontrol.recordings.aio.interrupted import keep_recording
+from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
+from callcontrol.models.routes import RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
-from callcontrol.routing.targets import Attempt
 from callcontrol.trunks.aio.options_prober import GatewayProber
-from callcontrol.trunks.aio.registrar import Registrar
+from callcontrol.trunks.aio.registrations import CarrierRegistrations
 from callcontrol.trunks.aio.sip_access import make_guard
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.inbound_headers import Received
@@ -66,12 +59,12 @@ from sip.aio import (
     HepSender,
     InboundSession,
     Listen,
-    Sharing,
+    SocketSharing,
     TraceRecord,
     UserAgent,
 )
 
-__all__ = ["CallControl", "CallFacts", "CallControlSettings", "CallServices", "TraceEntry"]
+__all__ = ["CallControl", "CallMetadata", "CallControlSettings", "CallServices", "TraceEntry"]
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +78,8 @@ class CallControl:
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
-        self.figures = CallFigures()
-        self.quality = QualityFigures()
+        self.metrics = CallMetrics()
+        self.quality = QualityMetrics()
         self._services = services
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -103,10 +96,10 @@ class CallControl:
             settings.protection,
             services.routes,
             settings.trusted_sources,
-            silent=settings.silent_to_strangers,
+            silent=settings.silent_to_unknown_sources,
         )
         self._arrivals = Arrivals(
-            settings, services, self._capacity, self.figures, self._runners, self._begin_inbound
+            settings, services, self._capacity, self.metrics, self._runners, self._begin_inbound
         )
         self._user_agent = UserAgent(
             settings.sip_listens,
@@ -117,19 +110,23 @@ class CallControl:
         )
         self._user_agent.guard = self.guard
         self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
-        self._registrar = Registrar(self._user_agent, services.routes)
-        self._former = FormerCalls(self._user_agent, services.calls, services.routes)
+        self._registrations = CarrierRegistrations(self._user_agent, services.routes)
+        self._recovery = CrashRecovery(
+            self._user_agent,
+            services.calls,
+            services.routes,
+            services.features.products,
+            settings.data_dir / RECORDINGS_FOLDER,
+        )
         self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
-        self._instructions = InstructionClient(services.destinations, self._verb_rules)
         self._originator = Originator(
             settings,
             services,
             self._router,
             self._capacity,
-            self.figures,
-            self._verb_rules,
+            self.metrics,
             lambda: self._draining,
             self._begin_outbound,
         )
@@ -170,8 +167,8 @@ class CallControl:
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
-            switchboard=Switchboard(self._user_agent),
-            instructions=self._instructions,
+            registry=CallRegistry(self._user_agent),
+            instructions=self._services.features.instructions,
             rates=settings.rates,
             recordings_dir=recordings_dir,
             media=MediaSettings(
@@ -179,17 +176,17 @@ class CallControl:
             ),
             streams=settings.streams,
             quality=self.quality,
-            figures=self.figures,
+            metrics=self.metrics,
             masked_routes=self._services.masked_routes,
             transcripts=self._services.transcripts,
             conferences=Conferences(self._engine, hold_music),
             speech=self._services.speech,
             messages=self._services.messages,
-            service_route=self._registrar.service_route,
+            service_route=self._registrations.service_route,
             forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
         )
-        await self._settle(await self._cut_off())
+        await self._recovery.settle(await self._cut_off(), self.settings.rates)
         await self._engine.start()
         if self.hep is not None:
             await self.hep.start()
@@ -198,25 +195,25 @@ class CallControl:
         except (OSError, ValueError):
             await self._engine.close()
             raise
-        self._former.begin()
+        self._recovery.begin()
         self._prober.start()
         self._started = True
-        self._registrar.start()
+        self._registrations.start()
 
-    async def adopt(self, node: str) -> None:
+    async def recover_node(self, node: str) -> None:
         """End the calls of another node whose process died, and notify their peers."""
         while True:
             try:
                 unfinished = await self._cut_off(node)
                 break
             except ServiceUnavailable as failure:
-                log.warning("the calls of %s are not ended yet: %s", node, failure.message)
+                log.warning("cannot end the calls of node %s yet: %s", node, failure.message)
                 await asyncio.sleep(_ADOPT_AGAIN_S)
-        self._former.begin()
-        await self._settle(unfinished, node)
+        self._recovery.begin()
+        await self._recovery.settle(unfinished, self.settings.rates, node)
 
     @property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> SocketSharing:
         """The SIP addresses shared with another process."""
         return self._user_agent.sharing
 
@@ -232,7 +229,7 @@ class CallControl:
         try:
             await asyncio.wait_for(self._all_ended.wait(), timeout_s)
         except TimeoutError:
-            log.info("%d calls are up after draining; they are ended now", len(self._runners))
+            log.info("%d calls are active after draining; ending them", len(self._runners))
         await self._end_all()
 
     async def close(self) -> None:
@@ -246,10 +243,10 @@ class CallControl:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._audio.close()
-        await self._instructions.close()
+        await self._services.features.instructions.close()
         if self._started:
             self._started = False
-            await self._former.close()
+            await self._recovery.close()
             await self._prober.close()
             await self._user_agent.close()
         if self.hep is not None:
@@ -258,7 +255,7 @@ class CallControl:
 
     async def _leave_registrars(self) -> None:
         if not self._succeeded:
-            await self._registrar.stop()
+            await self._registrations.stop()
 
     async def _end_all(self) -> None:
         for runner in list(self._runners.values()):
@@ -271,28 +268,15 @@ class CallControl:
             await self._services.calls.flush()
         except DomainError as failure:
             # Free the sockets and the engine nevertheless; a restart settles the calls.
-            log.error("the last states of calls could not be written: %s", failure.message)
+            log.error("cannot write the last states of calls: %s", failure.message)
 
     async def _cut_off(self, node: str | None = None) -> Sequence[CallRecord]:
         """Load the calls without an end; save their dialogs, so that their legs can be ended at any time."""
         unfinished = await self._services.calls.unfinished(node)
-        await self._former.collect(unfinished)
+        await self._recovery.collect(unfinished)
         return unfinished
 
-    async def _settle(self, unfinished: Sequence[CallRecord], node: str | None = None) -> None:
-        calls, folder = self._services.calls, self._context.recordings_dir
-        for record in unfinished:
-            charge_paise = close_record(record, CRASH, rates_of(record, self.settings.rates))
-            record.price_paise = charge_paise
-            recorded_ms = await keep_recording(record, folder)
-            events = [*_late_event(record, "call.completed"), *_recorded_events(record, recorded_ms)]
-            calls.finish(record, charge_paise=charge_paise, events=events)
-            CallLog(record.call_sid).warning("was cut off by a restart")
-        for record in await calls.cut_recordings(node):
-            calls.update(record, events=_recorded_events(record, await keep_recording(record, folder)))
-        await calls.flush()
-
-    # --- figures --------------------------------------------------------------------------------------------
+    # --- metrics --------------------------------------------------------------------------------------------
 
     @property
     def active_calls(self) -> int:
@@ -308,7 +292,7 @@ class CallControl:
     def refused_calls(self) -> dict[str, int]:
         """Number of refused new calls, by reason."""
         return {
-            **self.figures.refused,
+            **self.metrics.refused,
             **self._capacity.refused,
             **{reason: self._services.gate.refused[reason] for reason in REASONS},
             "overload": self.guard.rejected["overload"],
@@ -330,7 +314,7 @@ class CallControl:
 
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
         """States of the registrations with a carrier, or of all, the worst first."""
-        return self._registrar.views(carrier_sid)
+        return self._registrations.views(carrier_sid)
 
     @property
     def prompt_names(self) -> Collection[str]:
@@ -387,15 +371,20 @@ class CallControl:
         return await self._originator.create_call(account_sid, request)
 
     async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+        self,
+        account_sid: str,
+        plan: Plan,
+        metadata: CallMetadata,
+        *,
+        attachment: CallAttachment | None = None,
     ) -> CallRecord:
         """
         Place a call for a product of the platform; raises the errors of ``create_call``.
 
-        ``plan.dial`` is the party to call, with a number of the account as caller-ID; ``companion`` is
+        ``plan.dial`` is the party to call, with a number of the account as caller-ID; ``attachment`` is
         written in the same transaction as the call.
         """
-        return await self._originator.place(account_sid, plan, facts, companion=companion)
+        return await self._originator.place(account_sid, plan, metadata, attachment=attachment)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
@@ -444,19 +433,21 @@ class CallControl:
         """
         record, runner = await self._up(account_sid, call_sid)
         services = self._services
-        orders = orders_of(update, record, self.settings.allowed_countries, services.destinations.check_url)
-        for order in orders:
-            if isinstance(order, TransferOrdered):
-                await self._originator.check_transfer(account_sid, order.to)
+        commands = commands_of(
+            update, record, self.settings.allowed_countries, services.destinations.check_url
+        )
+        for command in commands:
+            if isinstance(command, TransferCommand):
+                await self._originator.check_transfer(account_sid, command.to)
         if record.status.ended:
             raise CallEnded("The call has already ended.")
-        objections = {FIELD_OF[type(order)]: runner.objection(order) for order in orders}
-        refused = {field: reason for field, reason in objections.items() if reason is not None}
+        reasons = {FIELD_OF[type(command)]: runner.reject_reason(command) for command in commands}
+        refused = {field: reason for field, reason in reasons.items() if reason is not None}
         if refused:
             described = "; ".join(f"{field}: {reason}" for field, reason in refused.items())
             raise Conflict(f"Nothing was changed. {described}.", details={"conflicts": refused})
-        for order in orders:
-            runner.post(order)
+        for command in commands:
+            runner.post(command)
         return record
 
     async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
@@ -468,18 +459,15 @@ class CallControl:
 
     # --- call tasks -----------------------------------------------------------------------------------------
 
-    def _verb_rules(self) -> VerbRules:
-        """Current rules for the verbs of a request and of a customer's server."""
-        countries, destinations = self.settings.allowed_countries, self._services.destinations
-        return VerbRules(countries, self._audio.prompt_names, destinations.check_url)
-
     def _runner(self, record: CallRecord, plan: Plan, account: Account, reserve_paise: int) -> CallRunner:
         clock = WallClock(asyncio.get_running_loop().time(), record.created_at)
         machine = CallMachine(
             record,
             plan,
-            rates=rates_of(record, self.settings.rates),
+            rates=self.settings.rates,
             clock=clock,
+            make_step=self._services.features.make_step,
+            policy=self._services.features.products.of(record),
             reserved_paise=reserve_paise,
             stream_protocol=account.stream_protocol or self.settings.stream_protocol,
         )
@@ -491,7 +479,7 @@ class CallControl:
         plan: Plan,
         account: Account,
         reserve_paise: int,
-        attempts: Sequence[Attempt],
+        attempts: Sequence[RouteAttempt],
     ) -> None:
         """Run a recorded outbound call."""
         runner = self._runner(record, plan, account, reserve_paise)
@@ -518,7 +506,7 @@ class CallControl:
     def _on_closed(self, record: CallRecord) -> None:
         self._capacity.leave(record.account_sid)
         if record.status.ended:  # a call that could not be recorded is not counted
-            self.figures.note_end(record)
+            self.metrics.note_end(record)
 
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -526,22 +514,9 @@ class CallControl:
         if not self._runners:
             self._all_ended.set()
         if not task.cancelled() and task.exception() is not None:
-            runner.log.error("the call's task failed", exc_info=task.exception())
+            runner.log.error("the task of the call failed", exc_info=task.exception())
 
     def _on_message(self, record: TraceRecord) -> None:
         self._traces.note(record)
         if self.hep is not None:
             self.hep.send(record)
-
-
-def _late_event(record: CallRecord, event: str, **details: Any) -> list[WebhookEvent]:
-    """Return an event that a previous process did not send; empty when nobody subscribed to it."""
-    told = call_event(record, event, details, event_id=new_id(), at=utc_now())
-    return [told] if told is not None else []
-
-
-def _recorded_events(record: CallRecord, recorded_ms: int | None) -> list[WebhookEvent]:
-    """Return the event of a recording completed after a restart."""
-    if recorded_ms is None:
-        return []
-    return _late_event(record, "call.recording.ready", recording_duration_ms=recorded_ms)

@@ -1,24 +1,34 @@
 """Settings of calls, and the services they use."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
+from typing import Any, Protocol
 
 from callcontrol.calls.aio.admission import CallGate
-from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S
+from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.effects.instructions import AskWebhook, RouteCaller
+from callcontrol.calls.events import Event
+from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, Plan
 from callcontrol.calls.ports import CallRecords, MaskedRoutes, Messages, Numbers, Transcripts, Wallets
-from callcontrol.directory.routes import Routes
+from callcontrol.calls.product import Products
+from callcontrol.calls.requests import CallMetadata, CreateCall
+from callcontrol.calls.steps.base import MakeStep
+from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
+from callcontrol.models import Account, CallRecord
+from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.gateway_health import PING_EVERY_S
 from callcontrol.wallet.meter import Rates
-from media.aio.agent_types import AgentStreamSettings
+from media.aio.agent_settings import AgentStreamSettings
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip.aio import HepSettings, Listen, UserAgentSettings
 from sip.protection.rate_limits import ProtectionSettings
 
-__all__ = ["CallControlSettings", "CallServices"]
+__all__ = ["CallControlSettings", "CallFeatures", "CallServices"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +38,7 @@ class CallControlSettings:
 
     ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, in addition to the trunks' own
     lists; ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or no response
-    when the server is ``silent_to_strangers``; ``trusted_sources`` are never banned. Recordings go to
+    when the server is ``silent_to_unknown_sources``; ``trusted_sources`` are never banned. Recordings go to
     ``data_dir/recordings``.
 
     A party on hold hears ``hold_music``: a WAV file, ``tones`` for the built-in melody, or ``none``. For the
@@ -52,21 +62,69 @@ class CallControlSettings:
     tone_plan: str = "in"
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     forwarded_headers: Collection[str] = frozenset()
-    silent_to_strangers: bool = False
+    silent_to_unknown_sources: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
     ping_every_s: float = PING_EVERY_S
     hep: HepSettings | None = None
 
 
-async def _nothing_newer() -> None:
-    """Do nothing, where only this process changes the directory."""
+class InstructionRequests(Protocol):
+    """Requests of one call to its customer's server; implemented in ``callcontrol.instructions.aio``."""
+
+    caller: Caller | None
+    """The caller of an inbound call, for verbs that pass its number through."""
+
+    def ask(self, effect: AskWebhook) -> None:
+        """Send a request; ``InstructionsReceived`` or ``InstructionsFailed`` follows unless stopped."""
+
+    def route(self, effect: RouteCaller) -> None:
+        """Find the target of the caller of a masked number; ``CallerRouted`` follows, as for ``ask``."""
+
+    def stop(self, number: int) -> None:
+        """Cancel a request, if it is under way."""
+
+    def stop_all(self) -> None:
+        """Cancel all requests under way."""
+
+
+class Instructions(Protocol):
+    """Requests for instructions; see ``callcontrol.instructions.aio.InstructionClient``."""
+
+    def for_call(
+        self,
+        record: CallRecord,
+        account: Account,
+        log: CallLogger,
+        post: Callable[[Event], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        routes: MaskedRoutes | None = None,
+    ) -> InstructionRequests:
+        """Make the requests of one call, whose outcomes go to ``post``."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFeatures:
+    """
+    Contributions of the features above calls.
+
+    ``plan_request`` plans a request to place a call: its application, its agent and its verbs. It raises
+    ``ValidationFailed`` or ``Forbidden``.
+    """
+
+    products: Products
+    make_step: MakeStep
+    instructions: Instructions
+    plan_request: Callable[[str, CreateCall], Awaitable[tuple[Plan, CallMetadata]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallServices:
     """
-    Services that calls use.
+    Services that calls use, and the contributions of the features above them.
 
     ``masked_routes`` finds the parties that callers of masked numbers reach; without it no caller is known.
     ``speech`` speaks texts; without it none is spoken. ``transcripts`` saves transcripts of calls with voice
@@ -80,9 +138,10 @@ class CallServices:
     calls: CallRecords
     wallets: Wallets
     numbers: Numbers
-    routes: Routes
+    routes: Directory
     destinations: Destinations
-    refresh: Callable[[], Awaitable[None]] = _nothing_newer
+    features: CallFeatures
+    refresh: Callable[[], Awaitable[None]]
     gate: CallGate = field(default_factory=lambda: CallGate(lambda: False))
     masked_routes: MaskedRoutes | None = None
     transcripts: Transcripts | None = None

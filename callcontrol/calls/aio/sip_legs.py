@@ -1,24 +1,24 @@
 """The legs of one call as SIP sessions: translates commands to SIP, and SIP reports to events."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
-from callcontrol.calls.events import Event, TransferRequested
+from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.transfers import TransferRequested
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
-from callcontrol.calls.records.dialog_journal import LegJournal
 from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
-from callcontrol.ids import CallSid, LegId
-from callcontrol.models import Carrier, Gateway
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.ids import LegId
+from callcontrol.models import CallRecord, Carrier
+from callcontrol.models.routes import Party, RouteAttempt
 from callcontrol.trunks.inbound_headers import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,
     destination_of,
     invite_for,
     may_pass,
-    no_service_route,
     route_by,
 )
 from callcontrol.trunks.session_id import SessionIds
@@ -38,7 +38,7 @@ from sip import (
     SessionEvent,
     SipUri,
 )
-from sip.aio import InboundSession, OutboundSession, Session, UserAgent
+from sip.aio import InboundSession, OutboundSession, Session
 
 Post = Callable[[Event], None]
 
@@ -55,7 +55,7 @@ class _SipLeg:
     other: LegId | None = None
     answer_headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers of the other leg's responses that may be forwarded to this leg."""
-    farewell: list[tuple[str, str]] = field(default_factory=list)
+    bye_headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers of the other leg's BYE for the BYE to this leg."""
     digit_type: str = DTMF_RELAY
     """Format of digits in INFO: from its party's Accept header, or from its own INFO."""
@@ -66,36 +66,29 @@ class SipLegs:
     The SIP sessions of one call, by leg.
 
     ``post`` receives the events in the order in which they happened. ``on_late_answer`` gets the SDP answer
-    to an offer that a party requested from us within the call. ``session_id`` is used for parties without one
-    (RFC 7989); ``open_headers`` are the X- header fields that pass between all trunks. ``service_route``
-    returns the Service-Route of a registrar for calls to a gateway; ``on_gateway`` gets the session events of
-    each gateway dialled. After ``release`` nothing more is posted.
+    to an offer that a party requested from us within the call. With ``private`` no header of one party is
+    forwarded to the other. After ``release`` nothing more is posted.
     """
 
     def __init__(
         self,
-        user_agent: UserAgent,
+        context: CallContext,
+        record: CallRecord,
         post: Post,
         on_late_answer: Callable[[LegId, bytes], None],
         *,
-        session_id: str,
-        open_headers: Collection[str] = frozenset(),
-        call_sid: CallSid = "",
-        on_gateway: Callable[[str, SessionEvent], None] | None = None,
-        service_route: Callable[[Carrier, Gateway], Sequence[str]] = no_service_route,
+        private: bool,
     ) -> None:
-        self._user_agent = user_agent
+        self._user_agent = context.user_agent
         self._post = post
         self._on_late_answer = on_late_answer
-        self._open_headers = open_headers
-        self._on_gateway = on_gateway
-        self._service_route = service_route
-        self.private = False
-        """True when no header of one party is forwarded to the other; set before the first leg."""
-        self.journal = LegJournal({})
-        """Keeps the dialogs of the legs for crash recovery; set before the first leg."""
-        self._ids = SessionIds(session_id)
-        self._call_sid = call_sid
+        self._open_headers = context.forwarded_headers
+        self._on_gateway = context.on_gateway
+        self._service_route = context.service_route
+        self._private = private
+        self._journal = DialogJournal(record.dialogs, partial(context.records.update, record))
+        self._ids = SessionIds(record.call_sid.replace("-", ""))  # for parties without one (RFC 7989)
+        self._call_sid = record.call_sid
         self._legs: dict[LegId, _SipLeg] = {}
         self._referred: dict[LegId, Session] = {}
         self._origin: Origin | None = None
@@ -108,7 +101,7 @@ class SipLegs:
             # Prevents endless loops: a number that leads back to us would make each call open another (RFC
             # 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
-        if not self.private:
+        if not self._private:
             self._origin = Origin(carrier, received, self._open_headers)
         self.take_in(leg, session, carrier, received)
 
@@ -121,13 +114,13 @@ class SipLegs:
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
-        self.journal.keep(leg, session.saved(), carrier.carrier_sid)
+        self._journal.stage(leg, session.saved(), carrier.carrier_sid)
 
-    def _note(self, leg: LegId) -> None:
+    def _save(self, leg: LegId) -> None:
         """Save the leg's dialog in its current state."""
         found = self._legs.get(leg)
         if found is not None:
-            self.journal.note(leg, found.session.saved(), found.carrier.carrier_sid)
+            self._journal.save(leg, found.session.saved(), found.carrier.carrier_sid)
 
     def _attach(self, leg: LegId, found: _SipLeg) -> None:
         self._legs[leg] = found
@@ -137,14 +130,14 @@ class SipLegs:
     def dial(
         self,
         leg: LegId,
-        attempt: Attempt,
+        attempt: RouteAttempt,
         party: Party,
         offer: bytes,
         other: LegId | None = None,
         redirects: Redirects | None = None,
     ) -> str:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; return its Call-ID."""
-        if self.private:
+        if self._private:
             other = None  # Headers of one party are not forwarded to the other in a private call.
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
@@ -156,7 +149,7 @@ class SipLegs:
             invite, self._listener(leg, attempt.gateway.gateway_sid)
         )
         self._attach(leg, _SipLeg(session, attempt.carrier, other))
-        self._note(leg)
+        self._save(leg)
         return session.call_id
 
     def ring(self, leg: LegId, status: int, body: bytes) -> None:
@@ -172,7 +165,7 @@ class SipLegs:
         if found is None or not isinstance(found.session, InboundSession):
             return False
         found.session.answer(body, self._response_headers(leg, found))
-        self._note(leg)
+        self._save(leg)
         return True
 
     def send_digit(self, leg: LegId, digit: str, duration_ms: int) -> None:
@@ -206,7 +199,7 @@ class SipLegs:
         found = self._legs.get(leg)
         session = self._drop(leg)
         if session is not None and found is not None:
-            session.hangup(reason=cause.reason_header(), status=503, headers=found.farewell)
+            session.hangup(reason=cause.reason_header(), status=503, headers=found.bye_headers)
 
     def accept_offer(self, leg: LegId, body: bytes) -> None:
         """Answer a party's offer."""
@@ -234,11 +227,11 @@ class SipLegs:
         if session is not None:
             session.reject_refer(status)
 
-    def tell_refer(self, leg: LegId, status: int) -> None:
+    def notify_refer(self, leg: LegId, status: int) -> None:
         """Send a party a NOTIFY with the progress of its transfer; a final status is the last one."""
         session = self._referred.get(leg)
         if session is not None:
-            session.tell_refer(status)
+            session.notify_refer(status)
 
     def refer(self, leg: LegId, target: str) -> bool:
         """
@@ -271,7 +264,7 @@ class SipLegs:
         """Detach from the sessions, and end those that are still open."""
         for session in self._referred.values():
             session.reject_refer(603)
-            session.tell_refer(487)
+            session.notify_refer(487)
         self._referred.clear()
         for leg in list(self._legs):
             self.hang_up(leg, NORMAL_TEMPORARY_FAILURE)
@@ -282,7 +275,7 @@ class SipLegs:
 
     def _drop(self, leg: LegId) -> Session | None:
         found = self._legs.pop(leg, None)
-        self.journal.drop(leg)
+        self._journal.remove(leg)
         self._ids.forget(leg)
         if found is None:
             return None
@@ -303,9 +296,9 @@ class SipLegs:
                 self._learn_digit_type(leg, digit_type_in(event))
             elif isinstance(event, Progress | Answered):
                 self._learn(leg, event.headers)
-                self._note(leg)
+                self._save(leg)
             elif isinstance(event, OfferReceived):
-                self._note(leg)  # The offer may carry a new target (Contact).
+                self._save(leg)  # The offer may carry a new target (Contact).
             elif isinstance(event, Failed | Cancelled | Ended):
                 self._part(leg, event)
                 self._ids.forget(leg)
@@ -318,12 +311,12 @@ class SipLegs:
     def _part(self, leg: LegId, event: SessionEvent) -> None:
         """Forget an ended leg; the User-to-User of its BYE is kept for the BYE to the peer (RFC 7433)."""
         found = self._legs.pop(leg, None)
-        self.journal.drop(leg)
+        self._journal.remove(leg)
         if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
             return
         left = self._legs.get(found.other)
         if left is not None and left.other == leg:
-            left.farewell = [("User-to-User", value) for value in user_to_user(event.headers)]
+            left.bye_headers = [("User-to-User", value) for value in user_to_user(event.headers)]
 
     def _learn_digit_type(self, leg: LegId, kind: str | None) -> None:
         found = self._legs.get(leg)
@@ -353,3 +346,31 @@ class SipLegs:
 
     def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
         return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]
+
+
+class DialogJournal:
+    """Keeps ``dialogs`` up to date, leg by leg, and calls ``on_change`` when there is something to write."""
+
+    def __init__(
+        self, dialogs: MutableMapping[str, Mapping[str, Any]], on_change: Callable[[], None]
+    ) -> None:
+        self._dialogs = dialogs
+        self._on_change = on_change
+
+    def save(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> None:
+        """Save the dialog of a leg and report the change; ``saved`` is None when nothing has changed."""
+        if self.stage(leg, saved, carrier_sid):
+            self._on_change()
+
+    def stage(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> bool:
+        """Save the dialog of a leg without a report, for a call about to be inserted; True if changed."""
+        if saved is None:
+            return False
+        # Credentials are read from the carrier when needed: no password is written here.
+        saved["carrier"] = carrier_sid
+        self._dialogs[str(leg)] = saved
+        return True
+
+    def remove(self, leg: LegId) -> None:
+        """Remove the dialog of an ended leg."""
+        self._dialogs.pop(str(leg), None)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from callcontrol.calls.events import ListenStatus
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.events.commands import ListenStatus
 from callcontrol.ids import LegId
 from media.streams import AgentHold, AgentMute, AgentRecord, Reconnect, StreamChoice
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAgent:
+class OpenAgent(Effect):
     """
     Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows.
 
@@ -22,28 +23,28 @@ class OpenAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class StartAgent:
+class StartAgent(Effect):
     """Start the flow of audio between the leg and the agent."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class ListenAgent:
+class ListenAgent(Effect):
     """Set what the agent hears: the party, silence, or nothing."""
 
     status: ListenStatus
 
 
 @dataclass(frozen=True, slots=True)
-class DrainAgent:
+class DrainAgent(Effect):
     """Accept no more audio from the agent; ``PlayoutDrained`` follows when the queued audio is played."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class StopAgent:
+class StopAgent(Effect):
     """Send the agent the reason of the end and close its stream; audio not yet played is dropped."""
 
     reason: str
@@ -51,14 +52,14 @@ class StopAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveAgent:
+class MoveAgent(Effect):
     """Move the agent's audio to another leg."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentDigit:
+class TellAgentDigit(Effect):
     """Notify the agent of a pressed key."""
 
     digit: str
@@ -66,35 +67,35 @@ class TellAgentDigit:
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentDigitsSent:
+class TellAgentDigitsSent(Effect):
     """Notify the agent that its digits are sent."""
 
     digits: str
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentDone:
+class TellAgentDone(Effect):
     """Notify the agent that its command was carried out."""
 
     command: AgentHold | AgentMute | AgentRecord
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentSpeech:
+class TellAgentSpeech(Effect):
     """Notify the agent that the party talks, or is silent."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentHold:
+class TellAgentHold(Effect):
     """Notify the agent that the party has put us on hold, or has resumed."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentTransfer:
+class TellAgentTransfer(Effect):
     """Notify the agent of the progress of its transfer: ``ringing``, ``answered`` or ``failed``."""
 
     status: str
@@ -103,7 +104,7 @@ class TellAgentTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class TellAgentError:
+class TellAgentError(Effect):
     """Notify the agent that its command was refused."""
 
     code: str

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from callcontrol.calls.plan import Consult, WebhookFormat, WebhookMethod
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.plan import RequestInstructions, WebhookFormat, WebhookMethod
 
 
 @dataclass(frozen=True, slots=True)
-class AskWebhook:
+class AskWebhook(Effect):
     """
     Ask the customer's server for instructions.
 
@@ -21,11 +22,11 @@ class AskWebhook:
     event: str
     facts: tuple[tuple[str, str | int | None], ...] = ()
     format: WebhookFormat = "json"
-    fallback: Consult | None = None
+    fallback: RequestInstructions | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RouteCaller:
+class RouteCaller(Effect):
     """
     Look up the party that a caller reaches by a masked number; both numbers are in E.164.
 
@@ -38,7 +39,7 @@ class RouteCaller:
 
 
 @dataclass(frozen=True, slots=True)
-class StopAsking:
+class StopAsking(Effect):
     """Cancel a request; without effect when it was answered."""
 
     number: int

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from callcontrol.calls.conference_room import MemberTerms
+from callcontrol.calls.effects import Effect
 from callcontrol.ids import LegId
 from media.audio import Sound
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectMedia:
+class ConnectMedia(Effect):
     """
     Apply the SDP answer of a party.
 
@@ -23,7 +25,7 @@ class ConnectMedia:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerOffer:
+class AnswerOffer(Effect):
     """Answer a party's new offer without the other party: apply it, or reject it and change nothing."""
 
     leg: LegId
@@ -31,14 +33,14 @@ class AnswerOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseMedia:
+class CloseMedia(Effect):
     """Free the leg's RTP stream; ``RecordingEnded`` still follows when it was being recorded."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class LinkMedia:
+class LinkMedia(Effect):
     """Link the audio of two legs."""
 
     leg: LegId
@@ -46,7 +48,7 @@ class LinkMedia:
 
 
 @dataclass(frozen=True, slots=True)
-class MuteLeg:
+class MuteLeg(Effect):
     """
     Mute or unmute what a party says, or what it hears.
 
@@ -59,7 +61,7 @@ class MuteLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayAudio:
+class PlayAudio(Effect):
     """Play a prompt or a WAV by its URL; ``PlaybackEnded`` of the same ``turn`` follows."""
 
     leg: LegId
@@ -69,7 +71,7 @@ class PlayAudio:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaySounds:
+class PlaySounds(Effect):
     """
     Play sounds in a row; ``PlaybackEnded`` of the same ``turn`` follows, unless they are stopped.
 
@@ -82,7 +84,7 @@ class PlaySounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Speak:
+class Speak(Effect):
     """
     Speak a text; ``PlaybackEnded`` of the same ``turn`` follows, unless it is stopped.
 
@@ -96,21 +98,21 @@ class Speak:
 
 
 @dataclass(frozen=True, slots=True)
-class DetectSpeech:
+class DetectSpeech(Effect):
     """Listen for the party's voice; ``SpeechStarted`` and ``SpeechEnded`` follow, until ``StopSpeech``."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class StopSpeech:
+class StopSpeech(Effect):
     """Stop listening for the party's voice."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class FillSilence:
+class FillSilence(Effect):
     """Play hold music, or comfort noise, to a party while its agent is silent; None stops it."""
 
     leg: LegId
@@ -118,21 +120,21 @@ class FillSilence:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayRingback:
+class PlayRingback(Effect):
     """Play the ringing tone to an answered party until ``StopAudio``."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class StopAudio:
+class StopAudio(Effect):
     """Stop what is being played to the leg."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class SendDigits:
+class SendDigits(Effect):
     """
     Send DTMF digits in the way of the leg's trunk, in RTP or in INFO; ``DigitsSent`` follows.
 
@@ -147,7 +149,7 @@ class SendDigits:
 
 
 @dataclass(frozen=True, slots=True)
-class RelayDigit:
+class RelayDigit(Effect):
     """Forward a digit that came in RTP, where the relay does not: into INFO, and between its threads."""
 
     leg: LegId
@@ -156,7 +158,7 @@ class RelayDigit:
 
 
 @dataclass(frozen=True, slots=True)
-class StartRecording:
+class StartRecording(Effect):
     """Record the leg, what it says and what it hears, into the recording of the call."""
 
     leg: LegId
@@ -164,14 +166,14 @@ class StartRecording:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlRecording:
+class ControlRecording(Effect):
     """Pause, resume or complete the recording."""
 
     action: Literal["pause", "resume", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
-class StartMessage:
+class StartMessage(Effect):
     """
     Record what the party of a leg says into a file of its own; ``MessageEnded`` of that ``number`` follows.
 
@@ -184,28 +186,50 @@ class StartMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class StopMessage:
+class StopMessage(Effect):
     """Complete a message."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class DropMessage:
+class DropMessage(Effect):
     """Delete the file of a discarded message."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class DetectMachine:
+class DetectMachine(Effect):
     """Detect who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class StopDetecting:
+class StopDetecting(Effect):
     """Stop the detection of who answered."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class EnterConference(Effect):
+    """
+    Add a leg to a conference of the account, unless it has ``max_members`` already.
+
+    ``ConferenceEntered`` or ``ConferenceRefused`` follows, later ``ConferenceBegan`` for a leg that waits,
+    and ``ConferenceOver`` when the conference is over for all.
+    """
+
+    leg: LegId
+    name: str
+    terms: MemberTerms
+    max_members: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveConference(Effect):
+    """Remove a leg from its conference, if it is in one."""
 
     leg: LegId

@@ -4,20 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from callcontrol.calls.events import Timer
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.events.answers import Timer
 from callcontrol.models import Message, TranscriptSegment
-from callcontrol.routing.party import Party
+from callcontrol.models.routes import Party
 
 
 @dataclass(frozen=True, slots=True)
-class FindRoute:
+class FindRoute(Effect):
     """Look up gateways to a party; ``RouteFound`` or ``RouteRefused`` follows at once."""
 
     party: Party
 
 
 @dataclass(frozen=True, slots=True)
-class RestGateway:
+class RestGateway(Effect):
     """Put a gateway into cooldown, as its Retry-After demands."""
 
     gateway_sid: str
@@ -25,7 +26,7 @@ class RestGateway:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(Effect):
     """Start a timer, replacing a running one of the same name."""
 
     timer: Timer
@@ -33,21 +34,21 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Disarm:
+class Disarm(Effect):
     """Stop a timer, if it runs."""
 
     timer: Timer
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendReserve:
+class ExtendReserve(Effect):
     """Extend the reserve of the call to a total; ``ReserveExtended`` or ``ReserveRefused`` follows."""
 
     total_paise: int
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class Save(Effect):
     """
     Write the present state of the record, with an event for the customer if one is named.
 
@@ -60,21 +61,21 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepMessage:
+class KeepMessage(Effect):
     """Save a message that a party left, so that it can be fetched like a recording."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class Transcribe:
+class Transcribe(Effect):
     """Add a segment to the transcript of the call."""
 
     segment: TranscriptSegment
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Effect):
     """Write the last state of the call, settle its reserve and publish ``call.completed``."""
 
     charge_paise: int

@@ -2,31 +2,31 @@
 
 from dataclasses import dataclass
 
+from callcontrol.calls.effects import Effect
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.ids import LegId
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import Party, RouteAttempt
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOffer:
+class TakeOffer(Effect):
     """Open the RTP stream of the caller's leg, apply its offer; ``OfferTaken`` or ``LegRefused`` follows."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class DialLeg:
-    """Open the RTP stream of the leg and send its INVITE; ``like`` is the leg whose codec is preferred."""
+class DialLeg(Effect):
+    """Open the RTP stream of the leg and send its INVITE; the codec of ``peer_leg`` is preferred."""
 
     leg: LegId
-    attempt: Attempt
+    attempt: RouteAttempt
     party: Party
-    like: LegId | None = None
+    peer_leg: LegId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RingLeg:
+class RingLeg(Effect):
     """Send a provisional response to the caller, with our SDP answer when media already flows."""
 
     leg: LegId
@@ -35,14 +35,14 @@ class RingLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerLeg:
+class AnswerLeg(Effect):
     """Answer the caller."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class RejectLeg:
+class RejectLeg(Effect):
     """Reject the caller with a final response."""
 
     leg: LegId
@@ -51,7 +51,7 @@ class RejectLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class HangUpLeg:
+class HangUpLeg(Effect):
     """End the leg from our side: BYE when it is answered, CANCEL when we dialled it and it is not."""
 
     leg: LegId

@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass
 
+from callcontrol.calls.effects import Effect
 from callcontrol.ids import CallSid, LegId
 from sip import Replaces
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptTransfer:
+class AcceptTransfer(Effect):
     """Accept a party's REFER: its target is being called."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class RefuseTransfer:
+class RefuseTransfer(Effect):
     """Reject a party's REFER."""
 
     leg: LegId
@@ -22,7 +23,7 @@ class RefuseTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class TellTransfer:
+class TellTransfer(Effect):
     """Send a party a NOTIFY with the progress of its transfer; a final status is the last one."""
 
     leg: LegId
@@ -30,7 +31,7 @@ class TellTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferLeg:
+class ReferLeg(Effect):
     """Send a party a REFER; ``LegReferred`` follows, several times."""
 
     leg: LegId
@@ -38,14 +39,14 @@ class ReferLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class FindPartner:
+class FindPartner(Effect):
     """Look up the call of ours that has a dialog; ``PartnerFound`` or ``PartnerMissing`` follows at once."""
 
     replaces: Replaces
 
 
 @dataclass(frozen=True, slots=True)
-class AskPartner:
+class AskPartner(Effect):
     """Ask another call to drop a leg for ours; ``PartnerReady`` or ``PartnerRefused`` follows."""
 
     call_sid: CallSid
@@ -53,7 +54,7 @@ class AskPartner:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPartner:
+class AnswerPartner(Effect):
     """Answer ``AskPartner`` of another call with the leg to link with; None refuses."""
 
     call_sid: CallSid
@@ -61,7 +62,7 @@ class AnswerPartner:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPartner:
+class LinkPartner(Effect):
     """Link a leg with one of another call; the end of either call ends the other."""
 
     leg: LegId
@@ -70,7 +71,7 @@ class LinkPartner:
 
 
 @dataclass(frozen=True, slots=True)
-class PassDigit:
+class PassDigit(Effect):
     """Notify the joined call of a pressed key."""
 
     digit: str
@@ -79,7 +80,7 @@ class PassDigit:
 
 
 @dataclass(frozen=True, slots=True)
-class AdoptLeg:
+class AdoptLeg(Effect):
     """Make the session of a waiting caller, known by ``token``, a leg of the call."""
 
     leg: LegId
@@ -87,7 +88,7 @@ class AdoptLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class RefuseReplacement:
+class RefuseReplacement(Effect):
     """Decline a caller that asks to replace a leg."""
 
     token: int

@@ -4,14 +4,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from callcontrol.calls.events import Event
+
 
 @dataclass(frozen=True, slots=True)
-class AgentOpened:
+class AgentOpened(Event):
     """The agent accepted the connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRefused:
+class AgentRefused(Event):
     """The agent could not be reached within the connect budget; ``reason`` as in ``stream.failed``."""
 
     reason: str
@@ -31,7 +33,7 @@ class AgentExit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentClosed:
+class AgentClosed(Event):
     """The agent's connection has ended."""
 
     exit: AgentExit
@@ -39,14 +41,14 @@ class AgentClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentHangup:
+class AgentHangup(Event):
     """The agent asks to end the call, after its queued audio or at once."""
 
     drain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class AgentDigits:
+class AgentDigits(Event):
     """The agent asks to send digits to the caller."""
 
     digits: str
@@ -55,7 +57,7 @@ class AgentDigits:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTransfer:
+class AgentTransfer(Event):
     """The agent asks to connect the caller to someone else."""
 
     to: str
@@ -66,28 +68,28 @@ class AgentTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentHold:
+class AgentHold(Event):
     """The agent puts the party on hold, or resumes it."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AgentMute:
+class AgentMute(Event):
     """The agent stops hearing the party, or hears it again."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRecord:
+class AgentRecord(Event):
     """The agent starts, pauses, resumes or completes the recording of the call."""
 
     action: Literal["start", "stop", "pause", "resume"]
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTranscript:
+class AgentTranscript(Event):
     """
     Transcript of the agent's or the party's speech; a segment that is not ``final`` may still change.
 

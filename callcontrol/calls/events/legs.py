@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
 from callcontrol.ids import LegId
 
 
 @dataclass(frozen=True, slots=True)
-class OfferTaken:
+class OfferTaken(Event):
     """The caller's first offer is accepted and has its RTP stream."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class LegProgress:
+class LegProgress(Event):
     """A provisional response above 100; a body means early media."""
 
     leg: LegId
@@ -24,7 +25,7 @@ class LegProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class LegAnswered:
+class LegAnswered(Event):
     """The party we dialled answered."""
 
     leg: LegId
@@ -32,7 +33,7 @@ class LegAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class LegConfirmed:
+class LegConfirmed(Event):
     """The caller acknowledged our answer; a body is the answer to our late offer."""
 
     leg: LegId
@@ -43,7 +44,7 @@ FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve"
 
 
 @dataclass(frozen=True, slots=True)
-class LegFailed:
+class LegFailed(Event):
     """
     A leg ended without an answer: one we dialled, or that of a caller whose transport failed.
 
@@ -61,7 +62,7 @@ class LegFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class LegCancelled:
+class LegCancelled(Event):
     """The caller cancelled before the answer; ``cause`` is that of its Reason header, if any."""
 
     leg: LegId
@@ -69,7 +70,7 @@ class LegCancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class LegEnded:
+class LegEnded(Event):
     """
     An answered leg has ended: the party hung up, or its signalling was lost (``clean`` is False).
 
@@ -89,7 +90,7 @@ class LegEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LegOffered:
+class LegOffered(Event):
     """The party offers changed media (hold, resume, codec); an empty body asks for our offer."""
 
     leg: LegId
@@ -97,7 +98,7 @@ class LegOffered:
 
 
 @dataclass(frozen=True, slots=True)
-class MediaConnected:
+class MediaConnected(Event):
     """The party's answer is applied: audio may flow."""
 
     leg: LegId
@@ -107,7 +108,7 @@ MediaProblem = Literal["codec", "ports"]
 
 
 @dataclass(frozen=True, slots=True)
-class LegRefused:
+class LegRefused(Event):
     """The leg can have no media: its SDP has nothing in common with ours, or no RTP port is free."""
 
     leg: LegId

@@ -1,12 +1,14 @@
 """Events of a leg's media."""
 
 from dataclasses import dataclass
+from typing import Literal
 
+from callcontrol.calls.events import Event
 from callcontrol.ids import LegId
 
 
 @dataclass(frozen=True, slots=True)
-class DigitReceived:
+class DigitReceived(Event):
     """A key was pressed; ``in_band`` is False when it came in signalling (SIP INFO), past the RTP relay."""
 
     leg: LegId
@@ -16,7 +18,7 @@ class DigitReceived:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybackEnded:
+class PlaybackEnded(Event):
     """Playback of ``PlayAudio``, ``PlaySounds`` or ``Speak`` has ended, or is not possible."""
 
     leg: LegId
@@ -25,14 +27,14 @@ class PlaybackEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechStarted:
+class SpeechStarted(Event):
     """The party has begun to talk."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechEnded:
+class SpeechEnded(Event):
     """The party is silent, after having talked for ``duration_ms``."""
 
     leg: LegId
@@ -40,7 +42,7 @@ class SpeechEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LegHeld:
+class LegHeld(Event):
     """The party has put us on hold, or resumed, by a SIP offer."""
 
     leg: LegId
@@ -48,7 +50,7 @@ class LegHeld:
 
 
 @dataclass(frozen=True, slots=True)
-class DigitsSent:
+class DigitsSent(Event):
     """All digits of a ``SendDigits`` are sent, or cannot be sent; ``by_api`` as there."""
 
     leg: LegId
@@ -58,14 +60,14 @@ class DigitsSent:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayoutDrained:
+class PlayoutDrained(Event):
     """All queued audio of the agent was played."""
 
     leg: LegId
 
 
 @dataclass(frozen=True, slots=True)
-class MediaSilent:
+class MediaSilent(Event):
     """A party that may send has sent no RTP for too long."""
 
     leg: LegId
@@ -73,7 +75,7 @@ class MediaSilent:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordingEnded:
+class RecordingEnded(Event):
     """The recording is complete on disk, or was given up."""
 
     leg: LegId
@@ -83,7 +85,7 @@ class RecordingEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageEnded:
+class MessageEnded(Event):
     """A message is complete on disk, or was given up; ``number`` is that of its ``StartMessage``."""
 
     number: int
@@ -94,7 +96,7 @@ class MessageEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineDetected:
+class MachineDetected(Event):
     """Detection result: ``human``, ``machine`` or ``unknown``; its reason, and the time it took."""
 
     leg: LegId
@@ -104,9 +106,39 @@ class MachineDetected:
 
 
 @dataclass(frozen=True, slots=True)
-class GreetingOver:
+class GreetingOver(Event):
     """A machine has ended its greeting and records; ``reason`` is ``beep``, ``silence`` or ``timeout``."""
 
     leg: LegId
     reason: str
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConferenceEntered(Event):
+    """The leg has joined; it ``waits`` when the conference has not begun."""
+
+    leg: LegId
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConferenceBegan(Event):
+    """The conference that the leg waits for has begun."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
+class ConferenceRefused(Event):
+    """The leg may not join: the conference is full, or the media engine refused it."""
+
+    leg: LegId
+    problem: Literal["full", "media"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConferenceOver(Event):
+    """The conference is over; the leg has left it."""
+
+    leg: LegId

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from callcontrol.calls.events import Event
 from callcontrol.ids import CallSid, LegId
 from sip import Replaces, SipUri
 
 
 @dataclass(frozen=True, slots=True)
-class TransferRequested:
+class TransferRequested(Event):
     """
     A party's REFER: connect the other party elsewhere.
 
@@ -21,7 +22,7 @@ class TransferRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class LegReferred:
+class LegReferred(Event):
     """NOTIFY progress of a REFER we sent; a final status is the last one."""
 
     leg: LegId
@@ -29,7 +30,7 @@ class LegReferred:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacementCalled:
+class ReplacementCalled(Event):
     """A caller asks to replace a leg (INVITE with Replaces); it waits under ``token``."""
 
     leg: LegId
@@ -38,7 +39,7 @@ class ReplacementCalled:
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerFound:
+class PartnerFound(Event):
     """The dialog to replace is a leg of another call of the account."""
 
     call_sid: CallSid
@@ -46,12 +47,12 @@ class PartnerFound:
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerMissing:
+class PartnerMissing(Event):
     """The dialog to replace is no leg of any other call of the account."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinRequested:
+class JoinRequested(Event):
     """Another call asks for the peer of a leg of ours; that leg is to be dropped."""
 
     call_sid: CallSid
@@ -59,7 +60,7 @@ class JoinRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerReady:
+class PartnerReady(Event):
     """The other call has dropped its leg: this party of it is to be linked with ours."""
 
     call_sid: CallSid
@@ -67,12 +68,12 @@ class PartnerReady:
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerRefused:
+class PartnerRefused(Event):
     """The other call cannot be joined now."""
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerDigit:
+class PartnerDigit(Event):
     """The party of the joined call pressed a key; see ``DigitReceived``."""
 
     digit: str
@@ -81,5 +82,5 @@ class PartnerDigit:
 
 
 @dataclass(frozen=True, slots=True)
-class PartnerGone:
+class PartnerGone(Event):
     """The joined call has ended."""

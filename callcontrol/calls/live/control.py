@@ -1,37 +1,37 @@
 """
 API commands to an active call: a part of ``callcontrol.calls.call``.
 
-``objection`` checks a command first, so that a request with several commands is refused or carried out as a
-whole. A command that has become impossible before its turn does nothing.
+``reject_reason`` checks a command first, so that a request with several commands is refused or carried out
+as a whole. A command that has become impossible before its turn does nothing.
 """
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Effect, MuteLeg, Save, SendDigits
-from callcontrol.calls.events import (
-    ConsultRequested,
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import MuteLeg, SendDigits
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.commands import (
     DigitsRequested,
-    DigitsSent,
-    Event,
     HangupRequested,
     ListenRequested,
-    LiveOrder,
+    LiveCommand,
     MuteRequested,
     PartyName,
     RecordingRequested,
+    RedirectRequested,
     TimeLimitRequested,
-    TransferOrdered,
+    TransferCommand,
 )
+from callcontrol.calls.events.media import DigitsSent
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.steps.agent_stream import AgentStep
-from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.ids import LegId
-from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.models import CallStatus
-from callcontrol.otp.calls import PRODUCT as OTP
 
 if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine
@@ -40,155 +40,162 @@ if TYPE_CHECKING:
 _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
 """Stream states by listen status."""
 
-_NEVER_FOR_A_PASSWORD: Final = (RecordingRequested, ListenRequested, TransferOrdered, ConsultRequested)
-_NEVER_WHEN_MASKED: Final = (TransferOrdered, ConsultRequested)
+
+def is_command(event: Event) -> bool:
+    """True for a command of the API, or the result of one."""
+    return event.by_api if isinstance(event, DigitsSent) else type(event) in _HANDLERS
 
 
-class LiveControl:
-    """API commands to one call."""
+def handle(call: "CallMachine", event: Event) -> Iterator[Effect]:
+    """Carry out a command, if it is still possible."""
+    if isinstance(event, LiveCommand) and reject_reason(call, event) is None:
+        yield from _HANDLERS[type(event)](call, event)
 
-    def __init__(self, call: "CallMachine") -> None:
-        self._call = call
 
-    def takes(self, event: Event) -> bool:
-        """True for a command of the API, or the result of one."""
-        return event.by_api if isinstance(event, DigitsSent) else type(event) in _HANDLERS
+def reject_reason(call: "CallMachine", command: LiveCommand) -> str | None:
+    """Return why a command is impossible in the present state of the call, None when it is possible."""
+    if isinstance(command, call.policy.refused_commands):
+        return call.policy.refused_because
+    check = _CHECKS.get(type(command))
+    return check(call, command) if check is not None else None
 
-    def handle(self, event: Event) -> Iterator[Effect]:
-        """Carry out a command, if it is still possible."""
-        if isinstance(event, LiveOrder) and self.objection(event) is None:
-            yield from _HANDLERS[type(event)](self, event)
 
-    def objection(self, order: LiveOrder) -> str | None:
-        """Return why a command is impossible in the present state of the call, None when it is possible."""
-        if self._call.record.product == OTP and isinstance(order, _NEVER_FOR_A_PASSWORD):
-            return "the call speaks a one-time password, which nobody else may hear"
-        if self._call.record.product == MASKING and isinstance(order, _NEVER_WHEN_MASKED):
-            return "the call is masked: its two parties are the only ones it has"
-        judge = _JUDGES.get(type(order))
-        return judge(self, order) if judge is not None else None
+# --- checks -------------------------------------------------------------------------------------------------
 
-    # --- checks ---------------------------------------------------------------------------------------------
 
-    def _may_hang_up(self, order: HangupRequested) -> str | None:
-        too_late = order.unanswered is CallStatus.NO_ANSWER and self._call.answered
-        return "the call was answered; end it with completed" if too_late else None
+def _may_hang_up(call: "CallMachine", command: HangupRequested) -> str | None:
+    too_late = command.unanswered is CallStatus.NO_ANSWER and call.answered
+    return "the call was answered; end it with completed" if too_late else None
 
-    def _may_reach(self, order: MuteRequested | DigitsRequested) -> str | None:
-        return f"its party {order.party} is not there" if self._leg_of(order.party) is None else None
 
-    def _may_listen(self, _: ListenRequested) -> str | None:
-        step = self._call.step
-        return None if isinstance(step, AgentStep) and step.live else "no agent hears the call"
+def _may_reach(call: "CallMachine", command: MuteRequested | DigitsRequested) -> str | None:
+    return f"its party {command.party} is not there" if _leg_of(call, command.party) is None else None
 
-    def _may_record(self, order: RecordingRequested) -> str | None:
-        if not self._call.a_leg.up:
-            return "the call was not answered yet"
-        return self._call.recording.objection(order.action)
 
-    def _may_transfer(self, order: TransferOrdered) -> str | None:
-        call, step = self._call, self._call.step
-        if not call.a_leg.up or step is None:
-            return "the call was not answered yet"
-        if call.transfers.busy:
-            return "its parties are being transferred already"
-        if isinstance(step, Bridge):
-            return None if step.joined else "its second party is still being called"
-        if order.party == "b":
-            return "it has no second party"
-        if isinstance(step, PartnerStep):
-            return "it is joined with another call"
-        if isinstance(step, AgentStep) and (step.transferring or not step.live):
-            return "its agent is having it transferred, or is not there"
-        return None
+def _may_listen(call: "CallMachine", _: ListenRequested) -> str | None:
+    step = call.step
+    return None if isinstance(step, AgentStep) and step.live else "no agent hears the call"
 
-    def _may_consult(self, _: ConsultRequested) -> str | None:
-        return self._call.consultations.objection()
 
-    def _leg_of(self, party: PartyName) -> LegId | None:
-        first = self._call.a_leg.id
-        leg = first if party == "a" else self._call.other_of(first)
-        return leg if leg is not None and self._call.is_up(leg) else None
+def _may_record(call: "CallMachine", command: RecordingRequested) -> str | None:
+    if not call.a_leg.up:
+        return "the call was not answered yet"
+    return call.recording.reject_reason(command.action)
 
-    # --- execution ------------------------------------------------------------------------------------------
 
-    def _hang_up(self, order: HangupRequested) -> Iterator[Effect]:
-        if order.source != "api":
-            ending = Ending(CallStatus.FAILED, order.cause, order.source)
-        elif self._call.answered or order.unanswered is not CallStatus.CANCELED:
-            ending = Ending(order.unanswered, order.cause, "api")
-        else:
-            ending = Ending(CallStatus.CANCELED, ORIGINATOR_CANCEL, "api")
-        yield from self._call.end(ending)
+def _may_transfer(call: "CallMachine", command: TransferCommand) -> str | None:
+    step = call.step
+    if not call.a_leg.up or step is None:
+        return "the call was not answered yet"
+    if call.transfers.busy:
+        return "its parties are being transferred already"
+    if isinstance(step, BridgeStep):
+        return None if step.joined else "its second party is still being called"
+    if command.party == "b":
+        return "it has no second party"
+    if isinstance(step, PartnerStep):
+        return "it is joined with another call"
+    if isinstance(step, AgentStep) and (step.transferring or not step.live):
+        return "its agent is having it transferred, or is not there"
+    return None
 
-    def _mute(self, order: MuteRequested) -> Iterator[Effect]:
-        leg = self._leg_of(order.party)
+
+def _may_redirect(call: "CallMachine", _: RedirectRequested) -> str | None:
+    return call.webhooks.reject_reason()
+
+
+def _leg_of(call: "CallMachine", party: PartyName) -> LegId | None:
+    first = call.a_leg.id
+    leg = first if party == "a" else call.transfers.peer_of(first)
+    return leg if leg is not None and call.is_up(leg) else None
+
+
+# --- execution ----------------------------------------------------------------------------------------------
+
+
+def _hang_up(call: "CallMachine", command: HangupRequested) -> Iterator[Effect]:
+    if command.source != "api":
+        ending = Ending(CallStatus.FAILED, command.cause, command.source)
+    elif call.answered or command.unanswered is not CallStatus.CANCELED:
+        ending = Ending(command.unanswered, command.cause, "api")
+    else:
+        ending = Ending(CallStatus.CANCELED, ORIGINATOR_CANCEL, "api")
+    yield from call.end(ending)
+
+
+def _mute(call: "CallMachine", command: MuteRequested) -> Iterator[Effect]:
+    leg = _leg_of(call, command.party)
+    if leg is not None:
+        yield MuteLeg(leg, command.says, command.hears)
+
+
+def _listen(call: "CallMachine", command: ListenRequested) -> Iterator[Effect]:
+    step = call.step
+    if isinstance(step, AgentStep):
+        yield from step.listen(command.status)
+    stream = call.record.stream
+    if stream is not None:
+        stream.state = _LISTENING[command.status]
+        yield Save()
+
+
+def _record(call: "CallMachine", command: RecordingRequested) -> Iterator[Effect]:
+    recording = call.recording
+    if command.action == "start":
+        yield from recording.start(call.a_leg.id, command.channels)
+        yield Save()
+    else:
+        yield from recording.control(command.action)
+
+
+def _send_digits(call: "CallMachine", command: DigitsRequested) -> Iterator[Effect]:
+    leg = _leg_of(call, command.party)
+    if leg is not None:
+        yield SendDigits(leg, command.digits, by_api=True)
+
+
+def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]:
+    """
+    Transfer a party.
+
+    An agent, or the other party, stays until the new one answers, and keeps the call when it does not.
+    Any other step of the plan ends at once: the party hears ringing, and a failed transfer ends the call.
+    """
+    step = call.step
+    if isinstance(step, BridgeStep):
+        leg = call.transfers.peer_of(call.a_leg.id) if command.party == "a" else call.a_leg.id
         if leg is not None:
-            yield MuteLeg(leg, order.says, order.hears)
-
-    def _listen(self, order: ListenRequested) -> Iterator[Effect]:
-        step = self._call.step
-        if isinstance(step, AgentStep):
-            yield from step.listen(order.status)
-        stream = self._call.record.stream
-        if stream is not None:
-            stream.state = _LISTENING[order.status]
-            yield Save()
-
-    def _record(self, order: RecordingRequested) -> Iterator[Effect]:
-        recording = self._call.recording
-        if order.action == "start":
-            yield from recording.start(self._call.a_leg.id, order.channels)
-            yield Save()
-        else:
-            yield from recording.control(order.action)
-
-    def _send_digits(self, order: DigitsRequested) -> Iterator[Effect]:
-        leg = self._leg_of(order.party)
-        if leg is not None:
-            yield SendDigits(leg, order.digits, by_api=True)
-
-    def _transfer(self, order: TransferOrdered) -> Iterator[Effect]:
-        """
-        Transfer a party.
-
-        An agent, or the other party, stays until the new one answers, and keeps the call when it does not.
-        Any other step of the plan ends at once: the party hears ringing, and a failed transfer ends the call.
-        """
-        call, step = self._call, self._call.step
-        if isinstance(step, Bridge):
-            leg = call.other_of(call.a_leg.id) if order.party == "a" else call.a_leg.id
-            if leg is not None:
-                yield from call.transfers.order(leg, order.to)
-        elif isinstance(step, AgentStep):
-            yield from step.transfer_to(order.to)
-        elif step is not None:
-            yield from step.interrupt()
-            transferred = {"transfer": {"mode": "bridge", "to": str(order.to.target)}}
-            bridge = Bridge(call, order.to, announce=Save("call.transferred", transferred))
-            call.replace_step(bridge)
-            yield from bridge.begin()
-
-    def _limit_time(self, order: TimeLimitRequested) -> Iterator[Effect]:
-        yield from self._call.limit_time(order.limit_s)
+            yield from call.transfers.start(leg, command.to)
+    elif isinstance(step, AgentStep):
+        yield from step.transfer_to(command.to)
+    elif step is not None:
+        yield from step.abort()
+        transferred = {"transfer": {"mode": "bridge", "to": str(command.to.target)}}
+        bridge = BridgeStep(call, command.to, announce=Save("call.transferred", transferred))
+        call.replace_step(bridge)
+        yield from bridge.begin()
 
 
-_HANDLERS: Final[dict[type[Event], Callable[[LiveControl, Any], Iterator[Effect]]]] = {
-    HangupRequested: LiveControl._hang_up,
-    MuteRequested: LiveControl._mute,
-    ListenRequested: LiveControl._listen,
-    RecordingRequested: LiveControl._record,
-    DigitsRequested: LiveControl._send_digits,
-    TransferOrdered: LiveControl._transfer,
-    TimeLimitRequested: LiveControl._limit_time,
+def _limit_time(call: "CallMachine", command: TimeLimitRequested) -> Iterator[Effect]:
+    yield from call.limit_time(command.limit_s)
+
+
+_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
+    HangupRequested: _hang_up,
+    MuteRequested: _mute,
+    ListenRequested: _listen,
+    RecordingRequested: _record,
+    DigitsRequested: _send_digits,
+    TransferCommand: _transfer,
+    TimeLimitRequested: _limit_time,
 }
 
-_JUDGES: Final[dict[type[Event], Callable[[LiveControl, Any], str | None]]] = {
-    HangupRequested: LiveControl._may_hang_up,
-    MuteRequested: LiveControl._may_reach,
-    ListenRequested: LiveControl._may_listen,
-    RecordingRequested: LiveControl._may_record,
-    DigitsRequested: LiveControl._may_reach,
-    TransferOrdered: LiveControl._may_transfer,
-    ConsultRequested: LiveControl._may_consult,
+_CHECKS: Final[dict[type[Event], Callable[["CallMachine", Any], str | None]]] = {
+    HangupRequested: _may_hang_up,
+    MuteRequested: _may_reach,
+    ListenRequested: _may_listen,
+    RecordingRequested: _may_record,
+    DigitsRequested: _may_reach,
+    TransferCommand: _may_transfer,
+    RedirectRequested: _may_redirect,
 }

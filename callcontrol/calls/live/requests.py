@@ -4,27 +4,27 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from callcontrol.calls.events import (
-    ConsultRequested,
+from callcontrol.calls.events.commands import (
     DigitsRequested,
     HangupRequested,
     ListenRequested,
     ListenStatus,
-    LiveOrder,
+    LiveCommand,
     MuteRequested,
     PartyName,
     RecordingAction,
     RecordingRequested,
+    RedirectRequested,
     TimeLimitRequested,
-    TransferOrdered,
+    TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.plan import WebhookMethod
+from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
-from callcontrol.instructions.verbs import CheckUrl
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Target, normalise_number, parse_target
+from callcontrol.models.routes import Party, Target
+from callcontrol.routing.targets import normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]
 """Direction of a mute: the party is not heard, does not hear, or both."""
@@ -69,16 +69,16 @@ FIELD_OF: Final[dict[type, str]] = {
     ListenRequested: "listen_status",
     RecordingRequested: "record",
     DigitsRequested: "dtmf",
-    TransferOrdered: "transfer",
+    TransferCommand: "transfer",
     TimeLimitRequested: "time_limit",
-    ConsultRequested: "webhook_url",
+    RedirectRequested: "webhook_url",
 }
 """Request field of each command."""
 
 
-def orders_of(
+def commands_of(
     update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str], check_url: CheckUrl
-) -> list[LiveOrder]:
+) -> list[LiveCommand]:
     """
     Return the commands of an update, in the order of execution.
 
@@ -88,28 +88,28 @@ def orders_of(
         ValidationFailed: Values are wrong; all of them are named.
         Forbidden: A number may not be dialled.
     """
-    orders: list[LiveOrder] = []
+    commands: list[LiveCommand] = []
     if update.time_limit_s is not None:
-        orders.append(TimeLimitRequested(update.time_limit_s))
+        commands.append(TimeLimitRequested(update.time_limit_s))
     if update.mute_status is not None:
-        orders.append(_mute(update))
+        commands.append(_mute(update))
     if update.listen_status is not None:
-        orders.append(ListenRequested(update.listen_status))
+        commands.append(ListenRequested(update.listen_status))
     if update.recording is not None:
         channels = 1 if update.recording_channels == "mono" else 2
-        orders.append(RecordingRequested(update.recording, channels))
+        commands.append(RecordingRequested(update.recording, channels))
     if update.digits is not None:
-        orders.append(DigitsRequested(update.digits_party, update.digits))
+        commands.append(DigitsRequested(update.digits_party, update.digits))
     if update.transfer is not None:
-        orders.append(_transfer(update.transfer, record, allowed_countries))
+        commands.append(_transfer(update.transfer, record, allowed_countries))
     if update.webhook_url is not None:
         _check_webhook(update.webhook_url, check_url)
-        orders.append(ConsultRequested(update.webhook_url, update.webhook_method))
+        commands.append(RedirectRequested(update.webhook_url, update.webhook_method))
     if update.call_status == "completed":
-        orders.append(HangupRequested("api", NORMAL_CLEARING))
+        commands.append(HangupRequested("api", NORMAL_CLEARING))
     elif update.call_status == "no-answer":
-        orders.append(HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER))
-    return orders
+        commands.append(HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER))
+    return commands
 
 
 def _check_webhook(url: str, check_url: CheckUrl) -> None:
@@ -134,7 +134,7 @@ def _mute(update: LiveUpdate) -> MuteRequested:
 
 def _transfer(
     request: TransferRequest, record: CallRecord, allowed_countries: Collection[str]
-) -> TransferOrdered:
+) -> TransferCommand:
     """Build the command; the caller-ID defaults to the account's number of the call."""
     errors: list[FieldError] = []
     own = record.to if record.direction == "inbound" else record.from_
@@ -152,4 +152,4 @@ def _transfer(
     if errors or target is None:
         raise ValidationFailed(errors)
     party = Party(target, caller_id, ring_timeout_s=request.timeout_s, headers=request.headers)
-    return TransferOrdered(request.party, party)
+    return TransferCommand(request.party, party)

@@ -1,51 +1,20 @@
 """Events of a call for its status webhook; calls of a product have events of their own."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from callcontrol.calls.records.call_json import call_object
+from callcontrol.calls.product import ProductPolicy
 from callcontrol.clock import timestamp
-from callcontrol.masking.calls import PRODUCT as MASKING
-from callcontrol.masking.calls import masked_event, masked_object
 from callcontrol.models import CallRecord, WebhookEvent
-from callcontrol.otp.calls import PRODUCT as OTP
-from callcontrol.otp.calls import otp_event, otp_object
-
-_CHOSEN: Final = frozenset(
-    {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
-)
-"""Events that ``status_webhook_events`` can select; all others are always sent."""
-
-NameEvent = Callable[[CallRecord, str], str | None]
-ShowCall = Callable[[CallRecord], dict[str, Any]]
-
-
-def _plain_event(record: CallRecord, event: str) -> str | None:
-    if event in _CHOSEN and event.removeprefix("call.") not in record.status_webhook_events:
-        return None
-    return event
-
-
-_SHAPES: Final[Mapping[str | None, tuple[NameEvent, ShowCall]]] = {
-    None: (_plain_event, call_object),
-    OTP: (otp_event, otp_object),
-    MASKING: (masked_event, masked_object),
-}
-"""By product: name of an event (None for an event that is not sent), and JSON form of the call."""
-
-
-def show_call(record: CallRecord) -> dict[str, Any]:
-    """Return the call as shown in its events; its product decides which fields they contain."""
-    _, show = _SHAPES.get(record.product, _SHAPES[None])
-    return show(record)
 
 
 def call_event(
     record: CallRecord,
     event: str,
     details: Mapping[str, Any],
+    policy: ProductPolicy,
     *,
     event_id: str,
     at: datetime,
@@ -61,8 +30,7 @@ def call_event(
     url = record.status_webhook_url
     if url is None:
         return None
-    name_of, show = _SHAPES.get(record.product, _SHAPES[None])
-    name = name_of(record, event)
+    name = policy.event_name(record, event)
     if name is None:
         return None
     record.sequence += 1
@@ -71,7 +39,7 @@ def call_event(
         "event_id": event_id,
         "timestamp": timestamp(at),
         "sequence": record.sequence,
-        "data": {**(show(record) if shown is None else shown), **details},
+        "data": {**(policy.shape(record) if shown is None else shown), **details},
     }
     return WebhookEvent(
         event_id=event_id,

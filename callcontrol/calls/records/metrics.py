@@ -8,7 +8,7 @@ from typing import Final
 from callcontrol.histogram import Histogram
 from callcontrol.models import CallRecord, CallStatus
 
-__all__ = ["CallFigures", "StreamFigures"]
+__all__ = ["CallMetrics", "StreamMetrics"]
 
 _SET_UP_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _DURATION_S: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
@@ -17,7 +17,7 @@ _OUTCOMES: Final = tuple(status.value for status in CallStatus if status.ended)
 _REFUSALS: Final = ("draining", "no_room", "not_allowed", "not_recorded", "trunk", "unknown_number")
 
 
-class StreamFigures:
+class StreamMetrics:
     """
     Streams to voice agents.
 
@@ -33,7 +33,7 @@ class StreamFigures:
         self.frames_dropped = 0
 
 
-class CallFigures:
+class CallMetrics:
     """
     Counts and durations of calls.
 
@@ -59,7 +59,7 @@ class CallFigures:
         self.duration_s = {direction: Histogram(_DURATION_S) for direction in _DIRECTIONS}
         self.refused: Counter[str] = Counter(dict.fromkeys(_REFUSALS, 0))
         self.wallet_failures: Counter[str] = Counter(reserve=0, extend=0, unavailable=0)
-        self.streams = StreamFigures()
+        self.streams = StreamMetrics()
 
     def note_end(self, record: CallRecord) -> None:
         """Count an ended call."""

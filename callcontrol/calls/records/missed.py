@@ -16,12 +16,14 @@ from callcontrol.calls.hangup_cause import (
     USER_BUSY,
 )
 from callcontrol.clock import timestamp
-from callcontrol.models import Broadcast, CallRecord
-from callcontrol.webhooks.subscriptions import CALL_MISSED
+from callcontrol.models import CallRecord, SubscribedEvent
 
-__all__ = ["MissedReason", "missed_call", "missed_reason"]
+__all__ = ["CALL_MISSED", "MissedReason", "missed_call", "missed_reason"]
 
 MissedReason = Literal["no-answer", "busy", "caller_hangup", "rejected", "unreachable"]
+
+CALL_MISSED: Final = "call.missed"
+"""Name of the event."""
 
 _EVENTS: Final = UUID("0f5d9c0e-1c3b-4a53-8d0c-6c1f0a3b9e21")
 """UUID namespace of event ids: a call always gets the same id, however often its event is written."""
@@ -39,7 +41,7 @@ _REASONS: Final[Mapping[str, MissedReason]] = {
 }
 
 
-def missed_call(record: CallRecord, now: datetime) -> Broadcast | None:
+def missed_call(record: CallRecord, now: datetime) -> SubscribedEvent | None:
     """Return the event of a missed call for its subscribers; None for any other call."""
     if record.direction != "inbound" or record.answered_at is not None or not record.status.ended:
         return None
@@ -55,7 +57,7 @@ def missed_call(record: CallRecord, now: datetime) -> Broadcast | None:
         "started_at": timestamp(record.created_at),
         "ended_at": timestamp(record.ended_at),
     }
-    return Broadcast(
+    return SubscribedEvent(
         event_id=str(uuid5(_EVENTS, record.call_sid)),
         account_sid=record.account_sid,
         service="calls",

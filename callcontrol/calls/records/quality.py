@@ -77,7 +77,7 @@ def _stored_leg(stored: Mapping[str, Any]) -> LegQuality:
     return LegQuality(**{**stored, **directions})
 
 
-class QualityFigures:
+class QualityMetrics:
     """Histograms of the measurements of ended legs, in seconds and ratios; both directions count alike."""
 
     def __init__(self) -> None:

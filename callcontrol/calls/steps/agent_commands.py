@@ -8,30 +8,20 @@ otherwise the agent hears its party.
 
 from collections.abc import Collection, Iterator
 
-from callcontrol.calls.effects import (
-    DetectSpeech,
-    Effect,
-    FillSilence,
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.agent import (
     ListenAgent,
-    Save,
-    StopSpeech,
     TellAgentDone,
     TellAgentError,
     TellAgentHold,
     TellAgentSpeech,
-    Transcribe,
 )
-from callcontrol.calls.events import (
-    AgentHold,
-    AgentMute,
-    AgentRecord,
-    AgentTranscript,
-    Event,
-    LegHeld,
-    ListenStatus,
-    SpeechEnded,
-    SpeechStarted,
-)
+from callcontrol.calls.effects.media import DetectSpeech, FillSilence, StopSpeech
+from callcontrol.calls.effects.records import Save, Transcribe
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentHold, AgentMute, AgentRecord, AgentTranscript
+from callcontrol.calls.events.commands import ListenStatus
+from callcontrol.calls.events.media import LegHeld, SpeechEnded, SpeechStarted
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.ids import LegId
 from callcontrol.models import TranscriptSegment
@@ -41,7 +31,7 @@ from media.streams import AgentRecord as Record
 from media.streams import StreamEvent
 
 
-class StreamWishes:
+class AgentCommands:
     """The commands of one agent that are in force."""
 
     def __init__(self, call: CallParts, events: Collection[StreamEvent] = ()) -> None:
@@ -50,14 +40,14 @@ class StreamWishes:
         """Events that the agent is notified of, as its customer requested."""
         self._held = False
         self._muted = False
-        self._away = False
-        self._ordered: ListenStatus = "resume"
+        self._is_disconnected = False
+        self._api_status: ListenStatus = "resume"
 
     @property
     def hears(self) -> ListenStatus:
         """The audio that the agent is sent."""
-        if self._ordered != "resume":
-            return self._ordered
+        if self._api_status != "resume":
+            return self._api_status
         return "silence" if self._held or self._muted else "resume"
 
     def begin(self) -> Iterator[Effect]:
@@ -65,9 +55,9 @@ class StreamWishes:
         if "speech" in self._events:
             yield DetectSpeech(self._call.a_leg.id)
 
-    def order(self, status: ListenStatus) -> Iterator[Effect]:
-        """Set what the agent hears, by an order of the API."""
-        self._ordered = status
+    def listen(self, status: ListenStatus) -> Iterator[Effect]:
+        """Set what the agent hears, as the API commands."""
+        self._api_status = status
         yield ListenAgent(self.hears)
 
     def handle(self, event: Event) -> Iterator[Effect]:
@@ -105,9 +95,9 @@ class StreamWishes:
     def _record(self, event: AgentRecord) -> Iterator[Effect]:
         """Start, pause, resume or complete the recording, or send the agent the reason of a refusal."""
         recording = self._call.recording
-        objection = recording.objection(event.action)
-        if objection is not None:
-            yield TellAgentError("refused", objection, "record")
+        reason = recording.reject_reason(event.action)
+        if reason is not None:
+            yield TellAgentError("refused", reason, "record")
             return
         if event.action == "start":
             yield from recording.start(self._call.a_leg.id, 2)
@@ -121,24 +111,24 @@ class StreamWishes:
         answered_at = self._call.record.answered_at
         if answered_at is None or not event.final:
             return
-        now_ms = max(0, round((self._call.moment - answered_at).total_seconds() * 1000))
+        now_ms = max(0, round((self._call.wall_time - answered_at).total_seconds() * 1000))
         end_ms = now_ms if event.end_ms is None else event.end_ms
         start_ms = min(end_ms, now_ms) if event.start_ms is None else event.start_ms
         yield Transcribe(TranscriptSegment(event.role, event.text, start_ms, max(start_ms, end_ms)))
 
-    def away(self) -> Iterator[Effect]:
+    def disconnected(self) -> Iterator[Effect]:
         """Play noise to the party while its agent is disconnected, so that the line does not seem dead."""
-        self._away = True
+        self._is_disconnected = True
         if not self._held:
             yield FillSilence(self._call.a_leg.id, "noise")
 
-    def back(self) -> Iterator[Effect]:
+    def reconnected(self) -> Iterator[Effect]:
         """Stop the noise after the reconnect."""
-        self._away = False
+        self._is_disconnected = False
         if not self._held:
             yield FillSilence(self._call.a_leg.id, None)
 
-    def begin_anew(self) -> Iterator[Effect]:
+    def restore(self) -> Iterator[Effect]:
         """Restore what the agent hears after a reconnect."""
         if self.hears != "resume":
             yield ListenAgent(self.hears)
@@ -147,6 +137,6 @@ class StreamWishes:
         """Stop music, noise and voice detection after the agent has left."""
         if "speech" in self._events and not self._call.a_leg.over:
             yield StopSpeech(self._call.a_leg.id)
-        if self._held or self._away:
-            self._held = self._away = False
+        if self._held or self._is_disconnected:
+            self._held = self._is_disconnected = False
             yield FillSilence(self._call.a_leg.id, None)

@@ -12,7 +12,7 @@ SETTLED_S: Final = 10.0
 """Connection time after which earlier attempts no longer count, in seconds."""
 
 
-class StreamRetries:
+class ReconnectSchedule:
     """Counts reconnect attempts; ``allowed`` attempts for each break."""
 
     def __init__(self, allowed: int) -> None:

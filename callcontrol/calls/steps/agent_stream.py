@@ -8,28 +8,25 @@ for a few seconds, if the customer has enabled that. An agent may have the calle
 replaces the stream, also when the agent leaves before the other party has answered.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import (
-    Arm,
-    Disarm,
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.agent import (
     DrainAgent,
-    Effect,
     OpenAgent,
-    PlayRingback,
-    Save,
-    SendDigits,
     StartAgent,
     StopAgent,
-    StopAudio,
     TellAgentDigit,
     TellAgentDigitsSent,
     TellAgentError,
 )
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.media import PlayRingback, SendDigits, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import (
     AgentClosed,
     AgentDigits,
     AgentExit,
@@ -41,18 +38,18 @@ from callcontrol.calls.events import (
     AgentRefused,
     AgentTranscript,
     AgentTransfer,
+)
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.commands import ListenStatus
+from callcontrol.calls.events.media import (
     DigitReceived,
     DigitsSent,
-    Event,
     LegHeld,
-    LegReferred,
-    ListenStatus,
     PlayoutDrained,
     SpeechEnded,
     SpeechStarted,
-    Timer,
-    TimerFired,
 )
+from callcontrol.calls.events.transfers import LegReferred
 from callcontrol.calls.hangup_cause import (
     ALLOTTED_TIMEOUT,
     BALANCE_EXHAUSTED,
@@ -61,14 +58,15 @@ from callcontrol.calls.hangup_cause import (
     STREAM_DISCONNECTED,
     SYSTEM_SHUTDOWN,
 )
-from callcontrol.calls.plan import Consult
-from callcontrol.calls.steps.agent_commands import StreamWishes
-from callcontrol.calls.steps.agent_reconnect import StreamRetries
-from callcontrol.calls.steps.agent_transfer import StreamTransfer
-from callcontrol.calls.steps.base import CallParts, RunningStep
+from callcontrol.calls.plan import RequestInstructions
+from callcontrol.calls.steps.agent_commands import AgentCommands
+from callcontrol.calls.steps.agent_reconnect import ReconnectSchedule
+from callcontrol.calls.steps.agent_transfer import AgentTransfers
+from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.models import CallStatus, StreamInfo
-from callcontrol.routing.party import Party
+from callcontrol.models.routes import Party
 from media.streams import Reconnect, StreamChoice, under_default
+from sip.machine import Rules, compile_rules
 
 DRAIN_LIMIT_S: Final = 10.0
 """Limit for playing the queued audio of a leaving agent, in seconds (streaming 1.6)."""
@@ -82,9 +80,9 @@ class StreamState(IntEnum):
     OPEN = 2
     """The agent is connected and the party is not answered yet."""
     LIVE = 3
-    AWAY = 4
+    RECONNECTING = 4
     """The connection broke and is being reopened; the only state that returns to an earlier one, ``LIVE``."""
-    HANDED_OVER = 5
+    TRANSFERRED = 5
     """The agent has left the party to a transfer in progress."""
     DRAINING = 6
     OVER = 7
@@ -100,7 +98,7 @@ class StreamInput(IntEnum):
     LEAVES = auto()
     """The agent closed or asked to hang up: its queued audio is played first."""
     LEAVES_AT_ONCE = auto()
-    HANDS_OVER = auto()
+    LEAVES_TO_TRANSFER = auto()
     """The agent closed, or its connection broke, while the party is being transferred."""
     BREAKS = auto()
     """The connection broke, and may be reopened."""
@@ -114,7 +112,7 @@ class StreamInput(IntEnum):
     SEND_DIGITS = auto()
     DIGITS_SENT = auto()
     TRANSFER = auto()
-    WISH = auto()
+    COMMAND = auto()
     """Another command of the agent, or an event it may subscribe to."""
     TRANSFERRED = auto()
     """The second party answered."""
@@ -128,27 +126,28 @@ class StreamInput(IntEnum):
     """Command: the call ends."""
 
 
-Action = Callable[["AgentStep", Event | None], Iterator[Effect]]
-
-
-class AgentStep(RunningStep):
+class AgentStep(TableStep[StreamState]):
     """The step that connects the call with a voice agent."""
 
     needs_answer = False
+    ENTERS_FIRST = True
 
     def __init__(
-        self, call: CallParts, choice: StreamChoice, stream_sid: str, fallback: Consult | None = None
+        self,
+        call: CallParts,
+        choice: StreamChoice,
+        stream_sid: str,
+        fallback: RequestInstructions | None = None,
     ) -> None:
-        super().__init__(call)
-        self.state = StreamState.NEW
+        super().__init__(call, StreamState.NEW)
         self._choice = choice = under_default(choice, call.stream_protocol)
         self._sid = stream_sid
-        self._former_sid = stream_sid
+        self._last_sid = stream_sid
         """Identifier of the last connected stream; differs from ``_sid`` during a reconnect."""
         self._fallback = fallback
-        self._transfer = StreamTransfer(call)
-        self._retries = StreamRetries(choice.max_retries)
-        self._wishes = StreamWishes(call, choice.events)
+        self._transfer = AgentTransfers(call)
+        self._schedule = ReconnectSchedule(choice.max_retries)
+        self._commands = AgentCommands(call, choice.events)
         self._detail = "stream_hangup"
         self._close_code: int | None = None
         """Close code of the broken connection; 1006 when it had none."""
@@ -165,68 +164,58 @@ class AgentStep(RunningStep):
 
     def begin(self) -> Iterator[Effect]:
         """Connect to the agent."""
-        yield from self._take(StreamInput.BEGIN)
+        yield from self.trigger(StreamInput.BEGIN)
 
     def party_up(self) -> Iterator[Effect]:
         """Report that the party was answered: audio flows as soon as the agent is connected."""
-        yield from self._take(StreamInput.PARTY_UP)
+        yield from self.trigger(StreamInput.PARTY_UP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
-            yield from self._take(what, event)
+            yield from self.trigger(what, event)
         bridge = self._transfer.bridge
         if bridge is not None and not self.over:
             effects = list(bridge.handle(event))
             if bridge.joined:  # the agent's audio stops before the other's starts
-                yield from self._take(StreamInput.TRANSFERRED)
+                yield from self.trigger(StreamInput.TRANSFERRED)
             yield from effects
             yield from self._transfer.after_bridge(bridge, event)
             if bridge.over:
-                yield from self._take(StreamInput.TRANSFER_FAILED)
+                yield from self.trigger(StreamInput.TRANSFER_FAILED)
 
     def listen(self, status: ListenStatus) -> Iterator[Effect]:
-        """Set what the agent hears (the party, silence or nothing), by an order of the API."""
-        yield from self._wishes.order(status)
+        """Set what the agent hears (the party, silence or nothing), as the API commands."""
+        yield from self._commands.listen(status)
 
     def transfer_to(self, party: Party) -> Iterator[Effect]:
-        """Transfer the party, by an order of the API."""
+        """Transfer the party, as the API commands."""
         if self.live and not self.transferring:
-            yield from self._transfer.order(party)
+            yield from self._transfer.start(party)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """End the stream because the call ends, and send the agent the reason."""
         yield from self._transfer.abandon(ending)
         self._detail = _detail_of(ending)
-        yield from self._take(StreamInput.STOP)
+        yield from self.trigger(StreamInput.STOP)
 
-    def interrupt(self) -> Iterator[Effect]:
+    def abort(self) -> Iterator[Effect]:
         """End the stream because the call goes on without it."""
         yield from self._transfer.abandon()
         self._detail = "transferred"
-        yield from self._wishes.end()
-        if self.state is StreamState.HANDED_OVER:
+        yield from self._commands.end()
+        if self.state is StreamState.TRANSFERRED:
             yield StopAudio(self.call.a_leg.id)
-        yield from self._take(StreamInput.STOP)
+        yield from self.trigger(StreamInput.STOP)
 
     def _input_of(self, event: Event) -> StreamInput | None:
         if isinstance(event, AgentClosed) and self.state is StreamState.LIVE:
             if event.exit is not AgentExit.AT_ONCE and self._transfer.pending:
-                return StreamInput.HANDS_OVER
-            if event.exit is AgentExit.LOST and self._retries.may_begin(self.call.now_s):
+                return StreamInput.LEAVES_TO_TRANSFER
+            if event.exit is AgentExit.LOST and self._schedule.may_begin(self.call.now_s):
                 return StreamInput.BREAKS
         return _input_of(event)
-
-    def _take(self, what: StreamInput, event: Event | None = None) -> list[Effect]:
-        rule = RULES.get((self.state, what))
-        if rule is None:  # listed in IGNORED
-            return []
-        target, action = rule
-        assert target >= self.state or self.state is StreamState.AWAY
-        self.state = target
-        self.over = target is StreamState.OVER
-        return list(action(self, event))
 
     # --- connecting ---------------------------------------------------------------------------------------
 
@@ -238,12 +227,12 @@ class AgentStep(RunningStep):
         """Answer a waiting caller; a party we dial answers by itself, now or later."""
         yield from self.call.answer()
         if self.call.a_leg.up:
-            yield from self._take(StreamInput.PARTY_UP)
+            yield from self.trigger(StreamInput.PARTY_UP)
 
     def _start(self, _: Event | None) -> Iterator[Effect]:
         yield StartAgent(self.call.a_leg.id)
-        yield from self._wishes.begin()
-        self._retries.live(self.call.now_s)
+        yield from self._commands.begin()
+        self._schedule.live(self.call.now_s)
         yield self._saved("streaming", "stream.started")
 
     def _refused(self, event: Event | None) -> Iterator[Effect]:
@@ -255,7 +244,7 @@ class AgentStep(RunningStep):
         """Report the failure; the customer's fallback decides how the call goes on, if there is one."""
         self.ending = Ending(CallStatus.FAILED, STREAM_DISCONNECTED, "stream")
         if self._fallback is not None:
-            self.call.follow((self._fallback,))
+            self.call.set_next_steps((self._fallback,))
         yield self._saved("failed", "stream.failed", details)
 
     # --- streaming ----------------------------------------------------------------------------------------
@@ -276,63 +265,63 @@ class AgentStep(RunningStep):
         else:
             yield TellAgentError("dtmf_unavailable", event.problem, "dtmf")
 
-    def _wish(self, event: Event | None) -> Iterator[Effect]:
+    def _command(self, event: Event | None) -> Iterator[Effect]:
         assert event is not None
-        yield from self._wishes.handle(event)
+        yield from self._commands.handle(event)
 
     # --- reconnecting -------------------------------------------------------------------------------------
 
-    def _broken(self, event: Event | None) -> Iterator[Effect]:
+    def _connection_lost(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentClosed)
-        self._retries.broken(self.call.now_s)
+        self._schedule.broken(self.call.now_s)
         self._close_code = event.code
         yield StopAgent("stopped", "stream_hangup")
-        yield from self._wishes.away()
+        yield from self._commands.disconnected()
         yield self._saved("reconnecting", "stream.reconnecting", {"close_code": event.code})
-        self._former_sid, self._sid = self._sid, self.call.next_stream_sid()
+        self._last_sid, self._sid = self._sid, self.call.next_stream_sid()
         yield from self._wait()
 
     def _wait(self) -> Iterator[Effect]:
-        delay_s = self._retries.delay_s(self.call.now_s)
+        delay_s = self._schedule.delay_s(self.call.now_s)
         if delay_s is None:
-            yield from self._take(StreamInput.LOST)
+            yield from self.trigger(StreamInput.LOST)
         else:
             yield Arm(Timer.RECONNECT, delay_s)
 
-    def _try_again(self, _: Event | None) -> Iterator[Effect]:
-        budget_s = self._retries.begin(self.call.now_s)
-        reconnect = Reconnect(self._retries.attempt, self._former_sid)
+    def _reconnect(self, _: Event | None) -> Iterator[Effect]:
+        budget_s = self._schedule.begin(self.call.now_s)
+        reconnect = Reconnect(self._schedule.attempt, self._last_sid)
         yield OpenAgent(self._choice, self._sid, reconnect, budget_s)
 
-    def _still_away(self, event: Event | None) -> Iterator[Effect]:
+    def _attempt_failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentRefused)
         if event.http_status is not None and event.http_status < 500:
-            yield from self._take(StreamInput.LOST)
+            yield from self.trigger(StreamInput.LOST)
         else:
             yield from self._wait()
 
-    def _regained(self, _: Event | None) -> Iterator[Effect]:
+    def _reconnected(self, _: Event | None) -> Iterator[Effect]:
         self._show("streaming")
-        self._retries.live(self.call.now_s)
-        yield from self._wishes.back()
+        self._schedule.live(self.call.now_s)
+        yield from self._commands.reconnected()
         yield StartAgent(self.call.a_leg.id)
-        yield from self._wishes.begin_anew()
+        yield from self._commands.restore()
         details = {
             "reconnect": True,
-            "attempt": self._retries.attempt,
-            "previous_stream_sid": self._former_sid,
+            "attempt": self._schedule.attempt,
+            "previous_stream_sid": self._last_sid,
         }
         yield self._saved("streaming", "stream.started", details)
 
-    def _never_back(self, event: Event | None) -> Iterator[Effect]:
-        self._sid = self._former_sid
+    def _reconnect_failed(self, event: Event | None) -> Iterator[Effect]:
+        self._sid = self._last_sid
         yield from self._lost(event)
 
     # --- leaving ------------------------------------------------------------------------------------------
 
     def _drain(self, _: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._wishes.end()
+        yield from self._commands.end()
         yield Arm(Timer.DRAIN, DRAIN_LIMIT_S)
         yield DrainAgent(self.call.a_leg.id)
 
@@ -342,7 +331,7 @@ class AgentStep(RunningStep):
 
     def _leave(self, _: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._wishes.end()
+        yield from self._commands.end()
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
         yield StopAgent("stopped", "stream_hangup")
         yield self._saved("stopped", "stream.stopped", {"reason": "stream_hangup"})
@@ -354,7 +343,7 @@ class AgentStep(RunningStep):
 
     def _lost(self, event: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._wishes.end()
+        yield from self._commands.end()
         self.ending = Ending(CallStatus.COMPLETED, STREAM_DISCONNECTED, "stream")
         yield StopAgent("stopped", "stream_hangup")
         if isinstance(event, AgentClosed):
@@ -362,7 +351,7 @@ class AgentStep(RunningStep):
         details = {
             "reason": "dropped",
             "http_status": None,
-            "attempts": 1 + self._retries.attempt,
+            "attempts": 1 + self._schedule.attempt,
             "close_code": self._close_code,
         }
         yield self._saved("failed", "stream.failed", details)
@@ -392,7 +381,7 @@ class AgentStep(RunningStep):
 
     def _transferred(self, _: Event | None) -> Iterator[Effect]:
         self.successor = self._transfer.bridge
-        yield from self._wishes.end()
+        yield from self._commands.end()
         yield from self._transfer.done()
         yield StopAgent("stopped", "transferred")
         yield self._saved("stopped", "stream.stopped", {"reason": "transferred"})
@@ -405,31 +394,31 @@ class AgentStep(RunningStep):
         yield from self._transfer.referred(event)
         if asked and not self._transfer.pending:
             done = event.status < 300
-            yield from self._take(StreamInput.REFER_DONE if done else StreamInput.TRANSFER_FAILED)
+            yield from self.trigger(StreamInput.REFER_DONE if done else StreamInput.TRANSFER_FAILED)
 
-    def _gone_elsewhere(self, event: Event | None) -> Iterator[Effect]:
+    def _referred_away(self, event: Event | None) -> Iterator[Effect]:
         """End the call: the party talks to someone else without us."""
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
         yield from self._transferred(event)
 
-    def _hand_over(self, _: Event | None) -> Iterator[Effect]:
+    def _leave_to_transfer(self, _: Event | None) -> Iterator[Effect]:
         """
         Continue the transfer without the agent.
 
         The agent's queued audio is still played, and the party hears ringing after it.
         """
-        yield from self._wishes.end()
+        yield from self._commands.end()
         yield PlayRingback(self.call.a_leg.id)
 
-    def _handed_over(self, event: Event | None) -> Iterator[Effect]:
+    def _transfer_completed(self, event: Event | None) -> Iterator[Effect]:
         yield StopAudio(self.call.a_leg.id)
         yield from self._transferred(event)
 
-    def _handed_elsewhere(self, event: Event | None) -> Iterator[Effect]:
+    def _refer_completed(self, event: Event | None) -> Iterator[Effect]:
         yield StopAudio(self.call.a_leg.id)
-        yield from self._gone_elsewhere(event)
+        yield from self._referred_away(event)
 
-    def _not_handed_over(self, _: Event | None) -> Iterator[Effect]:
+    def _transfer_failed(self, _: Event | None) -> Iterator[Effect]:
         self.ending = Ending(CallStatus.COMPLETED, self._transfer.cause, "stream")
         yield StopAudio(self.call.a_leg.id)
         yield StopAgent("stopped", "stream_hangup")
@@ -484,13 +473,13 @@ _SIMPLE_INPUTS: Final[dict[type, StreamInput]] = {
     PlayoutDrained: StreamInput.DRAINED,
     DigitReceived: StreamInput.DIGIT,
     DigitsSent: StreamInput.DIGITS_SENT,
-    AgentHold: StreamInput.WISH,
-    AgentMute: StreamInput.WISH,
-    AgentRecord: StreamInput.WISH,
-    AgentTranscript: StreamInput.WISH,
-    SpeechStarted: StreamInput.WISH,
-    SpeechEnded: StreamInput.WISH,
-    LegHeld: StreamInput.WISH,
+    AgentHold: StreamInput.COMMAND,
+    AgentMute: StreamInput.COMMAND,
+    AgentRecord: StreamInput.COMMAND,
+    AgentTranscript: StreamInput.COMMAND,
+    SpeechStarted: StreamInput.COMMAND,
+    SpeechEnded: StreamInput.COMMAND,
+    LegHeld: StreamInput.COMMAND,
 }
 
 
@@ -508,7 +497,7 @@ def _input_of(event: Event) -> StreamInput | None:
 
 
 _S, _I = StreamState, StreamInput
-RULES: Final[dict[tuple[StreamState, StreamInput], tuple[StreamState, Action]]] = {
+RULES: Final[Rules[StreamState, StreamInput]] = {
     (_S.NEW, _I.BEGIN): (_S.CONNECTING, AgentStep._connect),
     (_S.NEW, _I.STOP): (_S.OVER, AgentStep._quiet),
     (_S.CONNECTING, _I.OPENED): (_S.OPEN, AgentStep._opened),
@@ -522,35 +511,35 @@ RULES: Final[dict[tuple[StreamState, StreamInput], tuple[StreamState, Action]]] 
     (_S.LIVE, _I.LEAVES): (_S.DRAINING, AgentStep._drain),
     (_S.LIVE, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._leave),
     (_S.LIVE, _I.LOST): (_S.OVER, AgentStep._lost),
-    (_S.LIVE, _I.BREAKS): (_S.AWAY, AgentStep._broken),
-    (_S.LIVE, _I.HANDS_OVER): (_S.HANDED_OVER, AgentStep._hand_over),
+    (_S.LIVE, _I.BREAKS): (_S.RECONNECTING, AgentStep._connection_lost),
+    (_S.LIVE, _I.LEAVES_TO_TRANSFER): (_S.TRANSFERRED, AgentStep._leave_to_transfer),
     (_S.LIVE, _I.DIGIT): (_S.LIVE, AgentStep._digit),
     (_S.LIVE, _I.SEND_DIGITS): (_S.LIVE, AgentStep._send_digits),
     (_S.LIVE, _I.DIGITS_SENT): (_S.LIVE, AgentStep._digits_sent),
-    (_S.LIVE, _I.WISH): (_S.LIVE, AgentStep._wish),
+    (_S.LIVE, _I.COMMAND): (_S.LIVE, AgentStep._command),
     (_S.LIVE, _I.TRANSFER): (_S.LIVE, AgentStep._begin_transfer),
     (_S.LIVE, _I.TRANSFERRED): (_S.OVER, AgentStep._transferred),
     (_S.LIVE, _I.REFERRED): (_S.LIVE, AgentStep._referred),
-    (_S.LIVE, _I.REFER_DONE): (_S.OVER, AgentStep._gone_elsewhere),
+    (_S.LIVE, _I.REFER_DONE): (_S.OVER, AgentStep._referred_away),
     (_S.LIVE, _I.STOP): (_S.OVER, AgentStep._stop),
-    (_S.AWAY, _I.RETRY): (_S.AWAY, AgentStep._try_again),
-    (_S.AWAY, _I.OPENED): (_S.LIVE, AgentStep._regained),
-    (_S.AWAY, _I.REFUSED): (_S.AWAY, AgentStep._still_away),
-    (_S.AWAY, _I.LOST): (_S.OVER, AgentStep._never_back),
-    (_S.AWAY, _I.STOP): (_S.OVER, AgentStep._stop),
-    (_S.HANDED_OVER, _I.TRANSFERRED): (_S.OVER, AgentStep._handed_over),
-    (_S.HANDED_OVER, _I.REFERRED): (_S.HANDED_OVER, AgentStep._referred),
-    (_S.HANDED_OVER, _I.REFER_DONE): (_S.OVER, AgentStep._handed_elsewhere),
-    (_S.HANDED_OVER, _I.TRANSFER_FAILED): (_S.OVER, AgentStep._not_handed_over),
-    (_S.HANDED_OVER, _I.STOP): (_S.OVER, AgentStep._stop),
+    (_S.RECONNECTING, _I.RETRY): (_S.RECONNECTING, AgentStep._reconnect),
+    (_S.RECONNECTING, _I.OPENED): (_S.LIVE, AgentStep._reconnected),
+    (_S.RECONNECTING, _I.REFUSED): (_S.RECONNECTING, AgentStep._attempt_failed),
+    (_S.RECONNECTING, _I.LOST): (_S.OVER, AgentStep._reconnect_failed),
+    (_S.RECONNECTING, _I.STOP): (_S.OVER, AgentStep._stop),
+    (_S.TRANSFERRED, _I.TRANSFERRED): (_S.OVER, AgentStep._transfer_completed),
+    (_S.TRANSFERRED, _I.REFERRED): (_S.TRANSFERRED, AgentStep._referred),
+    (_S.TRANSFERRED, _I.REFER_DONE): (_S.OVER, AgentStep._refer_completed),
+    (_S.TRANSFERRED, _I.TRANSFER_FAILED): (_S.OVER, AgentStep._transfer_failed),
+    (_S.TRANSFERRED, _I.STOP): (_S.OVER, AgentStep._stop),
     (_S.DRAINING, _I.LEAVES_AT_ONCE): (_S.OVER, AgentStep._drained),
     (_S.DRAINING, _I.DRAINED): (_S.OVER, AgentStep._drained),
     (_S.DRAINING, _I.STOP): (_S.OVER, AgentStep._stop),
 }
 
 
-def _ignored(state: StreamState, *heeded: StreamInput) -> set[tuple[StreamState, StreamInput]]:
-    return {(state, what) for what in StreamInput if what not in heeded}
+def _ignored(state: StreamState, *handled: StreamInput) -> set[tuple[StreamState, StreamInput]]:
+    return {(state, what) for what in StreamInput if what not in handled}
 
 
 IGNORED: Final = frozenset(
@@ -562,9 +551,11 @@ IGNORED: Final = frozenset(
     # A transfer that fails leaves the party with its agent.
     | {(_S.LIVE, _I.TRANSFER_FAILED)}
     # Speech and keys of the party are lost while its agent is disconnected.
-    | _ignored(_S.AWAY, _I.RETRY, _I.OPENED, _I.REFUSED, _I.LOST, _I.STOP)
-    | _ignored(_S.HANDED_OVER, _I.TRANSFERRED, _I.REFERRED, _I.REFER_DONE, _I.TRANSFER_FAILED, _I.STOP)
+    | _ignored(_S.RECONNECTING, _I.RETRY, _I.OPENED, _I.REFUSED, _I.LOST, _I.STOP)
+    | _ignored(_S.TRANSFERRED, _I.TRANSFERRED, _I.REFERRED, _I.REFER_DONE, _I.TRANSFER_FAILED, _I.STOP)
     # A leaving agent's commands are ignored, and its socket may close in any way.
     | _ignored(_S.DRAINING, _I.LEAVES_AT_ONCE, _I.DRAINED, _I.STOP)
     | _ignored(_S.OVER)
 )
+
+AgentStep.ROWS = compile_rules(RULES)

@@ -1,36 +1,42 @@
 """
 Transfer of a party that talks with a voice agent: a part of ``callcontrol.calls.steps.agent_stream``.
 
-The agent asks for it, or the API orders it. We dial the other party and connect the two, or send the party a
-REFER. Until the transfer has succeeded the agent is still heard.
+The agent asks for it, or the API commands it. We dial the other party and connect the two, or send the
+party a REFER. Until the transfer has succeeded the agent is still heard.
 """
 
 from collections.abc import Iterator
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Effect, ReferLeg, Save, TellAgentError, TellAgentTransfer
-from callcontrol.calls.events import AgentTransfer, Event, LegProgress, LegReferred
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.agent import TellAgentError, TellAgentTransfer
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.effects.transfers import ReferLeg
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentTransfer
+from callcontrol.calls.events.legs import LegProgress
+from callcontrol.calls.events.transfers import LegReferred
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, outcome_of
 from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.transfer import transfer_failed
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.transfer_target import agent_party
+from callcontrol.models.routes import Party
+from callcontrol.routing.targets import parse_transfer_target
 
 
-class StreamTransfer:
+class AgentTransfers:
     """The current transfer, if any; the agent is notified of the progress of its own ones."""
 
     def __init__(self, call: CallParts) -> None:
         self._call = call
-        self.bridge: Bridge | None = None
+        self.bridge: BridgeStep | None = None
         """The step that dials the other party, and replaces the stream when that party answers."""
         self._referring = False
         self._referred_to = ""
-        self._ordered = False
-        """True for a transfer ordered by the API: the agent did not ask and is not notified."""
+        self._by_api = False
+        """True for a transfer commanded by the API: the agent did not ask and is not notified."""
         self.cause: HangupCause = NORMAL_CLEARING
         """Cause of the last transfer's failure."""
 
@@ -39,10 +45,10 @@ class StreamTransfer:
         """True while a transfer is in progress."""
         return self.bridge is not None or self._referring
 
-    def order(self, party: Party) -> Iterator[Effect]:
-        """Begin a transfer ordered by the API."""
-        self._ordered = True
-        self.bridge = Bridge(self._call, party, quiet=True)
+    def start(self, party: Party) -> Iterator[Effect]:
+        """Begin a transfer commanded by the API."""
+        self._by_api = True
+        self.bridge = BridgeStep(self._call, party, quiet=True)
         yield from self.bridge.begin()
 
     def ask(self, event: AgentTransfer) -> Iterator[Effect]:
@@ -50,7 +56,7 @@ class StreamTransfer:
         if self.pending:
             yield TellAgentError("invalid_command", "a transfer is already under way", "transfer")
         elif event.mode == "refer":
-            self._referring, self._ordered = True, False
+            self._referring, self._by_api = True, False
             self._referred_to = event.to
             yield ReferLeg(self._call.a_leg.id, _refer_target(event.to))
         elif event.mode != "bridge":
@@ -61,13 +67,13 @@ class StreamTransfer:
             except DomainError as refusal:
                 yield TellAgentError("invalid_command", refusal.message, "transfer")
                 return
-            self._ordered = False
-            self.bridge = Bridge(self._call, party, quiet=True)
+            self._by_api = False
+            self.bridge = BridgeStep(self._call, party, quiet=True)
             yield from self.bridge.begin()
 
     def _party_of(self, event: AgentTransfer) -> Party:
         """Return the party to dial; its caller-ID defaults to the account's number of the call."""
-        return agent_party(
+        return parse_transfer_target(
             self._call.record,
             event.to,
             event.caller_id,
@@ -75,18 +81,18 @@ class StreamTransfer:
             headers=event.headers,
         )
 
-    def after_bridge(self, bridge: Bridge, event: Event) -> Iterator[Effect]:
-        """Notify the agent, or report a failed order, after the bridge has handled an event."""
+    def after_bridge(self, bridge: BridgeStep, event: Event) -> Iterator[Effect]:
+        """Notify the agent, or report a failed command, after the bridge has handled an event."""
         if bridge.over:
             self.bridge = None
             ending = bridge.ending
             sip_status, cause = (ending.sip_status, ending.cause) if ending else (None, None)
             self.cause = cause or NORMAL_CLEARING
-            if self._ordered:
+            if self._by_api:
                 yield transfer_failed(bridge.party, sip_status, cause)
             else:
                 yield TellAgentTransfer("failed", sip_status, cause.name if cause else None)
-        elif self._ordered:
+        elif self._by_api:
             return
         elif not bridge.joined and isinstance(event, LegProgress) and event.leg == bridge.b_leg:
             yield TellAgentTransfer("ringing", event.status)
@@ -109,7 +115,7 @@ class StreamTransfer:
 
     def done(self) -> Iterator[Effect]:
         """Notify the agent that the party talks to someone else now."""
-        if not self._ordered:
+        if not self._by_api:
             yield TellAgentTransfer("answered", 200)
 
     def announcement(self) -> Save:

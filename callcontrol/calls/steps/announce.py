@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect, PlaySounds, Save, StopAudio
-from callcontrol.calls.events import DigitReceived, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import PlaySounds, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
 from callcontrol.calls.plan import Announce
 from callcontrol.calls.steps.base import CallParts, RunningStep
 from media.audio import Pause

@@ -5,23 +5,32 @@ The small steps are here; a second party is in ``callcontrol.calls.steps.bridge`
 ``callcontrol.calls.steps.agent_stream``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect, PlayAudio, SendDigits, StopAudio
-from callcontrol.calls.events import DigitsSent, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import PlayAudio, SendDigits, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.media import DigitsSent, PlaybackEnded
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.leg import Leg, OutboundLeg
 from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
+from callcontrol.calls.product import CallProgress
 from callcontrol.calls.recording import CallRecording
-from callcontrol.calls.steps.dtmf_type_ahead import TypedKeys
 from callcontrol.calls.voicemail import CallMessages
-from callcontrol.masking.progress import MaskedProgress
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt
+from callcontrol.models.routes import Party, RouteAttempt
+from sip.machine import Machine
+
+if TYPE_CHECKING:
+    from callcontrol.calls.steps.gather import DtmfTypeAhead
+
+StateT = TypeVar("StateT", bound=IntEnum)
 
 
 class CallParts(Protocol):
@@ -48,12 +57,12 @@ class CallParts(Protocol):
         """The messages left on the call."""
 
     @property
-    def keys(self) -> TypedKeys:
+    def keys(self) -> "DtmfTypeAhead":
         """The keys that the first party pressed ahead."""
 
     @property
-    def progress(self) -> MaskedProgress | None:
-        """Progress of a masked call; None for any other."""
+    def progress(self) -> CallProgress:
+        """Progress of the call, as its product records it."""
 
     @property
     def ordered_time_s(self) -> float | None:
@@ -64,19 +73,19 @@ class CallParts(Protocol):
         """Monotonic time of the event being handled."""
 
     @property
-    def moment(self) -> datetime:
+    def wall_time(self) -> datetime:
         """Wall-clock time of the event being handled, as written to records."""
 
-    def make_leg(self, attempt: Attempt, party: Party) -> OutboundLeg:
+    def make_leg(self, attempt: RouteAttempt, party: Party) -> OutboundLeg:
         """Create a leg of the call."""
 
     def next_stream_sid(self) -> str:
         """The identifier of the next agent stream of the call."""
 
-    def next_consultation(self) -> int:
+    def next_request_id(self) -> int:
         """Return the number of the next request to the customer's server, counted from 1."""
 
-    def follow(self, steps: Sequence[Step]) -> None:
+    def set_next_steps(self, steps: Sequence[Step]) -> None:
         """Set the steps that follow the current one, instead of the rest of the plan."""
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
@@ -114,9 +123,13 @@ class RunningStep:
         """End the step because the call ends; the call hangs up the legs."""
         yield from ()
 
-    def interrupt(self) -> Iterator[Effect]:
+    def abort(self) -> Iterator[Effect]:
         """Abort the step because the call goes on with other steps."""
         yield from self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
+
+
+MakeStep = Callable[[CallParts, Step], RunningStep]
+"""Creates the machine of a step, ready to begin; ``Hangup`` and ``Reject`` have none."""
 
 
 class AnswerStep(RunningStep):
@@ -226,4 +239,23 @@ class DigitsStep(RunningStep):
         """Finish when the digits are sent."""
         if isinstance(event, DigitsSent):
             self.over = True
+        yield from ()
+
+
+class TableStep(RunningStep, Machine[StateT]):
+    """A step of a call as a state machine; it is over in the last state."""
+
+    def __init__(self, call: CallParts, first: StateT) -> None:
+        super().__init__(call)
+        self.state = first
+        self._last = len(self.ROWS) - 1
+
+    def trigger(self, event: int, about: Any = None) -> list[Any]:
+        """Apply the rule of this event in this state and return its effects."""
+        effects = super().trigger(event, about)
+        self.over = self.state == self._last
+        return effects
+
+    def _nothing(self, _: Event | None) -> Iterator[Effect]:
+        """Do nothing on the way to the next state."""
         yield from ()

@@ -5,35 +5,24 @@ While the second party rings, a waiting caller gets 180, or 183 with its early m
 hears a ringing tone or that early media. The second party's answer answers the caller.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum, auto
 from typing import Final
 
-from callcontrol.calls.dialer import Ending, Hunt, HuntState, unroutable
-from callcontrol.calls.effects import (
-    Effect,
-    FindRoute,
-    LinkMedia,
-    PlayRingback,
-    RelayDigit,
-    Save,
-    SendDigits,
-    StopAudio,
-)
-from callcontrol.calls.events import (
-    DigitReceived,
-    Event,
-    LegEnded,
-    LegProgress,
-    RouteFound,
-    RouteRefused,
-)
+from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover, unroutable
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import LinkMedia, PlayRingback, RelayDigit, SendDigits, StopAudio
+from callcontrol.calls.effects.records import FindRoute, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import RouteFound, RouteRefused
+from callcontrol.calls.events.legs import LegEnded, LegProgress
+from callcontrol.calls.events.media import DigitReceived
 from callcontrol.calls.leg import Leg
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
-from callcontrol.routing.party import Party
+from callcontrol.models.routes import Party
+from sip.machine import Rules, compile_rules
 
 _RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})
 
@@ -43,7 +32,7 @@ class BridgeState(IntEnum):
 
     NEW = 0
     ROUTING = 1
-    HUNTING = 2
+    DIALING = 2
     JOINED = 3
     OVER = 4
 
@@ -64,10 +53,7 @@ class BridgeInput(IntEnum):
     """Command: the call ends."""
 
 
-Action = Callable[["Bridge", Event | None], Iterator[Effect]]
-
-
-class Bridge(TableStep[BridgeState, BridgeInput]):
+class BridgeStep(TableStep[BridgeState]):
     """The step that dials a second party and connects it with the first."""
 
     needs_answer = False
@@ -81,17 +67,13 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
         ``announce`` is saved when the two are connected.
         """
         super().__init__(call, BridgeState.NEW)
-        self._hunt = Hunt(party, call)
+        self._failover = GatewayFailover(party, call)
         self._quiet = quiet
         self._announce = announce
         self._ringback = False
         self._early: LegId | None = None
         """The leg whose early media is heard; our ringing tone would cover it."""
         self._party = party
-
-    def rules(self) -> Rules[BridgeState, BridgeInput]:
-        """The table of the machine."""
-        return RULES
 
     @property
     def party(self) -> Party:
@@ -106,52 +88,52 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
     @property
     def b_leg(self) -> LegId | None:
         """The leg of the second party, or the one being tried."""
-        return self._hunt.leg.id if self._hunt.leg is not None else None
+        return self._failover.leg.id if self._failover.leg is not None else None
 
     def change_second(self, leg: Leg) -> None:
         """Replace the leg of the second party by an answered one."""
-        self._hunt.leg = leg
+        self._failover.leg = leg
 
     def begin(self) -> Iterator[Effect]:
         """Request a route to the second party."""
-        yield from self._take(BridgeInput.BEGIN)
+        yield from self.trigger(BridgeInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         match event:
             case RouteFound():
-                yield from self._take(BridgeInput.ROUTED, event)
+                yield from self.trigger(BridgeInput.ROUTED, event)
             case RouteRefused():
-                yield from self._take(BridgeInput.UNROUTABLE, event)
-            case LegEnded() if self._hunt.owns(event.leg):
-                yield from self._take(BridgeInput.GONE, event)
+                yield from self.trigger(BridgeInput.UNROUTABLE, event)
+            case LegEnded() if self._failover.owns(event.leg):
+                yield from self.trigger(BridgeInput.GONE, event)
             case DigitReceived():
                 yield from self._pass_digit(event)
             case _:
-                yield from self._hunted(event)
+                yield from self._handle_dialing(event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Abandon the second party."""
-        yield from self._hunt.abandon(ending.cause)
-        yield from self._take(BridgeInput.STOP)
+        yield from self._failover.abandon(ending.cause)
+        yield from self.trigger(BridgeInput.STOP)
 
-    def _hunted(self, event: Event) -> Iterator[Effect]:
-        if self.state is not BridgeState.HUNTING:
+    def _handle_dialing(self, event: Event) -> Iterator[Effect]:
+        if self.state is not BridgeState.DIALING:
             return
-        yield from self._hunt.handle(event)
-        if self._hunt.state is HuntState.WON:
-            yield from self._take(BridgeInput.ANSWERED)
-        elif self._hunt.state is HuntState.LOST:
-            yield from self._take(BridgeInput.LOST)
-        elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
-            yield from self._take(BridgeInput.PROGRESS, event)
+        yield from self._failover.handle(event)
+        if self._failover.state is FailoverState.ANSWERED:
+            yield from self.trigger(BridgeInput.ANSWERED)
+        elif self._failover.state is FailoverState.FAILED:
+            yield from self.trigger(BridgeInput.LOST)
+        elif isinstance(event, LegProgress) and self._failover.owns(event.leg):
+            yield from self.trigger(BridgeInput.PROGRESS, event)
 
     def _find(self, _: Event | None) -> Iterator[Effect]:
         yield FindRoute(self._party)
 
     def _dial(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteFound)
-        yield from self._hunt.begin(event.attempts)
+        yield from self._failover.begin(event.attempts)
 
     def _no_way(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteRefused)
@@ -184,7 +166,7 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
             yield self._announce
 
     def _lost(self, _: Event | None) -> Iterator[Effect]:
-        self.ending = self._hunt.ending
+        self.ending = self._failover.ending
         yield from self._silence()
 
     def _gone(self, event: Event | None) -> Iterator[Effect]:
@@ -215,24 +197,26 @@ class Bridge(TableStep[BridgeState, BridgeInput]):
 
 
 _S, _I = BridgeState, BridgeInput
-RULES: Final[dict[tuple[BridgeState, BridgeInput], tuple[BridgeState, Action]]] = {
-    (_S.NEW, _I.BEGIN): (_S.ROUTING, Bridge._find),
-    (_S.NEW, _I.STOP): (_S.OVER, Bridge._stopped),
-    (_S.ROUTING, _I.ROUTED): (_S.HUNTING, Bridge._dial),
-    (_S.ROUTING, _I.UNROUTABLE): (_S.OVER, Bridge._no_way),
-    (_S.ROUTING, _I.STOP): (_S.OVER, Bridge._stopped),
-    (_S.HUNTING, _I.PROGRESS): (_S.HUNTING, Bridge._progress),
-    (_S.HUNTING, _I.ANSWERED): (_S.JOINED, Bridge._join),
-    (_S.HUNTING, _I.LOST): (_S.OVER, Bridge._lost),
-    (_S.HUNTING, _I.STOP): (_S.OVER, Bridge._stopped),
-    (_S.JOINED, _I.GONE): (_S.OVER, Bridge._gone),
-    (_S.JOINED, _I.STOP): (_S.OVER, Bridge._stopped),
+RULES: Final[Rules[BridgeState, BridgeInput]] = {
+    (_S.NEW, _I.BEGIN): (_S.ROUTING, BridgeStep._find),
+    (_S.NEW, _I.STOP): (_S.OVER, BridgeStep._stopped),
+    (_S.ROUTING, _I.ROUTED): (_S.DIALING, BridgeStep._dial),
+    (_S.ROUTING, _I.UNROUTABLE): (_S.OVER, BridgeStep._no_way),
+    (_S.ROUTING, _I.STOP): (_S.OVER, BridgeStep._stopped),
+    (_S.DIALING, _I.PROGRESS): (_S.DIALING, BridgeStep._progress),
+    (_S.DIALING, _I.ANSWERED): (_S.JOINED, BridgeStep._join),
+    (_S.DIALING, _I.LOST): (_S.OVER, BridgeStep._lost),
+    (_S.DIALING, _I.STOP): (_S.OVER, BridgeStep._stopped),
+    (_S.JOINED, _I.GONE): (_S.OVER, BridgeStep._gone),
+    (_S.JOINED, _I.STOP): (_S.OVER, BridgeStep._stopped),
 }
 IGNORED: Final = frozenset(
     {(_S.NEW, what) for what in BridgeInput if what not in (_I.BEGIN, _I.STOP)}
     | {(_S.ROUTING, _I.BEGIN), (_S.ROUTING, _I.PROGRESS), (_S.ROUTING, _I.ANSWERED)}
     | {(_S.ROUTING, _I.LOST), (_S.ROUTING, _I.GONE)}
-    | {(_S.HUNTING, _I.BEGIN), (_S.HUNTING, _I.ROUTED), (_S.HUNTING, _I.UNROUTABLE), (_S.HUNTING, _I.GONE)}
+    | {(_S.DIALING, _I.BEGIN), (_S.DIALING, _I.ROUTED), (_S.DIALING, _I.UNROUTABLE), (_S.DIALING, _I.GONE)}
     | {(_S.JOINED, what) for what in BridgeInput if what not in (_I.GONE, _I.STOP)}
     | {(_S.OVER, what) for what in BridgeInput}
 )
+
+BridgeStep.ROWS = compile_rules(RULES)

@@ -6,17 +6,19 @@ from typing import Final
 
 from callcontrol.calls.conference_room import MemberTerms
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Effect, EnterConference, LeaveConference, Save
-from callcontrol.calls.events import (
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import EnterConference, LeaveConference
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import (
     ConferenceBegan,
     ConferenceEntered,
     ConferenceOver,
     ConferenceRefused,
-    Event,
 )
 from callcontrol.calls.plan import JoinConference
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.steps.base import CallParts, TableStep
+from sip.machine import Rules, compile_rules
 
 
 class ConferringState(IntEnum):
@@ -44,7 +46,7 @@ class ConferringInput(IntEnum):
     """Command: the call ends, or continues with other steps."""
 
 
-class ConferenceStep(TableStep[ConferringState, ConferringInput]):
+class ConferenceStep(TableStep[ConferringState]):
     """The step that joins a conference; the plan goes on when the conference is over."""
 
     def __init__(self, call: CallParts, wanted: JoinConference) -> None:
@@ -52,30 +54,26 @@ class ConferenceStep(TableStep[ConferringState, ConferringInput]):
         self._wanted = wanted
         self._leg = call.a_leg.id
 
-    def rules(self) -> Rules[ConferringState, ConferringInput]:
-        """The table of the machine."""
-        return RULES
-
     def begin(self) -> Iterator[Effect]:
         """Join the conference."""
-        yield from self._take(ConferringInput.BEGIN)
+        yield from self.trigger(ConferringInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         match event:
             case ConferenceEntered():
                 what = ConferringInput.WAITS if event.waits else ConferringInput.TALKS
-                yield from self._take(what, event)
+                yield from self.trigger(what, event)
             case ConferenceBegan():
-                yield from self._take(ConferringInput.TALKS, event)
+                yield from self.trigger(ConferringInput.TALKS, event)
             case ConferenceRefused():
-                yield from self._take(ConferringInput.REFUSED, event)
+                yield from self.trigger(ConferringInput.REFUSED, event)
             case ConferenceOver():
-                yield from self._take(ConferringInput.DISMISSED, event)
+                yield from self.trigger(ConferringInput.DISMISSED, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Leave the conference."""
-        yield from self._take(ConferringInput.STOP)
+        yield from self.trigger(ConferringInput.STOP)
 
     def _enter(self, _: Event | None) -> Iterator[Effect]:
         wanted = self._wanted
@@ -125,3 +123,5 @@ IGNORED: Final = frozenset(
     | {(_S.TALKING, what) for what in ConferringInput if what not in (_I.DISMISSED, _I.STOP)}
     | {(_S.OVER, what) for what in ConferringInput}
 )
+
+ConferenceStep.ROWS = compile_rules(RULES)

@@ -4,16 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect
-from callcontrol.calls.events import Event, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.records import Arm, Disarm
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.hangup_cause import ALLOTTED_TIMEOUT
 from callcontrol.calls.plan import Dial
 from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.models import CallStatus
 
 
-class DialStep(Bridge):
+class DialStep(BridgeStep):
     """The step that dials a second party, and then asks the ``action`` URL, if there is one."""
 
     def __init__(self, call: CallParts, dial: Dial) -> None:
@@ -55,7 +57,7 @@ class DialStep(Bridge):
         # After the connection the ending describes the call, not the dialled party.
         status = self.ending.status if self._joined_at is None else CallStatus.COMPLETED
         facts = (("dial_call_status", status.value), ("dial_call_duration", talked_s))
-        self.call.follow((replace(self._action, facts=(*self._action.facts, *facts)),))
+        self.call.set_next_steps((replace(self._action, facts=(*self._action.facts, *facts)),))
 
     def _disarm(self) -> Iterator[Effect]:
         if self._limit_s is not None and self._joined_at is not None:

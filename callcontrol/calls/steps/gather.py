@@ -6,12 +6,35 @@ from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect
-from callcontrol.calls.events import DigitReceived, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.records import Arm, Disarm
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
 from callcontrol.calls.plan import Gather, Say
-from callcontrol.calls.steps.base import CallParts, RunningStep
-from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.steps.base import CallParts, RunningStep, TableStep
 from callcontrol.calls.steps.prompts import Prompts
+from sip.machine import Rules, compile_rules
+
+MAX_KEPT = 32
+"""Limit of kept keys; later ones are dropped, since no input is that long."""
+
+
+class DtmfTypeAhead:
+    """The keys that the first party pressed ahead, in order."""
+
+    def __init__(self) -> None:
+        self._keys = ""
+
+    def append(self, event: DigitReceived) -> None:
+        """Append a key."""
+        if len(self._keys) < MAX_KEPT:
+            self._keys += event.digit
+
+    def drain(self) -> str:
+        """Return all kept keys and clear them."""
+        keys, self._keys = self._keys, ""
+        return keys
 
 
 class SayStep(RunningStep):
@@ -61,7 +84,7 @@ class GatherInput(IntEnum):
     """Command: the call ends, or continues with other steps."""
 
 
-class GatherStep(TableStep[GatherState, GatherInput]):
+class GatherStep(TableStep[GatherState]):
     """The step that collects keys. Keys that were pressed ahead count as if pressed at its beginning."""
 
     def __init__(self, call: CallParts, gather: Gather) -> None:
@@ -71,21 +94,17 @@ class GatherStep(TableStep[GatherState, GatherInput]):
         self._digits = ""
         self._finished_on: str | None = None
 
-    def rules(self) -> Rules[GatherState, GatherInput]:
-        """The table of the machine."""
-        return RULES
-
     def begin(self) -> Iterator[Effect]:
         """Start with the keys pressed ahead, and prompt for the others."""
-        yield from self._take(GatherInput.BEGIN)
-        for key in self.call.keys.take():
+        yield from self.trigger(GatherInput.BEGIN)
+        for key in self.call.keys.drain():
             if self.over:
                 # Keys beyond the complete input are kept for the next step.
-                self.call.keys.note(DigitReceived(self.call.a_leg.id, key, 0))
+                self.call.keys.append(DigitReceived(self.call.a_leg.id, key, 0))
             else:
                 yield from self._pressed(key)
         if self._prompts.done:
-            yield from self._take(GatherInput.PROMPTED)
+            yield from self.trigger(GatherInput.PROMPTED)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
@@ -95,13 +114,13 @@ class GatherStep(TableStep[GatherState, GatherInput]):
             case PlaybackEnded():
                 yield from self._prompts.handle(event)
                 if self._prompts.done:
-                    yield from self._take(GatherInput.PROMPTED)
+                    yield from self.trigger(GatherInput.PROMPTED)
             case TimerFired(Timer.PAUSE):
-                yield from self._take(GatherInput.TIMEOUT)
+                yield from self.trigger(GatherInput.TIMEOUT)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop prompting and collecting."""
-        yield from self._take(GatherInput.STOP)
+        yield from self.trigger(GatherInput.STOP)
 
     def _pressed(self, key: str) -> Iterator[Effect]:
         if key in self._gather.finish_on_key:
@@ -109,7 +128,7 @@ class GatherStep(TableStep[GatherState, GatherInput]):
         else:
             self._digits += key
         complete = self._finished_on is not None or len(self._digits) >= self._gather.num_digits
-        yield from self._take(GatherInput.COMPLETE if complete else GatherInput.KEY)
+        yield from self.trigger(GatherInput.COMPLETE if complete else GatherInput.KEY)
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield from self._prompts.begin()
@@ -123,7 +142,7 @@ class GatherStep(TableStep[GatherState, GatherInput]):
         action = self._gather.action
         if action is not None and (self._digits or self._gather.action_on_empty):
             facts = (*action.facts, ("digits", self._digits), ("finished_on_key", self._finished_on))
-            self.call.follow((replace(action, facts=facts),))
+            self.call.set_next_steps((replace(action, facts=facts),))
 
     def _fall_silent(self, _: Event | None) -> Iterator[Effect]:
         yield from self._prompts.stop()
@@ -149,3 +168,5 @@ IGNORED: Final = frozenset(
     | {(_S.WAITING, _I.BEGIN), (_S.WAITING, _I.PROMPTED)}
     | {(_S.OVER, what) for what in GatherInput}
 )
+
+GatherStep.ROWS = compile_rules(RULES)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from callcontrol.calls.effects import Effect, PlayAudio, PlaySounds, Speak, StopAudio
-from callcontrol.calls.events import Event, PlaybackEnded
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import PlayAudio, PlaySounds, Speak, StopAudio
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.leg import Leg
 from callcontrol.calls.plan import Pause, Play, Say
 from media.audio import Pause as Silence

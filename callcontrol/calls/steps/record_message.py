@@ -6,22 +6,23 @@ from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, DetectSpeech, Disarm, Effect, PlaySounds, StopAudio, StopSpeech
-from callcontrol.calls.events import (
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import DetectSpeech, PlaySounds, StopAudio, StopSpeech
+from callcontrol.calls.effects.records import Arm, Disarm
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.media import (
     DigitReceived,
-    Event,
     MessageEnded,
     PlaybackEnded,
     SpeechEnded,
     SpeechStarted,
-    Timer,
-    TimerFired,
 )
 from callcontrol.calls.plan import RecordMessage
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableStep
-from callcontrol.calls.voicemail import message_facts
+from callcontrol.calls.steps.base import CallParts, TableStep
+from callcontrol.calls.voicemail import message_metadata
 from media.audio import Clip, Sound, tone
+from sip.machine import Rules, compile_rules
 
 _BEEP_HZ: Final = 1000.0
 _BEEP_MS: Final = 300
@@ -56,7 +57,7 @@ class MessageInput(IntEnum):
     """Command: the call ends, or continues with other steps."""
 
 
-class MessageStep(TableStep[MessageState, MessageInput]):
+class MessageStep(TableStep[MessageState]):
     """
     The step that records a message.
 
@@ -71,18 +72,14 @@ class MessageStep(TableStep[MessageState, MessageInput]):
         self._key: str | None = None
         self._spoke = False
 
-    def rules(self) -> Rules[MessageState, MessageInput]:
-        """The table of the machine."""
-        return RULES
-
     def begin(self) -> Iterator[Effect]:
         """Play the beep, if wanted, and begin."""
         if not self.call.messages.room:
-            yield from self._take(MessageInput.REFUSED)
+            yield from self.trigger(MessageInput.REFUSED)
             return
-        yield from self._take(MessageInput.BEGIN)
+        yield from self.trigger(MessageInput.BEGIN)
         if not self._wanted.beep:
-            yield from self._take(MessageInput.BEEPED)
+            yield from self.trigger(MessageInput.BEEPED)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
@@ -90,17 +87,17 @@ class MessageStep(TableStep[MessageState, MessageInput]):
             case DigitReceived(leg=leg, digit=digit):
                 if leg == self._leg.id and digit in self._wanted.finish_on_keys:
                     self._key = digit if self._key is None else self._key
-                    yield from self._take(MessageInput.ENOUGH)
+                    yield from self.trigger(MessageInput.ENOUGH)
             case TimerFired(Timer.PAUSE):
-                yield from self._take(MessageInput.ENOUGH)
+                yield from self.trigger(MessageInput.ENOUGH)
             case PlaybackEnded() | SpeechStarted() | SpeechEnded() if event.leg == self._leg.id:
-                yield from self._take(_OF_LEG[type(event)], event)
+                yield from self.trigger(_OF_LEG[type(event)], event)
             case MessageEnded():
-                yield from self._take(MessageInput.ENDED, event)
+                yield from self.trigger(MessageInput.ENDED, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop recording; the message so far is kept."""
-        yield from self._take(MessageInput.STOP)
+        yield from self.trigger(MessageInput.STOP)
 
     def _beep(self, _: Event | None) -> Iterator[Effect]:
         if self._wanted.beep:
@@ -113,7 +110,7 @@ class MessageStep(TableStep[MessageState, MessageInput]):
 
     def _talks(self, _: Event | None) -> Iterator[Effect]:
         self._spoke = True
-        self.call.messages.spoke()
+        self.call.messages.voice_detected()
         yield Disarm(Timer.PAUSE)
 
     def _silent(self, _: Event | None) -> Iterator[Effect]:
@@ -130,8 +127,8 @@ class MessageStep(TableStep[MessageState, MessageInput]):
         yield StopSpeech(self._leg.id)
         action = self._wanted.action
         if action is not None and self._spoke and event.problem is None:
-            facts = (*action.facts, *message_facts(event).items(), ("digits", self._key))
-            self.call.follow((replace(action, facts=facts),))
+            facts = (*action.facts, *message_metadata(event).items(), ("digits", self._key))
+            self.call.set_next_steps((replace(action, facts=facts),))
 
     def _silence(self, _: Event | None) -> Iterator[Effect]:
         if not self._leg.over:
@@ -168,3 +165,5 @@ IGNORED: Final = frozenset(
     | {(_S.CLOSING, what) for what in MessageInput if what not in (_I.ENDED, _I.STOP)}
     | {(_S.OVER, what) for what in MessageInput}
 )
+
+MessageStep.ROWS = compile_rules(RULES)

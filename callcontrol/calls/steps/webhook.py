@@ -5,34 +5,31 @@ An answer may arrive after its step is over: requests are numbered, and an answe
 awaited one is ignored.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, AskWebhook, Disarm, Effect, Save, StopAsking
-from callcontrol.calls.events import (
-    ConsultRequested,
-    Event,
-    InstructionProblem,
-    InstructionsFailed,
-    InstructionsReceived,
-    Timer,
-    TimerFired,
-)
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
+from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.commands import RedirectRequested
+from callcontrol.calls.events.instructions import InstructionProblem, InstructionsFailed, InstructionsReceived
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING, NORMAL_TEMPORARY_FAILURE
 from callcontrol.calls.leg import InboundLeg
-from callcontrol.calls.plan import FALLBACK_EVENT, Consult
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableStep
+from callcontrol.calls.plan import FALLBACK_EVENT, RequestInstructions
+from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.models import CallStatus
+from sip.machine import Rules, compile_rules
 
 if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine
 
-MAX_CONSULTATIONS: Final = 200
+MAX_REQUESTS: Final = 200
 """Limit of requests to a server per call: enough for a long menu, and it stops endless loops."""
 
 MAX_UNANSWERED_S: Final = 600.0
@@ -41,7 +38,7 @@ MAX_UNANSWERED_S: Final = 600.0
 _REDIRECTED: Final = "call.redirected"
 
 
-class ConsultState(IntEnum):
+class WebhookState(IntEnum):
     """States of a request made by the plan, in order."""
 
     NEW = 0
@@ -51,7 +48,7 @@ class ConsultState(IntEnum):
     OVER = 3
 
 
-class ConsultInput(IntEnum):
+class WebhookInput(IntEnum):
     """Inputs of a request."""
 
     BEGIN = auto()
@@ -67,100 +64,93 @@ class ConsultInput(IntEnum):
     """Command: the call ends, or continues with other steps."""
 
 
-Action = Callable[["ConsultStep", Event | None], Iterator[Effect]]
-
-
-class ConsultStep(TableStep[ConsultState, ConsultInput]):
+class WebhookStep(TableStep[WebhookState]):
     """The step that asks the customer's server; the instructions are the next steps of the call."""
 
     needs_answer = False
     keeps_keys = True
 
-    def __init__(self, call: CallParts, consult: Consult) -> None:
-        super().__init__(call, ConsultState.NEW)
-        self._consult = consult
+    def __init__(self, call: CallParts, request: RequestInstructions) -> None:
+        super().__init__(call, WebhookState.NEW)
+        self._request = request
         self._number = 0
-
-    def rules(self) -> Rules[ConsultState, ConsultInput]:
-        """The table of the machine."""
-        return RULES
 
     def begin(self) -> Iterator[Effect]:
         """Send the request, while a waiting caller hears ringing."""
-        self._number = self.call.next_consultation()
-        if self._number > MAX_CONSULTATIONS:
-            yield from self._take(ConsultInput.FAILED, _too_often(self._number))
+        self._number = self.call.next_request_id()
+        if self._number > MAX_REQUESTS:
+            yield from self.trigger(WebhookInput.FAILED, _too_often(self._number))
         else:
-            yield from self._take(ConsultInput.BEGIN)
+            yield from self.trigger(WebhookInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
-            yield from self._take(what, event)
+            yield from self.trigger(what, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop waiting for the answer."""
-        yield from self._take(ConsultInput.STOP)
+        yield from self.trigger(WebhookInput.STOP)
 
-    def _input_of(self, event: Event) -> ConsultInput | None:
+    def _input_of(self, event: Event) -> WebhookInput | None:
         match event:
             case InstructionsReceived() if event.number == self._number:
-                silent = ConsultInput.LET_GO if self.call.a_leg.up else ConsultInput.LET_RING
-                return ConsultInput.INSTRUCTED if event.steps else silent
+                silent = WebhookInput.LET_GO if self.call.a_leg.up else WebhookInput.LET_RING
+                return WebhookInput.INSTRUCTED if event.steps else silent
             case InstructionsFailed() if event.number == self._number:
-                return ConsultInput.FAILED
+                return WebhookInput.FAILED
             case TimerFired(Timer.RING):
-                return ConsultInput.TIMEOUT
+                return WebhookInput.TIMEOUT
         return None
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
         yield from self.call.ring()
         if self._number == 1 and not self.call.a_leg.up:
             yield Arm(Timer.TIME_LIMIT, MAX_UNANSWERED_S)  # the answer replaces it by the limit of the call
-        consult = self._consult
+        request = self._request
         # Instructions of a fallback fall back to it, too.
-        fallback = replace(consult, facts=()) if consult.event == FALLBACK_EVENT else consult.fallback
+        fallback = replace(request, facts=()) if request.event == FALLBACK_EVENT else request.fallback
         yield AskWebhook(
-            self._number, consult.url, consult.method, consult.event, consult.facts, consult.format, fallback
+            self._number, request.url, request.method, request.event, request.facts, request.format, fallback
         )
 
     def _instructed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsReceived)
-        self.call.follow(event.steps)
+        self.call.set_next_steps(event.steps)
         yield from ()
 
     def _let_ring(self, _: Event | None) -> Iterator[Effect]:
-        self.call.follow(())
-        yield Arm(Timer.RING, self._consult.ring_timeout_s)
+        self.call.set_next_steps(())
+        yield Arm(Timer.RING, self._request.ring_timeout_s)
 
     def _let_go(self, _: Event | None) -> Iterator[Effect]:
-        self.call.follow(())
+        self.call.set_next_steps(())
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api")
         yield from ()
 
     def _failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsFailed)
-        yield _alert(self._consult.url, event)
-        fallback = self._consult.fallback
+        yield _alert(self._request.url, event)
+        fallback = self._request.fallback
         if fallback is None or event.reason == "limit":
-            self.call.follow(())
+            self.call.set_next_steps(())
             self.ending = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
         else:
-            self.call.follow((self._instead(fallback, event),))
+            self.call.set_next_steps((self._instead(fallback, event),))
 
-    def _instead(self, fallback: Consult, event: InstructionsFailed) -> Consult:
+    def _instead(self, fallback: RequestInstructions, event: InstructionsFailed) -> RequestInstructions:
         """Request to the fallback URL; includes what happened before."""
         why = (
-            ("failed_url", self._consult.url),
+            ("failed_url", self._request.url),
             ("error_reason", event.reason),
             ("error_message", event.message),
         )
         return replace(
             fallback,
             event=FALLBACK_EVENT,
-            facts=(*self._consult.facts, *why),
-            ring_timeout_s=self._consult.ring_timeout_s,
+            facts=(*self._request.facts, *why),
+            ring_timeout_s=self._request.ring_timeout_s,
         )
 
     def _rung(self, _: Event | None) -> Iterator[Effect]:
@@ -174,28 +164,28 @@ class ConsultStep(TableStep[ConsultState, ConsultInput]):
         yield Disarm(Timer.RING)
 
 
-_S, _I = ConsultState, ConsultInput
-RULES: Final[dict[tuple[ConsultState, ConsultInput], tuple[ConsultState, Action]]] = {
-    (_S.NEW, _I.BEGIN): (_S.ASKING, ConsultStep._ask),
-    (_S.NEW, _I.FAILED): (_S.OVER, ConsultStep._failed),
-    (_S.NEW, _I.STOP): (_S.OVER, ConsultStep._nothing),
-    (_S.ASKING, _I.INSTRUCTED): (_S.OVER, ConsultStep._instructed),
-    (_S.ASKING, _I.LET_RING): (_S.WAITING, ConsultStep._let_ring),
-    (_S.ASKING, _I.LET_GO): (_S.OVER, ConsultStep._let_go),
-    (_S.ASKING, _I.FAILED): (_S.OVER, ConsultStep._failed),
-    (_S.ASKING, _I.STOP): (_S.OVER, ConsultStep._stop_asking),
-    (_S.WAITING, _I.TIMEOUT): (_S.OVER, ConsultStep._rung),
-    (_S.WAITING, _I.STOP): (_S.OVER, ConsultStep._stop_ringing),
+_S, _I = WebhookState, WebhookInput
+RULES: Final[Rules[WebhookState, WebhookInput]] = {
+    (_S.NEW, _I.BEGIN): (_S.ASKING, WebhookStep._ask),
+    (_S.NEW, _I.FAILED): (_S.OVER, WebhookStep._failed),
+    (_S.NEW, _I.STOP): (_S.OVER, WebhookStep._nothing),
+    (_S.ASKING, _I.INSTRUCTED): (_S.OVER, WebhookStep._instructed),
+    (_S.ASKING, _I.LET_RING): (_S.WAITING, WebhookStep._let_ring),
+    (_S.ASKING, _I.LET_GO): (_S.OVER, WebhookStep._let_go),
+    (_S.ASKING, _I.FAILED): (_S.OVER, WebhookStep._failed),
+    (_S.ASKING, _I.STOP): (_S.OVER, WebhookStep._stop_asking),
+    (_S.WAITING, _I.TIMEOUT): (_S.OVER, WebhookStep._rung),
+    (_S.WAITING, _I.STOP): (_S.OVER, WebhookStep._stop_ringing),
 }
 IGNORED: Final = frozenset(
-    {(_S.NEW, what) for what in ConsultInput if what not in (_I.BEGIN, _I.FAILED, _I.STOP)}
+    {(_S.NEW, what) for what in WebhookInput if what not in (_I.BEGIN, _I.FAILED, _I.STOP)}
     | {(_S.ASKING, _I.BEGIN), (_S.ASKING, _I.TIMEOUT)}
-    | {(_S.WAITING, what) for what in ConsultInput if what not in (_I.TIMEOUT, _I.STOP)}
-    | {(_S.OVER, what) for what in ConsultInput}
+    | {(_S.WAITING, what) for what in WebhookInput if what not in (_I.TIMEOUT, _I.STOP)}
+    | {(_S.OVER, what) for what in WebhookInput}
 )
 
 
-class Consultations:
+class CallWebhooks:
     """
     Requests ordered by the API during a call, one at a time: a newer one replaces the older.
 
@@ -208,12 +198,12 @@ class Consultations:
         self._awaited = 0
         self._url = ""
 
-    def requested(self, event: ConsultRequested) -> Iterator[Effect]:
+    def requested(self, event: RedirectRequested) -> Iterator[Effect]:
         """Send a request, instead of any earlier one."""
         yield from self.stop()
         problem = self._objection()
-        number = self._call.next_consultation()
-        if problem is None and number > MAX_CONSULTATIONS:
+        number = self._call.next_request_id()
+        if problem is None and number > MAX_REQUESTS:
             problem = _too_often(number)
         if problem is not None:
             yield _alert(event.url, problem)
@@ -224,19 +214,19 @@ class Consultations:
     def received(self, event: InstructionsReceived) -> Iterator[Effect]:
         """Follow the server's instructions, if they answer the request awaited here."""
         if event.number != self._awaited:
-            yield from self._call.pass_on(event)
+            yield from self._call.forward(event)
             return
         self._awaited = 0
         problem = self._objection()
         if problem is not None:
             yield _alert(self._url, problem)
         elif event.steps:
-            yield from self._call.interrupt(event.steps)
+            yield from self._call.abort_step(event.steps)
 
     def failed(self, event: InstructionsFailed) -> Iterator[Effect]:
         """Report the failure to the customer; the call goes on."""
         if event.number != self._awaited:
-            yield from self._call.pass_on(event)
+            yield from self._call.forward(event)
             return
         self._awaited = 0
         yield _alert(self._url, event)
@@ -247,7 +237,7 @@ class Consultations:
             yield StopAsking(self._awaited)
             self._awaited = 0
 
-    def objection(self) -> str | None:
+    def reject_reason(self) -> str | None:
         """Return why the call cannot be redirected now, None when it can."""
         problem = self._objection()
         return problem.message if problem is not None else None
@@ -268,7 +258,7 @@ def _impossible(why: str) -> InstructionsFailed:
 
 
 def _too_often(number: int) -> InstructionsFailed:
-    message = f"instructions were asked for {MAX_CONSULTATIONS} times during this call"
+    message = f"instructions were asked for {MAX_REQUESTS} times during this call"
     return InstructionsFailed(number, "limit", message, attempts=0)
 
 
@@ -283,3 +273,6 @@ def _alert(url: str, event: InstructionsFailed) -> Save:
         "webhook_url": url,
     }
     return Save("webhook.failed", details)
+
+
+WebhookStep.ROWS = compile_rules(RULES)

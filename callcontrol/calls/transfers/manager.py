@@ -4,32 +4,26 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from callcontrol.calls.effects import (
-    AnswerPartner,
-    Effect,
-    LinkMedia,
-    LinkPartner,
-    MoveAgent,
-    RefuseTransfer,
-    StopAudio,
-)
-from callcontrol.calls.events import (
-    Event,
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.agent import MoveAgent
+from callcontrol.calls.effects.media import LinkMedia, StopAudio
+from callcontrol.calls.effects.transfers import AnswerPartner, LinkPartner, RefuseTransfer
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.legs import LegEnded
+from callcontrol.calls.events.transfers import (
     JoinRequested,
-    LegEnded,
     PartnerReady,
     ReplacementCalled,
     TransferRequested,
 )
 from callcontrol.calls.leg import Leg, LegInput
 from callcontrol.calls.steps.agent_stream import AgentStep
-from callcontrol.calls.steps.bridge import Bridge
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.replaces import PartnerStep, Replacement, refuse_replacement
 from callcontrol.calls.transfers.transfer import Transfer, party_of, refusal_of
 from callcontrol.errors import DomainError
 from callcontrol.ids import LegId
-from callcontrol.masking.calls import PRODUCT as MASKING
-from callcontrol.routing.party import Party
+from callcontrol.models.routes import Party
 
 if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine
@@ -111,11 +105,11 @@ class CallTransfers:
         self._transfer = Transfer(self._call, event.leg, party, replaces=event.replaces)
         yield from self._transfer.begin()
 
-    def order(self, leg: LegId, party: Party) -> Iterator[Effect]:
+    def start(self, leg: LegId, party: Party) -> Iterator[Effect]:
         """Begin an API transfer, in which ``party`` replaces a leg; only allowed while not ``busy``."""
         if self._transfer is not None:
             yield from self._transfer.stop()  # it succeeded; only the hangup of the old leg is pending
-        self._transfer = Transfer(self._call, leg, party, ordered=True)
+        self._transfer = Transfer(self._call, leg, party, by_api=True)
         yield from self._transfer.begin()
 
     def replacement_called(self, event: ReplacementCalled) -> Iterator[Effect]:
@@ -129,13 +123,13 @@ class CallTransfers:
 
     def join_requested(self, event: JoinRequested) -> Iterator[Effect]:
         """Handle another call that wants to join its party with the peer of a leg of this call."""
-        other = self.other_of(event.leg)
+        other = self.peer_of(event.leg)
         if self._objection(event.leg) is not None or other is None:
             yield AnswerPartner(event.call_sid, None)
             return
         yield AnswerPartner(event.call_sid, other)
         yield from self._keep_only(event.leg, other)
-        yield from self.dismiss(event.leg)
+        yield from self.drop_leg(event.leg)
 
     def _objection(self, leg: LegId) -> int | None:
         """Return the status that refuses to replace a leg now; None when it can be replaced."""
@@ -155,27 +149,27 @@ class CallTransfers:
 
     def _can_change(self, leg: LegId) -> bool:
         step, first = self._call.step, self._call.a_leg
-        if not first.up or self._call.record.product == MASKING:
-            return False  # the parties of a masked call may not choose another party
-        if isinstance(step, Bridge) and step.joined:
+        if not first.up or not self._call.policy.may_transfer:
+            return False
+        if isinstance(step, BridgeStep) and step.joined:
             return leg in (first.id, step.b_leg)
         return isinstance(step, AgentStep) and step.live and leg == first.id
 
     # --- changing places ----------------------------------------------------------------------------------
 
-    def other_of(self, leg: LegId) -> LegId | None:
+    def peer_of(self, leg: LegId) -> LegId | None:
         """The leg that hears the given one; None when an agent or nobody does."""
         step, first = self._call.step, self._call.a_leg
-        if not isinstance(step, Bridge) or not step.joined:
+        if not isinstance(step, BridgeStep) or not step.joined:
             return None
         return step.b_leg if leg == first.id else first.id
 
-    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
+    def replace_leg(self, old: LegId, new: Leg) -> Iterator[Effect]:
         """Replace a leg with another answered one; the old leg is no longer charged."""
-        call, other = self._call, self.other_of(old)
+        call, other = self._call, self.peer_of(old)
         if old == call.a_leg.id:
-            call.change_first(new.id)
-        elif isinstance(call.step, Bridge):
+            call.replace_a_leg(new.id)
+        elif isinstance(call.step, BridgeStep):
             call.step.change_second(new)
         yield from call.charge(new, instead_of=old)
         if other is not None:
@@ -185,7 +179,7 @@ class CallTransfers:
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
         """Connect the other leg with a party of another call."""
-        other = self.other_of(old)
+        other = self.peer_of(old)
         assert other is not None
         yield StopAudio(other)
         yield LinkPartner(other, event.call_sid, event.leg)
@@ -194,11 +188,11 @@ class CallTransfers:
     def _keep_only(self, old: LegId, other: LegId) -> Iterator[Effect]:
         call = self._call
         if old == call.a_leg.id:
-            call.change_first(other, newcomer=False)
+            call.replace_a_leg(other, joins_call=False)
         yield from call.charge(None, instead_of=old)
         call.replace_step(PartnerStep(call))
 
-    def dismiss(self, leg: LegId) -> Iterator[Effect]:
+    def drop_leg(self, leg: LegId) -> Iterator[Effect]:
         """Hang up a leg that no longer takes part in the call."""
         found = self._call.legs.get(leg)
         if found is not None:

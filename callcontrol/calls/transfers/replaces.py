@@ -3,38 +3,27 @@ Parties that join an active call: a caller that replaces another party (INVITE w
 another call.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import (
-    AdoptLeg,
-    Effect,
-    PassDigit,
-    RefuseReplacement,
-    RelayDigit,
-    Save,
-    SendDigits,
-)
-from callcontrol.calls.events import (
-    DigitReceived,
-    Event,
-    LegCancelled,
-    LegEnded,
-    LegFailed,
-    LegRefused,
-    OfferTaken,
-    PartnerDigit,
-    PartnerGone,
-    ReplacementCalled,
-)
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import RelayDigit, SendDigits
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.effects.transfers import AdoptLeg, PassDigit, RefuseReplacement
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.legs import LegCancelled, LegEnded, LegFailed, LegRefused, OfferTaken
+from callcontrol.calls.events.media import DigitReceived
+from callcontrol.calls.events.transfers import PartnerDigit, PartnerGone, ReplacementCalled
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.calls.leg import InboundLeg, LegFacts, LegInput
+from callcontrol.calls.leg import InboundLeg, LegInput, LegParams
 from callcontrol.calls.steps.base import RunningStep
-from callcontrol.calls.steps.base_table import Rules, TableMachine
-from callcontrol.calls.transfers.transfer import TransferParts
 from callcontrol.models import CallStatus
+from sip.machine import Machine, Rules, compile_rules
+
+if TYPE_CHECKING:
+    from callcontrol.calls.call import CallMachine
 
 
 class PartnerStep(RunningStep):
@@ -83,21 +72,14 @@ class ReplacementInput(IntEnum):
     """Command: the call ends."""
 
 
-Action = Callable[["Replacement", Event | None], Iterator[Effect]]
-
-
-class Replacement(TableMachine[ReplacementState, ReplacementInput]):
+class Replacement(Machine[ReplacementState]):
     """A caller that replaces one leg of the call."""
 
-    def __init__(self, call: TransferParts, asked: ReplacementCalled, leg: InboundLeg) -> None:
+    def __init__(self, call: "CallMachine", asked: ReplacementCalled, leg: InboundLeg) -> None:
         self.state = ReplacementState.NEW
         self._call = call
         self._asked = asked
         self._leg = leg
-
-    def rules(self) -> Rules[ReplacementState, ReplacementInput]:
-        """The table of the machine."""
-        return RULES
 
     @property
     def over(self) -> bool:
@@ -106,20 +88,20 @@ class Replacement(TableMachine[ReplacementState, ReplacementInput]):
 
     def begin(self) -> Iterator[Effect]:
         """Apply the new caller's offer."""
-        yield from self._take(ReplacementInput.BEGIN)
+        yield from self.trigger(ReplacementInput.BEGIN)
 
     def stop(self) -> Iterator[Effect]:
         """Stop, because the call ends; the call hangs up its legs."""
-        yield from self._take(ReplacementInput.STOP)
+        yield from self.trigger(ReplacementInput.STOP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         what = _INPUTS.get(type(event))
         leg = getattr(event, "leg", None)
         if what is not None and leg == self._leg.id:
-            yield from self._take(what, event)
+            yield from self.trigger(what, event)
         elif isinstance(event, LegEnded) and leg == self._asked.leg:
-            yield from self._take(ReplacementInput.GONE, event)
+            yield from self.trigger(ReplacementInput.GONE, event)
 
     def _adopt(self, _: Event | None) -> Iterator[Effect]:
         yield AdoptLeg(self._leg.id, self._asked.token)
@@ -127,17 +109,17 @@ class Replacement(TableMachine[ReplacementState, ReplacementInput]):
 
     def _answer(self, _: Event | None) -> Iterator[Effect]:
         yield from self._leg.handle(LegInput.ACCEPT)
-        yield from self._call.take_place(self._asked.leg, self._leg)
-        yield from self._call.dismiss(self._asked.leg)
+        yield from self._call.transfers.replace_leg(self._asked.leg, self._leg)
+        yield from self._call.transfers.drop_leg(self._asked.leg)
         yield Save("call.transferred", {"transfer": {"mode": "replaced", "to": self._asked.caller}})
 
     def _refuse(self, event: Event | None) -> Iterator[Effect]:
         ports = isinstance(event, LegRefused) and event.problem == "ports"
-        yield from self._leg.handle(LegInput.REFUSED, LegFacts(status=503 if ports else 488))
+        yield from self._leg.handle(LegInput.REFUSED, LegParams(status=503 if ports else 488))
 
     def _drop(self, event: Event | None) -> Iterator[Effect]:
         what = LegInput.LOST if getattr(event, "leg", None) == self._leg.id else LegInput.HANG_UP
-        yield from self._leg.handle(what, LegFacts(status=603))
+        yield from self._leg.handle(what, LegParams(status=603))
 
     def _quiet(self, _: Event | None) -> Iterator[Effect]:
         yield from ()
@@ -157,7 +139,7 @@ _INPUTS: Final[dict[type, ReplacementInput]] = {
 }
 
 _S, _I = ReplacementState, ReplacementInput
-RULES: Final[dict[tuple[ReplacementState, ReplacementInput], tuple[ReplacementState, Action]]] = {
+RULES: Final[Rules[ReplacementState, ReplacementInput]] = {
     (_S.NEW, _I.BEGIN): (_S.TAKING, Replacement._adopt),
     (_S.TAKING, _I.TAKEN): (_S.OVER, Replacement._answer),
     (_S.TAKING, _I.REFUSED): (_S.OVER, Replacement._refuse),
@@ -169,3 +151,5 @@ IGNORED: Final = frozenset(
     | {(_S.TAKING, _I.BEGIN)}
     | {(_S.OVER, what) for what in ReplacementInput}
 )
+
+Replacement.ROWS = compile_rules(RULES)

@@ -9,52 +9,44 @@ When the target is a party of another call of the same account (REFER with Repla
 remaining parties of the two calls are connected.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum, auto
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from callcontrol.calls.dialer import Ending, Hunt, HuntState
-from callcontrol.calls.effects import (
+from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import PlayRingback, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm, FindRoute, Save
+from callcontrol.calls.effects.transfers import (
     AcceptTransfer,
-    Arm,
     AskPartner,
-    Disarm,
-    Effect,
     FindPartner,
-    FindRoute,
-    PlayRingback,
     RefuseTransfer,
-    Save,
-    StopAudio,
     TellTransfer,
 )
-from callcontrol.calls.events import (
-    Event,
-    LegEnded,
-    LegProgress,
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import RouteFound, RouteRefused, Timer, TimerFired
+from callcontrol.calls.events.legs import LegEnded, LegProgress
+from callcontrol.calls.events.transfers import (
     PartnerFound,
     PartnerGone,
     PartnerMissing,
     PartnerReady,
     PartnerRefused,
-    RouteFound,
-    RouteRefused,
-    Timer,
-    TimerFired,
     TransferRequested,
 )
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, rejection_of
-from callcontrol.calls.leg import Leg
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableMachine
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import PhoneTarget, SipTarget, Target
+from callcontrol.models.routes import Party, PhoneTarget, SipTarget, Target
 from callcontrol.trunks.number_format import number_in, user_of
 from sip import ParseError, Replaces, SipUri
+from sip.machine import Machine, Rules, compile_rules
 from sip.session.replaces import uri_headers
+
+if TYPE_CHECKING:
+    from callcontrol.calls.call import CallMachine
 
 GRACE_S: Final = 2.0
 """Time for a party to hang up after its transfer has succeeded, in seconds."""
@@ -66,7 +58,7 @@ class TransferState(IntEnum):
     NEW = 0
     SEEKING = 1
     """The REFER is not answered yet: a route, or the other call, is being looked up."""
-    HUNTING = 2
+    DIALING = 2
     ASKING = 3
     """The other call is being asked to connect its party."""
     DONE = 4
@@ -96,38 +88,19 @@ class TransferInput(IntEnum):
     """Command: the call ends."""
 
 
-class TransferParts(CallParts, Protocol):
-    """The part of its call that a transfer may use, in addition to that of any step."""
-
-    def other_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one; None when an agent or nobody does."""
-
-    def take_place(self, old: LegId, new: Leg) -> Iterator[Effect]:
-        """Replace a leg with another answered one; the old leg is no longer charged."""
-
-    def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
-        """Connect the other leg with a party of another call."""
-
-    def dismiss(self, leg: LegId) -> Iterator[Effect]:
-        """Hang up a leg that no longer takes part in the call."""
-
-
-Action = Callable[["Transfer", Event | None], Iterator[Effect]]
-
-
-class Transfer(TableMachine[TransferState, TransferInput]):
+class Transfer(Machine[TransferState]):
     """One transfer of one call; no I/O, no clock."""
 
     def __init__(
         self,
-        call: TransferParts,
+        call: "CallMachine",
         leg: LegId,
         party: Party,
         *,
         replaces: Replaces | None = None,
-        ordered: bool = False,
+        by_api: bool = False,
     ) -> None:
-        """With ``ordered`` the API asks on behalf of the party of ``leg``, which gets no NOTIFY."""
+        """With ``by_api`` the API asks on behalf of the party of ``leg``, which gets no NOTIFY."""
         self.state = TransferState.NEW
         self.leg = leg
         """The leg of the party that asked."""
@@ -137,14 +110,10 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         """Ending of the call, when the transfer failed after the party that asked had left."""
         self._call = call
         self._replaces = replaces
-        self._ordered = ordered
-        self._hunt = Hunt(party, call)
+        self._by_api = by_api
+        self._failover = GatewayFailover(party, call)
         self._gone = False
         self._ringback: LegId | None = None
-
-    def rules(self) -> Rules[TransferState, TransferInput]:
-        """The table of the machine."""
-        return RULES
 
     @property
     def over(self) -> bool:
@@ -158,33 +127,33 @@ class Transfer(TableMachine[TransferState, TransferInput]):
 
     def begin(self) -> Iterator[Effect]:
         """Look up the target."""
-        yield from self._take(TransferInput.BEGIN)
+        yield from self.trigger(TransferInput.BEGIN)
 
     def stop(self) -> Iterator[Effect]:
         """Abandon the target, because the call ends."""
-        yield from self._take(TransferInput.STOP)
+        yield from self.trigger(TransferInput.STOP)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         match event:
             case LegEnded() if event.leg == self.leg:
-                yield from self._take(TransferInput.GONE, event)
+                yield from self.trigger(TransferInput.GONE, event)
             case TimerFired(Timer.TRANSFER):
-                yield from self._take(TransferInput.PATIENCE, event)
+                yield from self.trigger(TransferInput.PATIENCE, event)
             case _:
                 what = _INPUTS.get(type(event))
-                yield from self._take(what, event) if what is not None else self._hunted(event)
+                yield from self.trigger(what, event) if what is not None else self._handle_dialing(event)
 
-    def _hunted(self, event: Event) -> Iterator[Effect]:
-        if self.state is not TransferState.HUNTING:
+    def _handle_dialing(self, event: Event) -> Iterator[Effect]:
+        if self.state is not TransferState.DIALING:
             return
-        yield from self._hunt.handle(event)
-        if self._hunt.state is HuntState.WON:
-            yield from self._take(TransferInput.ANSWERED)
-        elif self._hunt.state is HuntState.LOST:
-            yield from self._take(TransferInput.LOST)
-        elif isinstance(event, LegProgress) and self._hunt.owns(event.leg):
-            yield from self._take(TransferInput.PROGRESS, event)
+        yield from self._failover.handle(event)
+        if self._failover.state is FailoverState.ANSWERED:
+            yield from self.trigger(TransferInput.ANSWERED)
+        elif self._failover.state is FailoverState.FAILED:
+            yield from self.trigger(TransferInput.LOST)
+        elif isinstance(event, LegProgress) and self._failover.owns(event.leg):
+            yield from self.trigger(TransferInput.PROGRESS, event)
 
     # --- looking up the target ----------------------------------------------------------------------------
 
@@ -192,10 +161,10 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         if self._replaces is not None:
             yield FindPartner(self._replaces)
         else:
-            yield FindRoute(self._hunt.party)
+            yield FindRoute(self._failover.party)
 
     def _seek_way(self, _: Event | None) -> Iterator[Effect]:
-        yield FindRoute(self._hunt.party)
+        yield FindRoute(self._failover.party)
 
     def _refuse(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, RouteRefused)
@@ -207,7 +176,7 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         assert isinstance(event, RouteFound)
         self.dialled = True
         yield from self._tell(AcceptTransfer(self.leg))
-        yield from self._hunt.begin(event.attempts)
+        yield from self._failover.begin(event.attempts)
 
     def _ask(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, PartnerFound)
@@ -223,31 +192,31 @@ class Transfer(TableMachine[TransferState, TransferInput]):
     def _left_alone(self, _: Event | None) -> Iterator[Effect]:
         """The party that asked hung up early: play ringback to the one it leaves."""
         self._gone = True
-        waiting = self._call.other_of(self.leg)
+        waiting = self._call.transfers.peer_of(self.leg)
         if waiting is not None:
             self._ringback = waiting
             yield PlayRingback(waiting)
 
     def _answered(self, _: Event | None) -> Iterator[Effect]:
-        assert self._hunt.leg is not None
+        assert self._failover.leg is not None
         yield from self._silence()
-        yield from self._call.take_place(self.leg, self._hunt.leg)
-        yield from self._succeed(str(self._hunt.party.target), "bridge" if self._ordered else "blind")
+        yield from self._call.transfers.replace_leg(self.leg, self._failover.leg)
+        yield from self._succeed(str(self._failover.party.target), "bridge" if self._by_api else "blind")
 
     def _joined(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, PartnerReady)
         yield from self._silence()
-        yield from self._call.join(self.leg, event)
-        yield from self._succeed(str(self._hunt.party.target), "attended")
+        yield from self._call.transfers.join(self.leg, event)
+        yield from self._succeed(str(self._failover.party.target), "attended")
 
     def _succeed(self, target: str, mode: str) -> Iterator[Effect]:
         yield from self._tell(TellTransfer(self.leg, 200))
         yield Save("call.transferred", {"transfer": {"mode": mode, "to": target}})
         # With nobody left to hang up, the transfer ends at once, in order with other queued events.
-        yield Arm(Timer.TRANSFER, 0.0 if self._gone or self._ordered else GRACE_S)
+        yield Arm(Timer.TRANSFER, 0.0 if self._gone or self._by_api else GRACE_S)
 
     def _lost(self, _: Event | None) -> Iterator[Effect]:
-        ending = self._hunt.ending
+        ending = self._failover.ending
         assert ending is not None
         yield from self._failed(rejection_of(ending.cause, ending.sip_status), ending)
 
@@ -263,11 +232,11 @@ class Transfer(TableMachine[TransferState, TransferInput]):
             self.ending = ending or NOBODY_LEFT
 
     def _stopped(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._hunt.abandon(NORMAL_CLEARING)
+        yield from self._failover.abandon(NORMAL_CLEARING)
         yield from self._tell(TellTransfer(self.leg, 487))
 
     def _dismiss(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._call.dismiss(self.leg)
+        yield from self._call.transfers.drop_leg(self.leg)
 
     def _settle(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.TRANSFER)
@@ -278,13 +247,13 @@ class Transfer(TableMachine[TransferState, TransferInput]):
         yield from self._dismiss(event)
 
     def _tell(self, news: Effect) -> Iterator[Effect]:
-        if not self._ordered:
+        if not self._by_api:
             yield news
 
     def _report(self, status: int | None, cause: HangupCause) -> Iterator[Effect]:
         """Report the failure of a transfer requested over the API, by an event."""
-        if self._ordered:
-            yield transfer_failed(self._hunt.party, status, cause)
+        if self._by_api:
+            yield transfer_failed(self._failover.party, status, cause)
 
     def _silence(self) -> Iterator[Effect]:
         if self._ringback is not None:
@@ -317,18 +286,18 @@ _INPUTS: Final[dict[type, TransferInput]] = {
 }
 
 _S, _I = TransferState, TransferInput
-RULES: Final[dict[tuple[TransferState, TransferInput], tuple[TransferState, Action]]] = {
+RULES: Final[Rules[TransferState, TransferInput]] = {
     (_S.NEW, _I.BEGIN): (_S.SEEKING, Transfer._seek),
-    (_S.SEEKING, _I.ROUTED): (_S.HUNTING, Transfer._dial),
+    (_S.SEEKING, _I.ROUTED): (_S.DIALING, Transfer._dial),
     (_S.SEEKING, _I.UNROUTABLE): (_S.OVER, Transfer._refuse),
     (_S.SEEKING, _I.FOUND): (_S.ASKING, Transfer._ask),
     (_S.SEEKING, _I.MISSING): (_S.SEEKING, Transfer._seek_way),
     (_S.SEEKING, _I.STOP): (_S.OVER, Transfer._stopped),
-    (_S.HUNTING, _I.PROGRESS): (_S.HUNTING, Transfer._progress),
-    (_S.HUNTING, _I.ANSWERED): (_S.DONE, Transfer._answered),
-    (_S.HUNTING, _I.LOST): (_S.OVER, Transfer._lost),
-    (_S.HUNTING, _I.GONE): (_S.HUNTING, Transfer._left_alone),
-    (_S.HUNTING, _I.STOP): (_S.OVER, Transfer._stopped),
+    (_S.DIALING, _I.PROGRESS): (_S.DIALING, Transfer._progress),
+    (_S.DIALING, _I.ANSWERED): (_S.DONE, Transfer._answered),
+    (_S.DIALING, _I.LOST): (_S.OVER, Transfer._lost),
+    (_S.DIALING, _I.GONE): (_S.DIALING, Transfer._left_alone),
+    (_S.DIALING, _I.STOP): (_S.OVER, Transfer._stopped),
     (_S.ASKING, _I.READY): (_S.DONE, Transfer._joined),
     (_S.ASKING, _I.REFUSED): (_S.OVER, Transfer._refused),
     (_S.ASKING, _I.GONE): (_S.ASKING, Transfer._left_alone),
@@ -339,15 +308,15 @@ RULES: Final[dict[tuple[TransferState, TransferInput], tuple[TransferState, Acti
 }
 
 
-def _ignored(state: TransferState, *heeded: TransferInput) -> set[tuple[TransferState, TransferInput]]:
-    return {(state, what) for what in TransferInput if what not in heeded}
+def _ignored(state: TransferState, *handled: TransferInput) -> set[tuple[TransferState, TransferInput]]:
+    return {(state, what) for what in TransferInput if what not in handled}
 
 
 IGNORED: Final = frozenset(
     # The call creates and begins a transfer in one step, and looks up its route at once.
     _ignored(_S.NEW, _I.BEGIN)
     | _ignored(_S.SEEKING, _I.ROUTED, _I.UNROUTABLE, _I.FOUND, _I.MISSING, _I.STOP)
-    | _ignored(_S.HUNTING, _I.PROGRESS, _I.ANSWERED, _I.LOST, _I.GONE, _I.STOP)
+    | _ignored(_S.DIALING, _I.PROGRESS, _I.ANSWERED, _I.LOST, _I.GONE, _I.STOP)
     | _ignored(_S.ASKING, _I.READY, _I.REFUSED, _I.GONE, _I.STOP)
     | _ignored(_S.DONE, _I.GONE, _I.PATIENCE, _I.STOP)
     | _ignored(_S.OVER)
@@ -380,7 +349,7 @@ def party_of(asked: TransferRequested, record: CallRecord) -> Party:
 def _target_of(uri: SipUri, *, local: bool) -> Target:
     """Return a number, from `tel:` or a URI of this server, or a user at a host that must be a gateway's."""
     if uri.scheme == "sips":
-        raise Forbidden("A sips: target asks for a security that is not to be had on all of its way.")
+        raise Forbidden("A sips: target requires TLS on every hop, which is not available.")
     if uri.scheme == "sip" and not local:
         if not uri.user:
             raise ValidationFailed.of("Refer-To", "names no user")
@@ -394,3 +363,6 @@ def _target_of(uri: SipUri, *, local: bool) -> Target:
 def refusal_of(error: DomainError) -> int:
     """Return the status that refuses a REFER whose target cannot be dialled."""
     return 403 if isinstance(error, Forbidden) else 404
+
+
+Transfer.ROWS = compile_rules(RULES)

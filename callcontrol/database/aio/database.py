@@ -17,9 +17,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from callcontrol.database import schema
+from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import CommitInDoubt, is_transient
 from callcontrol.errors import ServiceUnavailable
-from callcontrol.secrets.encryption import OPTION, Box
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -70,7 +70,7 @@ class Database:
         """Callback that returns True while the database is known to fail: reads then have a short limit."""
 
     @classmethod
-    async def open(cls, url: str, *, migrate: bool = True, secrets: Box | None = None) -> "Database":
+    async def open(cls, url: str, *, migrate: bool = True, secrets: Cipher | None = None) -> "Database":
         """
         Open a database; create an SQLite file and its folder if missing.
 
@@ -165,7 +165,7 @@ def _answered(error: BaseException) -> bool:
     return False
 
 
-def _backend_for(url: str, secrets: Box | None) -> Backend:
+def _backend_for(url: str, secrets: Cipher | None) -> Backend:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -189,7 +189,7 @@ class _Postgres:
     Operations waiting for the lock share one transaction, so little is lost.
     """
 
-    def __init__(self, url: URL, secrets: Box | None) -> None:
+    def __init__(self, url: URL, secrets: Cipher | None) -> None:
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
             hide_parameters=True,

@@ -11,8 +11,8 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.database import idempotency as keys
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.database.encryption import Cipher
 from callcontrol.models import InterruptedRequest, StoredReply
-from callcontrol.secrets.aio import SecretBox
 
 KEPT: Final = timedelta(hours=24)
 _PURPOSE: Final = "idempotency"
@@ -29,9 +29,7 @@ so it is a context variable of the task and not an argument of every function.
 class IdempotencyStore:
     """Claims of idempotency keys by requests, kept for ``KEPT``."""
 
-    def __init__(
-        self, database: Database, writer: Writer, secrets: SecretBox, *, node: str = "local"
-    ) -> None:
+    def __init__(self, database: Database, writer: Writer, secrets: Cipher, *, node: str = "local") -> None:
         self._database = database
         self._writer = writer
         self._secrets = secrets
@@ -106,7 +104,7 @@ class IdempotencyStore:
         name = (account_sid, key)
         try:
             # If rejected as overload, every repetition would get "still running" for a day.
-            await self._writer.commit(lambda connection: end(connection, name), begun=True)
+            await self._writer.commit(lambda connection: end(connection, name), continues=True)
         finally:
             self._running.pop(name, None)
 

@@ -42,7 +42,7 @@ class ListQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ListSegment:
     """Part of a list: positions of its rows, total of the list, and position to continue from."""
 
     places: list[Position]
@@ -66,21 +66,23 @@ class Pager:
         self._listing = listing
         self._counted: OrderedDict[Hashable, _Counted] = OrderedDict()
 
-    def page(self, connection: Connection, query: ListQuery, *, page: int, per_page: int) -> Stretch:
+    def page(self, connection: Connection, query: ListQuery, *, page: int, per_page: int) -> ListSegment:
         """Read a page by its number, from 1."""
         total = self.count(connection, query)
         offset = (page - 1) * per_page
         conditions = self._all(query)
         found = self._listing.page(connection, conditions, offset=offset, limit=per_page + 1, total=total)
         places = found[:per_page]
-        return Stretch(places, total, places[-1] if len(found) > per_page else None)
+        return ListSegment(places, total, places[-1] if len(found) > per_page else None)
 
-    def after(self, connection: Connection, query: ListQuery, place: Position, *, per_page: int) -> Stretch:
+    def after(
+        self, connection: Connection, query: ListQuery, place: Position, *, per_page: int
+    ) -> ListSegment:
         """Read the page after a position."""
         total = self.count(connection, query)
         found = self._listing.after(connection, self._all(query), place, limit=per_page + 1)
         places = found[:per_page]
-        return Stretch(places, total, places[-1] if len(found) > per_page else None)
+        return ListSegment(places, total, places[-1] if len(found) > per_page else None)
 
     def count(self, connection: Connection, query: ListQuery) -> int:
         """Exact number of rows of the list."""

@@ -17,9 +17,9 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
 
 from callcontrol.database import schema
+from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import DatabaseMoved, is_busy, is_transient
 from callcontrol.errors import ServiceUnavailable
-from callcontrol.secrets.encryption import OPTION, Box
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -59,7 +59,7 @@ class Sqlite:
     end of this process; after a power loss the database is intact and may lack the last transactions.
     """
 
-    def __init__(self, url: URL, secrets: Box | None = None) -> None:
+    def __init__(self, url: URL, secrets: Cipher | None = None) -> None:
         if not url.database or url.database == ":memory:":
             raise ValueError("SQLite needs a file: its connections do not share a database in memory")
         path = Path(url.database)
@@ -226,7 +226,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _engine(url: URL, secrets: Box | None, *, query_only: bool = False) -> Engine:
+def _engine(url: URL, secrets: Cipher | None, *, query_only: bool = False) -> Engine:
     # Errors name the statement without its values: they end in the log, the values are customers'.
     # A missing file is not created again: an empty database in its place would hide the loss.
     address = f"file:{quote(os.path.abspath(str(url.database)))}?mode=rw"

@@ -13,18 +13,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.errors import CommitInDoubt, is_transient
-from callcontrol.database.tables import writer_probe
+from callcontrol.database.tables.system import writer_probe
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
 from callcontrol.histogram import Histogram
 
 T = TypeVar("T")
+Urgency = Literal["lazy", "soon", "now"]
 
 log = logging.getLogger(__name__)
 
@@ -39,20 +40,20 @@ class WriterSettings:
     Delays and limits of the writer.
 
     Attributes:
-        lazy_s: Longest delay of a source's state, to be written together with more of it.
+        flush_interval_s: Longest delay of a source's state, to be written together with more of it.
         soon_s: The same for state that a client waits for.
-        patience_s: Time that the database may fail before waiting requests are rejected.
-        stuck_s: Time after which an unfinished transaction counts as a failure.
+        failure_grace_s: Time that the database may fail before waiting requests are rejected.
+        transaction_timeout_s: Time after which an unfinished transaction counts as a failure.
         timeout_s: Total waiting time of one request.
         max_waiting: Requests that may wait; more are rejected.
         max_batch: Requests in one transaction.
         node: Row name of this writer's probe, which tests if the database accepts writes again.
     """
 
-    lazy_s: float = 0.1
+    flush_interval_s: float = 0.1
     soon_s: float = 0.02
-    patience_s: float = 2.0
-    stuck_s: float = 5.0
+    failure_grace_s: float = 2.0
+    transaction_timeout_s: float = 5.0
     timeout_s: float = 10.0
     max_waiting: int = 5000
     max_batch: int = 200
@@ -78,16 +79,16 @@ class Source(Protocol):
     Its methods are called on the event loop, while a transaction is assembled and after it has ended.
     """
 
-    def take(self) -> Operation[Any] | None:
+    def drain(self) -> Operation[Any] | None:
         """Return an operation that writes the held state; None if there is none."""
 
     def written(self, result: Any) -> None:
         """Handle the commit of the operation's transaction."""
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Restore the taken state, unless there is newer: the transaction failed with the database."""
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Handle the failure of the operation itself, which would fail again."""
 
 
@@ -144,7 +145,7 @@ class Writer:
 
     @property
     def failing(self) -> bool:
-        """True while requests are rejected: after ``patience_s`` of failures, or ``stuck_s`` of silence."""
+        """True while requests are rejected: the database fails or does not answer for too long."""
         return self._refusing
 
     @property
@@ -170,13 +171,14 @@ class Writer:
         self._task = None
         self._cancel_lazy()
 
-    def touch(self, *, now: bool = False, soon: bool = False) -> None:
-        """Schedule the writing of a source: after ``lazy_s``, with ``soon`` after ``soon_s``, or now."""
-        if now:
+    def schedule_flush(self, urgency: Urgency = "lazy") -> None:
+        """Schedule the writing of a source: after ``flush_interval_s`` if lazy, after ``soon_s``, or now."""
+        if urgency == "now":
             self._ask_sources()
         elif not self._sources_due and self._task is not None:
             loop = asyncio.get_running_loop()
-            at = loop.time() + (self._settings.soon_s if soon else self._settings.lazy_s)
+            settings = self._settings
+            at = loop.time() + (settings.soon_s if urgency == "soon" else settings.flush_interval_s)
             if self._lazy is None or at < self._lazy.when():
                 self._cancel_lazy()
                 self._lazy = loop.call_at(at, self._ask_sources)
@@ -186,7 +188,7 @@ class Writer:
         operation: Callable[[Connection], T | DomainError],
         *,
         undo: Operation[Any] | None = None,
-        begun: bool = False,
+        continues: bool = False,
     ) -> T:
         """
         Run an operation in the next transaction and return its result once that is committed.
@@ -198,7 +200,7 @@ class Writer:
         Args:
             operation: Function to run.
             undo: Function to run if the operation was committed after its caller was cancelled or timed out.
-            begun: True if it completes earlier work: then it is not rejected because of a full queue.
+            continues: True if it completes earlier work: then it is not rejected because of a full queue.
 
         Raises:
             DomainError: The error that the operation returned or raised.
@@ -209,7 +211,7 @@ class Writer:
         if self._refusing or self._closing or self._task is None:
             self.stats.refused += 1
             raise ServiceUnavailable("The database is not taking writes; try again shortly.")
-        if len(self._queue) >= self._settings.max_waiting and not begun:
+        if len(self._queue) >= self._settings.max_waiting and not continues:
             self.stats.refused += 1
             raise ServiceUnavailable("Too many requests are waiting for the database; try again shortly.")
         request = _Request(operation, asyncio.get_running_loop().create_future(), undo)
@@ -220,11 +222,11 @@ class Writer:
             async with asyncio.timeout(self._settings.timeout_s):
                 outcome = await request.future
         except TimeoutError:
-            self._forsake(request)
+            self._abandon(request)
             self.stats.refused += 1
             raise ServiceUnavailable("The database did not answer in time; try again shortly.") from None
         except asyncio.CancelledError:
-            self._forsake(request)
+            self._abandon(request)
             raise
         if isinstance(outcome, DomainError):
             raise outcome
@@ -235,7 +237,7 @@ class Writer:
         self._ask_sources()
         await self.commit(_nothing)
 
-    async def catch_up(self) -> None:
+    async def flush_pending(self) -> None:
         """
         Write the state of the sources before a read that it may change.
 
@@ -290,8 +292,8 @@ class Writer:
         self._sources_due = False
         for source in self._sources:
             # A faulty source must not stop the writer, and with it every call.
-            with _logged("a source could not say what it holds"):
-                operation = source.take()
+            with _logged("draining a source failed"):
+                operation = source.drain()
                 if operation is not None:
                     batch.sources.append((source, operation))
         return batch
@@ -299,7 +301,7 @@ class Writer:
     async def _write(self, batch: _Batch) -> None:
         self._writing_sources = bool(batch.sources)
         loop = asyncio.get_running_loop()
-        stuck = loop.call_later(self._settings.stuck_s, self._stuck)
+        stuck = loop.call_later(self._settings.transaction_timeout_s, self._stuck)
         began = loop.time()
         try:
             outcomes = await self._transact(batch.operations)
@@ -332,7 +334,7 @@ class Writer:
             self._failed(doubt)
             return
         self._doubt = None
-        log.info("a commit that was cut off %s", "had been made" if committed else "is made again")
+        log.info("the interrupted commit %s", "succeeded" if committed else "is repeated")
         if committed:
             self._written(batch, doubt.result)
         else:
@@ -342,8 +344,8 @@ class Writer:
         self._writing_sources = False
         self._queue.extendleft(reversed(batch.requests))
         for source, _ in batch.sources:
-            with _logged("a source could not take back what was not written"):
-                source.give_back()
+            with _logged("restoring the state of a source failed"):
+                source.restore()
         self._sources_due = self._sources_due or bool(batch.sources)
 
     def _written(self, batch: _Batch, outcomes: Sequence[Any]) -> None:
@@ -353,9 +355,9 @@ class Writer:
         for request, outcome in zip(batch.requests, outcomes, strict=False):
             self._settle(request, outcome)
         for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
-            with _logged("a source could not take in how its writing went"):
+            with _logged("a source failed to handle the result of its write"):
                 if isinstance(outcome, _Failed):
-                    source.refused(outcome.error)
+                    source.rejected(outcome.error)
                 else:
                     source.written(outcome)
         self._writing_sources = False
@@ -387,7 +389,7 @@ class Writer:
         else:
             request.future.set_result(outcome)
 
-    def _forsake(self, request: _Request) -> None:
+    def _abandon(self, request: _Request) -> None:
         """Undo a committed request whose caller left before it received the result."""
         future = request.future
         if future is not None and future.done() and not future.cancelled() and future.exception() is None:
@@ -413,20 +415,20 @@ class Writer:
             self._failing_since = now
             # Another process that briefly holds the lock is no reason for a warning.
             log.info("writing to the database failed, trying again: %s", error)
-        if not self._refusing and now - self._failing_since >= self._settings.patience_s:
+        if not self._refusing and now - self._failing_since >= self._settings.failure_grace_s:
             self._refusing = True
             log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
 
     def _stuck(self) -> None:
-        """Treat a transaction that takes ``stuck_s`` as a failure: reject all waiting requests."""
+        """Treat a transaction beyond its timeout as a failure: reject all waiting requests."""
         if not self._refusing:
             self._refusing = True
-            log.error("the database has not answered for %.1f s", self._settings.stuck_s)
+            log.error("the database has not answered for %.1f s", self._settings.transaction_timeout_s)
         self._refuse_waiting()
 
     def _recovered(self) -> None:
         if self._failing_since is not None or self._refusing:
-            log.log(logging.WARNING if self._refusing else logging.INFO, "the database takes writes again")
+            log.log(logging.WARNING if self._refusing else logging.INFO, "the database accepts writes again")
         self._failing_since = None
         self._refusing = False
         self._retry_s = _FIRST_RETRY_S
@@ -436,7 +438,7 @@ class Writer:
         if self._refusing:
             self._refuse_waiting()
         if self._closing and self._refusing:
-            log.error("the database is failing at the end; %d operations are lost", len(self._queue))
+            log.error("the database fails during shutdown; %d operations are lost", len(self._queue))
             return True
         await asyncio.sleep(self._retry_s)
         self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)

@@ -10,9 +10,11 @@ were last changed; they are deleted by setting ``deleted_at``, because call reco
 a deletion must reach the mirrors of other processes too.
 """
 
+from callcontrol.database.tables import accounts as _accounts
 from callcontrol.database.tables import agents as _agents
 from callcontrol.database.tables import applications as _applications
 from callcontrol.database.tables import assistant as _assistant
+from callcontrol.database.tables import calls as _calls
 from callcontrol.database.tables import campaigns as _campaigns
 from callcontrol.database.tables import chat as _chat
 from callcontrol.database.tables import contacts as _contacts
@@ -24,51 +26,21 @@ from callcontrol.database.tables import otp as _otp
 from callcontrol.database.tables import recordings as _recordings
 from callcontrol.database.tables import secrets as _secrets
 from callcontrol.database.tables import subscriptions as _subscriptions
+from callcontrol.database.tables import system as _system
 from callcontrol.database.tables import templates as _templates
 from callcontrol.database.tables import tools as _tools
+from callcontrol.database.tables import trunks as _trunks
+from callcontrol.database.tables import wallet as _wallet
 from callcontrol.database.tables import webhook_endpoints as _webhook_endpoints
+from callcontrol.database.tables import webhooks as _webhooks
 from callcontrol.database.tables.columns import metadata
-from callcontrol.database.tables.core import (
-    accounts,
-    api_keys,
-    calls,
-    carriers,
-    deliveries,
-    directory_revision,
-    former_dialogs,
-    gateways,
-    idempotency_keys,
-    ledger,
-    phone_numbers,
-    reserves,
-    wallets,
-    writer_probe,
-)
 
-__all__ = [
-    "accounts",
-    "api_keys",
-    "calls",
-    "carriers",
-    "deliveries",
-    "directory_revision",
-    "former_dialogs",
-    "gateways",
-    "idempotency_keys",
-    "ledger",
-    "metadata",
-    "phone_numbers",
-    "reserves",
-    "wallets",
-    "writer_probe",
-]
+__all__ = ["metadata"]
 
-# Imported to register their tables in the metadata; users import these tables by module.
+# Imported to register their tables in the metadata; users import tables by module.
 _MODULES = (
-    *(_agents, _applications, _assistant, _campaigns, _contacts, _masking, _masking_sessions),
-    *(_messages, _orders, _otp, _recordings, _secrets, _subscriptions),
-    *(_chat,),
-    *(_templates,),
-    *(_tools,),
-    *(_webhook_endpoints,),
+    *(_accounts, _agents, _applications, _assistant, _calls, _campaigns),
+    *(_chat, _contacts, _masking, _masking_sessions, _messages, _orders),
+    *(_otp, _recordings, _secrets, _subscriptions, _system, _templates),
+    *(_tools, _trunks, _wallet, _webhook_endpoints, _webhooks),
 )

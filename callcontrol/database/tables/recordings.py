@@ -4,8 +4,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.columns import metadata, text
-from callcontrol.database.tables.core import calls
 
 # Files without a call that are still on the disk of a node. A row is written in the transaction that removes
 # the recording from its call, and deleted after the file: so a file whose deletion was interrupted, or that

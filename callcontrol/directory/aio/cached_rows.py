@@ -11,12 +11,12 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import DomainError
 from callcontrol.models import Page
 
-__all__ = ["MirroredRows"]
+__all__ = ["CachedRows"]
 
 T = TypeVar("T")
 
 
-class MirroredRows:
+class CachedRows:
     """
     Reads and changes rows; once a change returns, the directory of this process has it.
 
@@ -44,7 +44,7 @@ class MirroredRows:
 
     async def settle(self) -> None:
         """Write the pending state of calls, so that calls just ended do not count as active."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
 
     async def change(self, operation: Callable[[Connection], T | DomainError]) -> T:
         """Run a change in the next transaction, then refresh the directory."""

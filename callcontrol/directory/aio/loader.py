@@ -8,14 +8,15 @@ failed lookup may only be early, so it triggers the next query of the database.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Final
+
+from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tasks import ended
 from callcontrol.database.aio.database import Database
-from callcontrol.directory import store as rows
-from callcontrol.directory.directory import Directory
+from callcontrol.database.revisions import revision
+from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import DomainError
 from sip.aio import NameServer, Resolver
 
@@ -29,11 +30,21 @@ _RESOLVE_TIMEOUT_S: Final = 5.0
 
 
 class DirectoryLoader(Directory):
-    """Directory of this process, with its loader."""
+    """
+    Directory of this process, with its loader.
 
-    def __init__(self, database: Database, name_servers: Sequence[NameServer] = ()) -> None:
+    ``changes_since`` reads the changes after a revision.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        changes_since: Callable[[Connection, int], Changes],
+        name_servers: Sequence[NameServer] = (),
+    ) -> None:
         super().__init__()
         self._database = database
+        self._changes_since = changes_since
         self._resolver = Resolver(name_servers)
         self._unresolved = False
         self._loading = asyncio.Lock()
@@ -69,8 +80,11 @@ class DirectoryLoader(Directory):
             ServiceUnavailable: The database does not answer; the directory stays unchanged.
         """
         async with self._loading:
-            if await self._database.look_up(rows.revision) != self.revision:
-                self.apply(await self._database.read(partial(rows.changes_since, seen=self.revision)))
+            seen = self.revision
+            if await self._database.look_up(revision) != seen:
+                self.apply(
+                    await self._database.read(lambda connection: self._changes_since(connection, seen))
+                )
         self._looked_at = asyncio.get_running_loop().time()
         self._resolve_names()
 

@@ -10,20 +10,18 @@ import aiohttp
 from yarl import URL
 
 from callcontrol.aio.tokens import unix_time_s
-from callcontrol.calls.events import InstructionProblem
-from callcontrol.egress.aio.http_errors import problem_of
 from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.egress.requests import FormRequest, RequestProblem, is_success, query_url, signed_headers
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
-from callcontrol.instructions.twilio_request import FormRequest
 from callcontrol.models import WebhookEvent
-from callcontrol.webhooks.signing import is_success, query_url, signed_headers
 
 __all__ = [
     "MAX_MESSAGE_CHARS",
     "NotAnswered",
-    "QuestionClient",
-    "question_session",
+    "CustomerHttpClient",
+    "problem_of",
+    "customer_session",
     "read_bounded",
     "reason_of",
 ]
@@ -34,14 +32,14 @@ MAX_MESSAGE_CHARS: Final = 300
 class NotAnswered(Exception):
     """Request without a usable answer: a reason code and a readable message."""
 
-    def __init__(self, reason: InstructionProblem, message: str, http_status: int | None = None) -> None:
+    def __init__(self, reason: RequestProblem, message: str, http_status: int | None = None) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message[:MAX_MESSAGE_CHARS]
         self.http_status = http_status
 
 
-class QuestionClient:
+class CustomerHttpClient:
     """
     Sends requests to customers' servers for all calls of a process; connections are reused.
 
@@ -107,7 +105,7 @@ class QuestionClient:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = question_session(self._destinations, self._accept)
+            self._session = customer_session(self._destinations, self._accept)
         return self._session
 
     async def close(self) -> None:
@@ -117,7 +115,7 @@ class QuestionClient:
             self._session = None
 
 
-def question_session(destinations: Destinations, accept: str) -> aiohttp.ClientSession:
+def customer_session(destinations: Destinations, accept: str) -> aiohttp.ClientSession:
     """HTTP session limited to permitted addresses; the caller sets the time limit."""
     return aiohttp.ClientSession(
         # Every call sends one request at a time; a limit would let busy servers delay others.
@@ -151,7 +149,16 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return body
 
 
-def reason_of(error: Exception) -> InstructionProblem:
+def problem_of(error: Exception) -> str:
+    """One-line error text; never the URL, whose query may hold a secret."""
+    if isinstance(error, aiohttp.InvalidURL):
+        return "the address cannot be asked"
+    # For a response that is not HTTP, the library's text includes the address and much of the data.
+    text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    return text.strip().partition("\n")[0].strip() or type(error).__name__
+
+
+def reason_of(error: Exception) -> RequestProblem:
     """Reason code of a failed request."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "dns"

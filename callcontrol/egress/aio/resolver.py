@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from callcontrol.egress.url_policy import Destinations, check_url, judge, literal_address
+from callcontrol.egress.url_policy import Destinations, check_url, forbidden_reason, literal_address
 from callcontrol.errors import DestinationForbidden, DomainError
 
 __all__ = ["CheckedResolver", "DestinationGuard", "checked_connector"]
@@ -126,7 +126,7 @@ class DestinationGuard:
             return  # The loop was closed meanwhile.
 
     def _judge(self, host: str, address: str) -> None:
-        reason = judge(ip_address(address.partition("%")[0]), allow_private=self.allow_private)
+        reason = forbidden_reason(ip_address(address.partition("%")[0]), allow_private=self.allow_private)
         if reason is not None:
             # The address is omitted: customers must not learn what internal names resolve to.
             raise DestinationForbidden(f"{host} {reason}; give a public address.")

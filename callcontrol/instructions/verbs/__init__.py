@@ -8,14 +8,13 @@ a translation into these objects.
 
 from callcontrol.instructions.verbs.control import REJECT_STATUSES
 from callcontrol.instructions.verbs.reader import MAX_VERBS, VERBS, VerbReader
-from callcontrol.instructions.verbs.values import Asking, CheckUrl, VerbRules
+from callcontrol.instructions.verbs.values import VerbRules, WebhookDefaults
 
 __all__ = [
     "MAX_VERBS",
     "REJECT_STATUSES",
     "VERBS",
-    "Asking",
-    "CheckUrl",
+    "WebhookDefaults",
     "VerbReader",
     "VerbRules",
 ]

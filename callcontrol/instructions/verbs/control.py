@@ -24,7 +24,7 @@ def read_hangup(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 
 def read_redirect(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that requests further instructions from a server."""
-    return values.consult(
+    return values.request_instructions(
         f"{path}.url", values.absolute(verb.get("url")), f"{path}.method", verb.get("method")
     )
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Consult, Dial, JoinConference, Step, Stream
+from callcontrol.calls.plan import Dial, JoinConference, RequestInstructions, Step, Stream
 from callcontrol.instructions.verbs.values import VerbValues
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Target
+from callcontrol.models.routes import Party, Target
 from media.streams import StreamSetupError, choose_stream
 
 _RING_S: Final = (5.0, 120.0)
@@ -77,10 +76,10 @@ def stream_steps(
         values.wrong(path, error.reason)
         return []
     values.check_url(url_path, choice.url, ("ws", "wss"))
-    return [Stream(choice, values.asking.fallback)]
+    return [Stream(choice, values.webhooks.fallback)]
 
 
-def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Consult | None:
+def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> RequestInstructions | None:
     return values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
 
 

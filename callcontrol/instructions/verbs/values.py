@@ -2,22 +2,17 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from callcontrol.calls.plan import Consult, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import RequestInstructions, WebhookFormat, WebhookMethod
+from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
-from callcontrol.routing.targets import Target, normalise_number, parse_target
+from callcontrol.models.routes import Target
+from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.caller_identity import Caller
 
 _MAX_URL_CHARS: Final = 2048
-
-
-class CheckUrl(Protocol):
-    """Refuses URLs that must not be connected to; see ``callcontrol.calls.ports.Destinations.check_url``."""
-
-    def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
-        """Raise ValidationFailed or DestinationForbidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +30,11 @@ class VerbRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class WebhookDefaults:
     """Settings of the requests that verbs lead to: their format, and the fallback server."""
 
     format: WebhookFormat = "json"
-    fallback: Consult | None = field(default=None)
+    fallback: RequestInstructions | None = field(default=None)
 
 
 @dataclass(slots=True)
@@ -56,7 +51,7 @@ class VerbValues:
     caller_id: str | None
     caller: Caller | None = None
     base_url: str | None = None
-    asking: Asking = field(default_factory=Asking)
+    webhooks: WebhookDefaults = field(default_factory=WebhookDefaults)
     errors: list[FieldError] = field(default_factory=list)
 
     def wrong(self, path: str, message: str) -> None:
@@ -127,9 +122,9 @@ class VerbValues:
         except ValueError:
             return url
 
-    def consult(
+    def request_instructions(
         self, url_path: str, url: str, method_path: str, method: object, event: str = "call.redirected"
-    ) -> list[Consult]:
+    ) -> list[RequestInstructions]:
         """The step that requests instructions from a server of the customer."""
         count = len(self.errors)
         if not 1 <= len(url) <= _MAX_URL_CHARS:
@@ -141,11 +136,17 @@ class VerbValues:
         if len(self.errors) > count:
             return []
         asked: WebhookMethod = "GET" if method == "GET" else "POST"
-        return [Consult(url, asked, event, format=self.asking.format, fallback=self.asking.fallback)]
+        return [
+            RequestInstructions(
+                url, asked, event, format=self.webhooks.format, fallback=self.webhooks.fallback
+            )
+        ]
 
-    def action(self, path: str, url: object, method: object, event: str) -> Consult | None:
+    def action(self, path: str, url: object, method: object, event: str) -> RequestInstructions | None:
         """The request for instructions after a verb, None when there is none."""
         if url is None and method is None:
             return None
-        found = self.consult(f"{path}.action_url", self.absolute(url), f"{path}.action_method", method, event)
+        found = self.request_instructions(
+            f"{path}.action_url", self.absolute(url), f"{path}.action_method", method, event
+        )
         return found[0] if found else None

@@ -41,7 +41,7 @@ class MaskingLogs:
         self, account_sid: str, query: MaskedCallFilter, page: int = 1, per_page: int = 20
     ) -> Page[CallRecord]:
         """Masked calls of the account, newest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         wanted = ListQuery(
             (account_sid, replace(query, start=None, end=None)),
             masked_calls.conditions(account_sid, query),
@@ -66,7 +66,7 @@ class MaskingLogs:
         """
         now = utc_now()
         window = window_of(start, end, now)
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(partial(_stats, account_sid, window, now))
 
 

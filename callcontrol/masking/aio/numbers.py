@@ -6,10 +6,10 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import utc_now
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
-from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.directory.aio.cached_rows import CachedRows
 from callcontrol.errors import BindFailed, Conflict, DomainError, NotFound, ValidationFailed
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as sessions
@@ -32,7 +32,7 @@ class MaskingNumberService:
         self, database: Database, writer: Writer, directory: Refresher, wiring: NumberService
     ) -> None:
         self._database = database
-        self._rows = MirroredRows(database, writer, directory)
+        self._rows = CachedRows(database, writer, directory)
         self._wiring = wiring
 
     async def enrol(

@@ -5,19 +5,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.directory.routes import Routes
-from callcontrol.egress.aio.http_client import NotAnswered, QuestionClient
+from callcontrol.calls.events.instructions import RoutingResult
+from callcontrol.directory.directory import Directory
+from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
+from callcontrol.masking.calls import PRODUCT
 from callcontrol.masking.routing import (
     MAX_ANSWER_BYTES,
     ROUTING_EVENT,
     TIMEOUT_S,
-    NoRouting,
-    RouteFinding,
+    InvalidRoutingAnswer,
     read_routing,
-    routing_question,
+    routing_request,
     session_route,
 )
 from callcontrol.masking.settings import MaskingSettings
@@ -41,29 +42,33 @@ class MaskedRouter:
         sessions: MaskingSessionService,
         settings: MaskingSettingsService,
         destinations: Destinations,
-        numbers: Routes,
+        numbers: Directory,
         secrets_of: Callable[[str], Sequence[str]],
         allowed_countries: Collection[str],
     ) -> None:
         self._sessions = sessions
         self._settings = settings
         self._numbers = numbers
-        self._client = QuestionClient(destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES)
+        self._client = CustomerHttpClient(
+            destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES
+        )
         self._secrets_of = secrets_of
         self._allowed_countries = allowed_countries
 
     async def prepare(self, record: CallRecord) -> None:
         """
-        Set the account's masking webhook in the record of a call that is about to be recorded.
+        Set the account's masking webhook in the record of a masked call that is about to be recorded.
 
         Raises:
             ServiceUnavailable: The database does not answer.
         """
+        if record.product != PRODUCT:
+            return
         settings = await self._settings.of(record.account_sid)
         record.status_webhook_url = settings.events_to
         record.details = {**(record.details or {}), "subscription_id": settings.subscription_id}
 
-    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RouteFinding:
+    async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RoutingResult:
         """
         Find the target of a caller; a caller without a number is in no session.
 
@@ -74,7 +79,9 @@ class MaskedRouter:
             ServiceUnavailable: The database does not answer.
         """
         if caller is not None and self._is_masked(caller):
-            log.warning("refused: a masked number calls another", extra={"call_sid": record.call_sid})
+            log.warning(
+                "call refused: a masked number calls a masked number", extra={"call_sid": record.call_sid}
+            )
             return "unknown"
         account_sid = record.account_sid
         settings = await self._settings.of(account_sid)
@@ -101,14 +108,14 @@ class MaskedRouter:
         url: str,
         caller: str | None,
         masked_number: str,
-    ) -> RouteFinding:
+    ) -> RoutingResult:
         at = utc_now()
         event = WebhookEvent(
             event_id=new_id(),
             account_sid=record.account_sid,
             event=ROUTING_EVENT,
             url=url,
-            body=routing_question(record.call_sid, caller, masked_number, at),
+            body=routing_request(record.call_sid, caller, masked_number, at),
             created_at=at,
             call_sid=record.call_sid,
         )
@@ -125,6 +132,8 @@ class MaskedRouter:
                 allowed_countries=self._allowed_countries,
                 is_masked=self._is_masked,
             )
-        except (NotAnswered, NoRouting) as problem:
-            log.warning("the routing webhook did not say: %s", problem, extra={"call_sid": record.call_sid})
+        except (NotAnswered, InvalidRoutingAnswer) as problem:
+            log.warning(
+                "the routing webhook gave no usable answer: %s", problem, extra={"call_sid": record.call_sid}
+            )
             return "unknown"

@@ -2,15 +2,14 @@
 
 from collections.abc import Collection
 from functools import partial
-from typing import Protocol
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.calls.aio.outbound import CallFacts
-from callcontrol.calls.plan import Plan
-from callcontrol.calls.ports import Companion
+from callcontrol.calls.aio.service import CallControl
+from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.aio.database import Database
 from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
+from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.calls import PRODUCT, masked_details
 from callcontrol.masking.request import (
     MaskedCallRequest,
@@ -19,34 +18,12 @@ from callcontrol.masking.request import (
     mobile_of,
     number_errors,
 )
-from callcontrol.masking.settings import MaskingSettings
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
-from callcontrol.routing.targets import PhoneTarget, check_allowed
+from callcontrol.models.routes import PhoneTarget
+from callcontrol.routing.targets import check_allowed
 
-__all__ = ["CallDoor", "MaskingService", "SettingsSource"]
-
-
-class CallDoor(Protocol):
-    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
-
-    async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
-    ) -> CallRecord:
-        """Place a call."""
-
-    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account, in its newest state."""
-
-    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """End a call."""
-
-
-class SettingsSource(Protocol):
-    """Settings of accounts; see ``callcontrol.masking.aio.settings.MaskingSettingsService``."""
-
-    async def of(self, account_sid: str) -> MaskingSettings:
-        """The settings of an account; the defaults when it has set nothing."""
+__all__ = ["MaskingService"]
 
 
 class MaskingService:
@@ -55,8 +32,8 @@ class MaskingService:
     def __init__(
         self,
         database: Database,
-        calls: CallDoor,
-        settings: SettingsSource,
+        calls: CallControl,
+        settings: MaskingSettingsService,
         allowed_countries: Collection[str],
     ) -> None:
         self._database = database
@@ -99,8 +76,8 @@ class MaskingService:
             max_duration_s=request.max_duration_s,
         )
         details["subscription_id"] = settings.subscription_id
-        facts = CallFacts(product=PRODUCT, details=details, status_webhook_url=settings.events_to)
-        return await self._calls.place(account_sid, plan, facts)
+        metadata = CallMetadata(product=PRODUCT, details=details, status_webhook_url=settings.events_to)
+        return await self._calls.place(account_sid, plan, metadata)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """

@@ -96,8 +96,8 @@ class MaskingSessionService:
         def read(connection: Connection) -> Page[MaskingSession]:
             if query.status is None:
                 asked = ListQuery((account_sid, query), wanted, None, None, _SETTLED_AFTER)
-                stretch = self._pager.page(connection, asked, page=page, per_page=per_page)
-                places, total = stretch.places, stretch.total
+                segment = self._pager.page(connection, asked, page=page, per_page=per_page)
+                places, total = segment.places, segment.total
             else:
                 # Sessions change their status as time passes, so their count is not cached.
                 total = rows.count(connection, account_sid, query, now)

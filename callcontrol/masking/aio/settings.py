@@ -13,17 +13,17 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
-from callcontrol.masking.settings import SERVICE, MaskingSettings, SettingsChange, Unchanged
+from callcontrol.masking.settings import EVENTS, MaskingSettings, SettingsChange, Unchanged
 from callcontrol.masking.store import settings as rows
-from callcontrol.webhooks.aio.subscriptions import Deliverer, clear_waiting, reach_errors
+from callcontrol.webhooks.aio.outbox import Outbox
+from callcontrol.webhooks.aio.subscriptions import clear_waiting, reach_errors
 from callcontrol.webhooks.store import subscriptions
-from callcontrol.webhooks.subscriptions import EVENT_TYPES, Subscription, changed_subscription
+from callcontrol.webhooks.subscriptions import Subscription, changed_subscription
 
 __all__ = ["MaskingSettingsService"]
 
 T = TypeVar("T")
 
-_EVENTS: Final = EVENT_TYPES[SERVICE]
 _FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
 _NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
 _PAUSED: Final = "the masking webhook was paused"
@@ -37,7 +37,7 @@ class MaskingSettingsService:
     """
 
     def __init__(
-        self, database: Database, writer: Writer, destinations: Destinations, outbox: Deliverer
+        self, database: Database, writer: Writer, destinations: Destinations, outbox: Outbox
     ) -> None:
         self._database = database
         self._writer = writer
@@ -99,9 +99,8 @@ def _write(
         if not isinstance(value, Unchanged)
     }
     former = subscriptions.get(connection, before.subscription_id or "", lock=True)
-    webhook = _webhook(
-        former, values, Subscription(new_sid, before.account_sid, SERVICE, "", _EVENTS, now, now)
-    )
+    blank = Subscription(new_sid, before.account_sid, EVENTS.service, "", EVENTS.names, now, now)
+    webhook = _webhook(former, values, blank)
     _keep(connection, former, webhook)
     if webhook is None:
         after = replace(
@@ -130,7 +129,7 @@ def _webhook(
             raise ValidationFailed([FieldError(_FIELDS[name], _NO_WEBHOOK) for name in needing])
         return None
     try:
-        return changed_subscription(former or blank, values, blank.created_at)
+        return changed_subscription(former or blank, EVENTS, values, blank.created_at)
     except ValidationFailed as refusal:
         raise ValidationFailed(
             [FieldError(_FIELDS.get(error.field, error.field), error.message) for error in refusal.errors]

@@ -10,12 +10,17 @@ from functools import lru_cache
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect, PlayRingback, PlaySounds, Save
-from callcontrol.calls.events import Event, LegProgress, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.media import PlayRingback, PlaySounds
+from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.legs import LegProgress
 from callcontrol.calls.plan import Connect
 from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.bridge import Bridge, BridgeState
+from callcontrol.calls.steps.bridge import BridgeState, BridgeStep
 from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
+from callcontrol.masking.progress import MaskedProgress
 from media.audio import Clip, Sound, tone
 
 WARNING_LEAD_S: Final = 10.0
@@ -25,18 +30,19 @@ _WARNING_HZ: Final = 1400.0
 _WARNING_MS: Final = 400
 
 
-class Connecting(Bridge):
+class MaskedDialStep(BridgeStep):
     """The step that dials the second party of a masked call and joins it with the first."""
 
     def __init__(self, call: CallParts, connect: Connect) -> None:
         super().__init__(call, connect.party)
         self._limit_s = connect.max_duration_s
         self._record = connect.record
+        self._masked = call.progress if isinstance(call.progress, MaskedProgress) else None
 
     def begin(self) -> Iterator[Effect]:
         """Start dialling the second party."""
-        if self.call.progress is not None:
-            self.call.progress.second_dialled()
+        if self._masked is not None:
+            self._masked.second_dialled()
         if self.call.a_leg.up:
             self._ringback = True
             yield PlayRingback(self.call.a_leg.id)
@@ -45,31 +51,31 @@ class Connecting(Bridge):
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         if isinstance(event, TimerFired) and event.timer is Timer.WARNING:
-            yield from self._warn()
+            yield from self._play_warning()
             return
         before = self.state
         yield from super().handle(event)
         if before is not BridgeState.JOINED and self.joined:
-            yield from self._joined()
+            yield from self._bridged()
         elif self.over and before is not BridgeState.JOINED:
-            self._lost_second()
+            self._second_failed()
         elif isinstance(event, LegProgress) and event.leg == self.b_leg and not self.joined:
-            yield from self._rings()
+            yield from self._second_rings()
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Drop the second party."""
         yield Disarm(Timer.WARNING)
         yield from super().stop(ending)
 
-    def _rings(self) -> Iterator[Effect]:
-        if self.call.progress is not None and self.call.progress.second_rings():
+    def _second_rings(self) -> Iterator[Effect]:
+        if self._masked is not None and self._masked.second_rings():
             yield Save(RINGING_EVENT)
 
-    def _lost_second(self) -> None:
-        if self.call.progress is not None and self.ending is not None:
-            self.call.progress.second_lost(self.ending)
+    def _second_failed(self) -> None:
+        if self._masked is not None and self.ending is not None:
+            self._masked.second_lost(self.ending)
 
-    def _joined(self) -> Iterator[Effect]:
+    def _bridged(self) -> Iterator[Effect]:
         """Start the time limit, the recording and the count."""
         # A limit that the account set while the second party was dialled applies as well: the shorter one.
         limits = [limit_s for limit_s in (self._limit_s, self.call.ordered_time_s) if limit_s is not None]
@@ -81,19 +87,19 @@ class Connecting(Bridge):
             yield Arm(Timer.WARNING, max(limit_s - WARNING_LEAD_S, limit_s / 2))
         if self._record:
             yield from self.call.recording.start(self.call.a_leg.id, 2)
-        if self.call.progress is not None:
-            self.call.progress.bridged(self.call.moment, self.call.now_s)
+        if self._masked is not None:
+            self._masked.bridged(self.call.wall_time, self.call.now_s)
         yield Save(BRIDGED_EVENT)
 
-    def _warn(self) -> Iterator[Effect]:
+    def _play_warning(self) -> Iterator[Effect]:
         """Play a short warning tone to both parties, which replaces their audio meanwhile."""
         b_leg = self.b_leg
         if not self.joined or b_leg is None:
             return
         for leg in (self.call.a_leg.id, b_leg):
-            yield PlaySounds(leg, _warning())
+            yield PlaySounds(leg, _warning_tone())
 
 
 @lru_cache(maxsize=1)
-def _warning() -> tuple[Sound, ...]:
+def _warning_tone() -> tuple[Sound, ...]:
     return (Clip(tone(_WARNING_HZ, _WARNING_MS, -13.0)),)

@@ -5,37 +5,42 @@ A known caller continues with a ``Connect``. An unknown caller hears, as early m
 that the number is not active, and is refused.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.effects import Arm, Disarm, Effect, PlayAudio, RouteCaller, Save, StopAsking, StopAudio
-from callcontrol.calls.events import CallerRouted, Event, PlaybackEnded, Timer, TimerFired
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects.instructions import RouteCaller, StopAsking
+from callcontrol.calls.effects.media import PlayAudio, StopAudio
+from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import Timer, TimerFired
+from callcontrol.calls.events.instructions import CallerRoute, CallerRouted
+from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.hangup_cause import CALL_REJECTED, NO_ROUTE_DESTINATION, NORMAL_TEMPORARY_FAILURE
 from callcontrol.calls.plan import RouteByCaller
-from callcontrol.calls.steps.base import CallParts
-from callcontrol.calls.steps.base_table import Rules, TableStep
-from callcontrol.masking.routing import CallerRoute
+from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.models import CallStatus
+from sip.machine import Rules, compile_rules
 
 PROMPT: Final = "not-active"
-TIMES_TOLD: Final = 2
-MAX_TELLING_S: Final = 20.0
+PROMPT_REPEATS: Final = 2
+MAX_PROMPT_S: Final = 20.0
 """Limits the prompt for a caller whose audio never starts."""
 
 # 480 and not 404: the number exists, and a network that believed otherwise would look for it elsewhere.
 _UNKNOWN: Final = Ending(CallStatus.FAILED, NO_ROUTE_DESTINATION, "system", 480)
 _REJECTED: Final = Ending(CallStatus.BUSY, CALL_REJECTED, "api", 603)
-_NOT_FOUND_OUT: Final = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
+_ROUTING_FAILED: Final = Ending(CallStatus.FAILED, NORMAL_TEMPORARY_FAILURE, "system", 480)
 
 
 class RoutingState(IntEnum):
     """States of the step, in order."""
 
     NEW = 0
-    ASKING = 1
-    TELLING = 2
+    REQUESTING = 1
+    PROMPTING = 2
     """The caller hears that the number is not active."""
     OVER = 3
 
@@ -49,15 +54,12 @@ class RoutingInput(IntEnum):
     REJECTED = auto()
     FAILED = auto()
     """The target of the caller could not be determined."""
-    TOLD = auto()
+    PROMPTED = auto()
     STOP = auto()
     """Command: the call ends."""
 
 
-Action = Callable[["RouteByCallerStep", Event | None], Iterator[Effect]]
-
-
-class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
+class RouteByCallerStep(TableStep[RoutingState]):
     """The step that finds the target of the caller of a masked number."""
 
     needs_answer = False
@@ -67,34 +69,30 @@ class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
         self._wanted = wanted
         self._number = 0
 
-    def rules(self) -> Rules[RoutingState, RoutingInput]:
-        """The table of the machine."""
-        return RULES
-
     def begin(self) -> Iterator[Effect]:
         """Request the route; the caller hears nothing yet, as no party rings."""
-        self._number = self.call.next_consultation()
-        yield from self._take(RoutingInput.BEGIN)
+        self._number = self.call.next_request_id()
+        yield from self.trigger(RoutingInput.BEGIN)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         what = self._input_of(event)
         if what is not None:
-            yield from self._take(what, event)
+            yield from self.trigger(what, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop waiting and playing."""
-        yield from self._take(RoutingInput.STOP)
+        yield from self.trigger(RoutingInput.STOP)
 
     def _input_of(self, event: Event) -> RoutingInput | None:
         match event:
             case CallerRouted(number, found) if number == self._number:
                 return _INPUTS[found] if found is None or isinstance(found, str) else RoutingInput.ROUTED
             case PlaybackEnded() | TimerFired(Timer.RING):
-                return RoutingInput.TOLD
+                return RoutingInput.PROMPTED
         return None
 
-    def _ask(self, _: Event | None) -> Iterator[Effect]:
+    def _request(self, _: Event | None) -> Iterator[Effect]:
         yield RouteCaller(self._number, self._wanted.caller_number, self._wanted.masked_number)
 
     def _connect(self, event: Event | None) -> Iterator[Effect]:
@@ -106,15 +104,15 @@ class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
             "session_id": route.session_id,
             "max_duration_sec": route.max_duration_s,
         }
-        self.call.follow((route.connect(self._wanted.masked_number),))
+        self.call.set_next_steps((route.connect(self._wanted.masked_number),))
         yield Save()
 
-    def _tell(self, _: Event | None) -> Iterator[Effect]:
+    def _play_prompt(self, _: Event | None) -> Iterator[Effect]:
         yield from self.call.ring(183, early_media=True)
-        yield Arm(Timer.RING, MAX_TELLING_S)
-        yield PlayAudio(self.call.a_leg.id, f"prompt:{self._wanted.language}/{PROMPT}", TIMES_TOLD)
+        yield Arm(Timer.RING, MAX_PROMPT_S)
+        yield PlayAudio(self.call.a_leg.id, f"prompt:{self._wanted.language}/{PROMPT}", PROMPT_REPEATS)
 
-    def _told(self, _: Event | None) -> Iterator[Effect]:
+    def _prompt_ended(self, _: Event | None) -> Iterator[Effect]:
         self.ending = _UNKNOWN
         yield Disarm(Timer.RING)
 
@@ -123,13 +121,13 @@ class RouteByCallerStep(TableStep[RoutingState, RoutingInput]):
         yield from ()
 
     def _fail(self, _: Event | None) -> Iterator[Effect]:
-        self.ending = _NOT_FOUND_OUT
+        self.ending = _ROUTING_FAILED
         yield from ()
 
-    def _stop_asking(self, _: Event | None) -> Iterator[Effect]:
+    def _cancel_request(self, _: Event | None) -> Iterator[Effect]:
         yield StopAsking(self._number)
 
-    def _fall_silent(self, _: Event | None) -> Iterator[Effect]:
+    def _stop_prompt(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.RING)
         if not self.call.a_leg.over:
             yield StopAudio(self.call.a_leg.id)
@@ -142,20 +140,22 @@ _INPUTS: Final = {
 }
 
 _S, _I = RoutingState, RoutingInput
-RULES: Final[dict[tuple[RoutingState, RoutingInput], tuple[RoutingState, Action]]] = {
-    (_S.NEW, _I.BEGIN): (_S.ASKING, RouteByCallerStep._ask),
+RULES: Final[Rules[RoutingState, RoutingInput]] = {
+    (_S.NEW, _I.BEGIN): (_S.REQUESTING, RouteByCallerStep._request),
     (_S.NEW, _I.STOP): (_S.OVER, RouteByCallerStep._nothing),
-    (_S.ASKING, _I.ROUTED): (_S.OVER, RouteByCallerStep._connect),
-    (_S.ASKING, _I.UNKNOWN): (_S.TELLING, RouteByCallerStep._tell),
-    (_S.ASKING, _I.REJECTED): (_S.OVER, RouteByCallerStep._reject),
-    (_S.ASKING, _I.FAILED): (_S.OVER, RouteByCallerStep._fail),
-    (_S.ASKING, _I.STOP): (_S.OVER, RouteByCallerStep._stop_asking),
-    (_S.TELLING, _I.TOLD): (_S.OVER, RouteByCallerStep._told),
-    (_S.TELLING, _I.STOP): (_S.OVER, RouteByCallerStep._fall_silent),
+    (_S.REQUESTING, _I.ROUTED): (_S.OVER, RouteByCallerStep._connect),
+    (_S.REQUESTING, _I.UNKNOWN): (_S.PROMPTING, RouteByCallerStep._play_prompt),
+    (_S.REQUESTING, _I.REJECTED): (_S.OVER, RouteByCallerStep._reject),
+    (_S.REQUESTING, _I.FAILED): (_S.OVER, RouteByCallerStep._fail),
+    (_S.REQUESTING, _I.STOP): (_S.OVER, RouteByCallerStep._cancel_request),
+    (_S.PROMPTING, _I.PROMPTED): (_S.OVER, RouteByCallerStep._prompt_ended),
+    (_S.PROMPTING, _I.STOP): (_S.OVER, RouteByCallerStep._stop_prompt),
 }
 IGNORED: Final = frozenset(
     {(_S.NEW, what) for what in RoutingInput if what not in (_I.BEGIN, _I.STOP)}
-    | {(_S.ASKING, _I.BEGIN), (_S.ASKING, _I.TOLD)}
-    | {(_S.TELLING, what) for what in RoutingInput if what not in (_I.TOLD, _I.STOP)}
+    | {(_S.REQUESTING, _I.BEGIN), (_S.REQUESTING, _I.PROMPTED)}
+    | {(_S.PROMPTING, what) for what in RoutingInput if what not in (_I.PROMPTED, _I.STOP)}
     | {(_S.OVER, what) for what in RoutingInput}
 )
+
+RouteByCallerStep.ROWS = compile_rules(RULES)

@@ -7,10 +7,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.statements import Statement
-from callcontrol.database.tables import phone_numbers
+from callcontrol.database.tables.trunks import phone_numbers
 from callcontrol.models import PhoneNumber
 from callcontrol.numbers.store import numbers
-from callcontrol.otp.store import default_caller_id
 
 # ``target`` is the first field of a binding, and so of its stored text.
 _ENROLLED: Final = (
@@ -43,7 +42,7 @@ def caller_id(connection: Connection, account_sid: str, enrolled: Sequence[str])
 
     ``enrolled`` is the account's ``pool``.
     """
-    return enrolled[0] if enrolled else default_caller_id(connection, account_sid)
+    return enrolled[0] if enrolled else numbers.default_caller_id(connection, account_sid)
 
 
 def page(

@@ -7,12 +7,12 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database.encryption import unseal
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.masking import masking_settings
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.values import to_micros, to_moment
 from callcontrol.masking.settings import MaskingSettings
-from callcontrol.secrets.encryption import unseal
 
 _OF: Final = Statement(
     sa.select(

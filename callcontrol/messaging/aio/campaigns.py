@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -33,13 +33,13 @@ from callcontrol.messaging.campaigns import (
     estimated_end,
     schedule_errors,
 )
-from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND
-from callcontrol.messaging.models import Template
-from callcontrol.messaging.recipients import recipient_number
+from callcontrol.messaging.contacts import recipient_number
+from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, Template
 from callcontrol.messaging.store import campaigns as rows
 from callcontrol.messaging.store import channels, contacts, templates
-from callcontrol.messaging.store.campaign_batches import make_stretch
+from callcontrol.messaging.store.campaign_batches import make_batch
 from callcontrol.models import Page
+from callcontrol.webhooks.aio.outbox import Outbox
 
 __all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
 
@@ -48,13 +48,6 @@ log = logging.getLogger(__name__)
 _EVERY_S: Final = 1.0
 _AT_ONCE: Final = 100
 _SLICE_S: Final = 0.002
-
-
-class Notified(Protocol):
-    """The part of the outbox that campaigns use."""
-
-    def changed(self) -> None:
-        """Events were published: deliver them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +113,7 @@ class CampaignService:
         self,
         database: Database,
         writer: Writer,
-        outbox: Notified,
+        outbox: Outbox,
     ) -> None:
         self._database = database
         self._writer = writer
@@ -128,7 +121,7 @@ class CampaignService:
         self._default_rate = DEFAULT_MESSAGES_PER_SECOND
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._told: Callable[[], None] | None = None
+        self._on_queued: Callable[[], None] | None = None
 
     def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
         """
@@ -137,7 +130,7 @@ class CampaignService:
         ``queued`` is called when new ones wait for the network; ``default_rate`` are the messages per second
         of accounts that have set none.
         """
-        self._told = queued
+        self._on_queued = queued
         self._default_rate = default_rate
         self._task = asyncio.create_task(self._keep_running(), name="campaigns")
 
@@ -158,7 +151,7 @@ class CampaignService:
         """
         now = utc_now()
         errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
-        recipients = await _sorted_out(request.phone_numbers)
+        recipients = await _validated(request.phone_numbers)
         if not recipients.numbers:
             errors.append(FieldError("phoneNumbers", "holds no number in E.164, such as +919876543210"))
         if errors:
@@ -237,19 +230,19 @@ class CampaignService:
             partial(rows.unfinished, now=now, after=last, limit=_AT_ONCE)
         ):
             for campaign in found:
-                more |= await self._see_to(campaign, now)
+                more |= await self._process(campaign, now)
             last = found[-1].starts_at, found[-1].campaign_id
         return more
 
-    async def _see_to(self, campaign: Campaign, now: datetime) -> bool:
+    async def _process(self, campaign: Campaign, now: datetime) -> bool:
         if campaign.made < campaign.total:
             made = await self._writer.commit(
-                lambda connection: make_stretch(
+                lambda connection: make_batch(
                     connection, campaign.campaign_id, now, self._default_rate, new_id
                 )
             )
-            if made.count and self._told is not None:
-                self._told()
+            if made.count and self._on_queued is not None:
+                self._on_queued()
             if made.published:
                 self._outbox.changed()
             return made.count > 0
@@ -267,10 +260,10 @@ class CampaignService:
             try:
                 more = await self.run(utc_now())
             except DomainError as error:
-                log.debug("campaigns cannot go on now, trying again: %s", error)
+                log.debug("campaigns could not be continued, trying again: %s", error)
             except Exception:
                 # A defect in one run must not keep all later ones from being made.
-                log.exception("seeing to campaigns failed")
+                log.exception("processing campaigns failed")
             if not more:
                 await woken(self._wake, _EVERY_S)
 
@@ -337,7 +330,7 @@ class CampaignService:
         return channel.messages_per_second
 
 
-async def _sorted_out(texts: Sequence[str]) -> _Recipients:
+async def _validated(texts: Sequence[str]) -> _Recipients:
     """Sort the numbers of a request; parsing a thousand is slow, so this yields to other tasks meanwhile."""
     loop = asyncio.get_running_loop()
     recipients, since = _Recipients(), loop.time()

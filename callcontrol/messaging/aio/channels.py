@@ -10,8 +10,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import ValidationFailed
-from callcontrol.messaging.channels import DEFAULT_MESSAGES_PER_SECOND, SANDBOX_NUMBER
-from callcontrol.messaging.models import Channel
+from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, SANDBOX_NUMBER, Channel
 from callcontrol.messaging.store import channels
 from callcontrol.numbers.store import numbers
 

@@ -35,11 +35,10 @@ from callcontrol.messaging.network import (
     Receipt,
     UnderWay,
 )
-from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
+from callcontrol.messaging.sending import QUEUE_LEEWAY_MICROS, UNAVAILABLE, retry_delay_s
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
-from callcontrol.messaging.store.send_checks import held_back
-from callcontrol.messaging.submission_retry import UNAVAILABLE, retry_delay_s
+from callcontrol.messaging.store.send_checks import send_refusals
 
 __all__ = ["Dispatcher", "DispatcherSettings"]
 
@@ -155,7 +154,7 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._network.close()
         # The next process must not hand over again what the network accepted.
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
 
     def wake(self) -> None:
         """Wake the dispatcher: the queue has new messages."""
@@ -182,7 +181,7 @@ class Dispatcher:
                     continue
                 failure = _failed(message, UNAVAILABLE, _UNREACHABLE)
             else:
-                self._note(_sent(message, reference))
+                self._record_outcome(_sent(message, reference))
                 return
             await self._receiver.receipts([failure])
             details = {"messageId": message.message_id, "reason": failure.error_code}
@@ -190,7 +189,7 @@ class Dispatcher:
 
     # Methods of callcontrol.database.aio.writer.Source.
 
-    def take(self) -> Operation[Applied] | None:
+    def drain(self) -> Operation[Applied] | None:
         """An operation that writes the outcomes so far; None if there are none."""
         if not self._outcomes and not self._postponed:
             return None
@@ -205,16 +204,16 @@ class Dispatcher:
         self._writing = ({}, {})
         self._receiver.settled(result)
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Keep the outcomes again that ``take`` returned."""
         outcomes, postponed = self._writing
         self._outcomes = {**outcomes, **self._outcomes}
         self._postponed = {**postponed, **self._postponed}
         self._writing = ({}, {})
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Drop outcomes that cannot be stored; the claims expire and the messages are handed over again."""
-        log.error("outcomes of messages could not be stored", exc_info=error)
+        log.error("results of messages could not be stored", exc_info=error)
         self._writing = ({}, {})
 
     # The queue.
@@ -225,11 +224,11 @@ class Dispatcher:
             try:
                 delay_s = await self._turn()
             except DomainError as error:
-                log.debug("the queue of messages could not be read: %s", error.message)
+                log.debug("the message queue could not be read: %s", error.message)
                 delay_s = self._settings.poll_s
             except Exception:
                 # A defect in one turn must not keep all later ones from being made.
-                log.exception("handing over messages failed")
+                log.exception("dispatching messages failed")
                 delay_s = self._settings.poll_s
             await asyncio.sleep(self._settings.turn_s)
             if delay_s > self._settings.turn_s:
@@ -271,7 +270,7 @@ class Dispatcher:
             connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, after
         )
         messages = [claimed.message for claimed in turn.claimed]
-        reasons = held_back(connection, messages)
+        reasons = send_refusals(connection, messages)
         failures = [
             _failed(message, reasons[message.message_id].code, reasons[message.message_id].message)
             for message in messages
@@ -282,7 +281,7 @@ class Dispatcher:
 
     def _begin(self, claimed: chat_queue.Claimed) -> None:
         self._busy[claimed.message.account_sid] += 1
-        task = asyncio.create_task(self._hand_over(claimed), name="message")
+        task = asyncio.create_task(self._submit(claimed), name="message")
         self._tasks.add(task)
         task.add_done_callback(partial(self._ended, claimed.message.account_sid))
 
@@ -297,21 +296,21 @@ class Dispatcher:
         if not self._busy[account_sid]:
             del self._busy[account_sid]
 
-    async def _hand_over(self, claimed: chat_queue.Claimed) -> None:
+    async def _submit(self, claimed: chat_queue.Claimed) -> None:
         message = claimed.message
         try:
             reference = await self._send(message)
         except NetworkRefused as refusal:
-            self._note(_failed(message, refusal.code, refusal.message))
+            self._record_outcome(_failed(message, refusal.code, refusal.message))
         except NetworkUnavailable:
             delay_s = retry_delay_s(claimed.attempts, jitter=random.random())
             if delay_s is None:
-                self._note(_failed(message, UNAVAILABLE, _UNREACHABLE))
+                self._record_outcome(_failed(message, UNAVAILABLE, _UNREACHABLE))
             else:
                 self._postponed[message.message_id] = utc_now() + timedelta(seconds=delay_s)
-                self._writer.touch(soon=True)
+                self._writer.schedule_flush("soon")
         else:
-            self._note(_sent(message, reference))
+            self._record_outcome(_sent(message, reference))
 
     async def _send(self, message: ChatMessage) -> str:
         outgoing = Outgoing(message.message_id, message.from_, message.to, message.type, message.content)
@@ -324,12 +323,12 @@ class Dispatcher:
             raise
         except Exception as error:
             # A defect of an adapter must not lose a message; whether it was taken is not known.
-            log.exception("the messaging network's adapter failed on message %s", message.message_id)
+            log.exception("the adapter of the messaging network failed on message %s", message.message_id)
             raise NetworkUnavailable("the adapter failed") from error
 
-    def _note(self, receipt: Receipt) -> None:
+    def _record_outcome(self, receipt: Receipt) -> None:
         self._outcomes[receipt.message_id] = receipt
-        self._writer.touch(soon=True)
+        self._writer.schedule_flush("soon")
 
     # Messages that were under way when the previous run ended.
 
@@ -347,7 +346,7 @@ class Dispatcher:
                     return
                 await self._network.recheck(found)
             except (DomainError, NetworkUnavailable) as error:
-                log.info("what is under way could not be asked about, trying again: %s", error)
+                log.info("messages in progress could not be rechecked, trying again: %s", error)
                 await asyncio.sleep(self._settings.poll_s)
                 continue
             last = found[-1]

@@ -18,11 +18,11 @@ from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
+from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.network import InboundMessage
-from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS
-from callcontrol.messaging.recipients import recipient_number
+from callcontrol.messaging.sending import DIRECT_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -114,7 +114,7 @@ class MessageService:
         Raises:
             NotFound: The message does not exist on the account.
         """
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         found = await self._database.look_up(partial(chat_messages.get, message_id=message_id))
         if found is None or found.account_sid != account_sid:
             raise NotFound("There is no such message.")
@@ -124,7 +124,7 @@ class MessageService:
         self, account_sid: str, query: MessageFilter, page: int = 1, per_page: int = 50
     ) -> Page[ChatMessage]:
         """Messages of the account, newest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         conditions = chat_messages.conditions(account_sid, query)
         wanted = ListQuery((account_sid, query), conditions, None, None, _SETTLED)
 

@@ -5,36 +5,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID, uuid5
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.writer import Writer
-from callcontrol.messaging.events import message_received, message_told
-from callcontrol.messaging.inbound import preference
+from callcontrol.messaging.events import message_received, message_status_event
 from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.messaging.network import InboundMessage, Receipt
+from callcontrol.messaging.receipts import preference
 from callcontrol.messaging.store import contacts
 from callcontrol.messaging.store import messages as chat_messages
-from callcontrol.models import Broadcast
+from callcontrol.models import SubscribedEvent
+from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["Applied", "CampaignsMoved", "Notified", "Receiver"]
+__all__ = ["Applied", "CampaignsMoved", "Receiver"]
 
 _INBOUND: Final = UUID("5d1c6c1f-0f0a-4e0c-9a3c-9f2f4f8f6c11")
 """Namespace of the ids of inbound messages: a message reported twice has one id."""
 
 CampaignsMoved = Callable[[Connection, set[int], datetime], bool]
 """Called in the transaction with the campaigns whose messages changed; True if it published events."""
-
-
-class Notified(Protocol):
-    """The part of the outbox that messages use."""
-
-    def changed(self) -> None:
-        """Events were published: deliver them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +47,7 @@ class Receiver:
         counts: The number of messages that have come to each state since this process started.
     """
 
-    def __init__(self, writer: Writer, outbox: Notified, campaigns_moved: CampaignsMoved) -> None:
+    def __init__(self, writer: Writer, outbox: Outbox, campaigns_moved: CampaignsMoved) -> None:
         self._writer = writer
         self._outbox = outbox
         self._campaigns_moved = campaigns_moved
@@ -66,7 +60,7 @@ class Receiver:
         Raises:
             ServiceUnavailable: The database is failing; nothing is kept.
         """
-        self.settled(await self._writer.commit(self.applying(receipts), begun=True))
+        self.settled(await self._writer.commit(self.applying(receipts), continues=True))
 
     async def inbound(self, account_sid: str, message: InboundMessage) -> ChatMessage:
         """
@@ -88,7 +82,7 @@ class Receiver:
             due_at=message.at,
             network_ref=message.reference,
         )
-        self.settled(await self._writer.commit(partial(_keep, message=kept), begun=True))
+        self.settled(await self._writer.commit(partial(_keep, message=kept), continues=True))
         return kept
 
     def applying(self, receipts: Sequence[Receipt]) -> Callable[[Connection], Applied]:
@@ -106,7 +100,7 @@ def _apply(
     receipts: Sequence[Receipt], now: datetime, campaigns_moved: CampaignsMoved, connection: Connection
 ) -> Applied:
     moved = chat_messages.apply(connection, receipts)
-    events: list[Broadcast] = []
+    events: list[SubscribedEvent] = []
     counts: Counter[MessageStatus] = Counter()
     # Making events takes longer than updating messages, and most accounts have no subscriber.
     listening = cache(partial(fan_out.has_listeners, connection, service="messaging"))
@@ -114,7 +108,7 @@ def _apply(
         counts.update(each.passed)
         # Nor does the customer who cancelled a campaign need an event for each of its messages.
         if each.row["error_code"] != chat_messages.CANCELLED and listening(each.row["account_sid"]):
-            events += _told(each, now)
+            events += _status_events(each, now)
     published = fan_out.publish(connection, events) > 0
     campaign_ids = {each.row["campaign_id"] for each in moved if each.row["campaign_id"] is not None}
     if campaign_ids:
@@ -122,11 +116,11 @@ def _apply(
     return Applied(counts, published)
 
 
-def _told(moved: chat_messages.Moved, now: datetime) -> Iterator[Broadcast]:
+def _status_events(moved: chat_messages.Moved, now: datetime) -> Iterator[SubscribedEvent]:
     """The events of the states that a message has passed."""
     message = moved.message
     for state in moved.passed:
-        event = message_told(replace(message, status=state), now)
+        event = message_status_event(replace(message, status=state), now)
         if event is not None:
             yield event
 

@@ -19,7 +19,7 @@ from callcontrol.errors import DomainError
 from callcontrol.messaging.aio.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.messaging.store import templates
 
-__all__ = ["TemplateWatch"]
+__all__ = ["TemplatePoller"]
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _LONGEST_S: Final = 30.0
 _AFTER_FAILURE_S: Final = 5.0
 
 
-class TemplateWatch:
+class TemplatePoller:
     """Asks the network about all templates that are due."""
 
     def __init__(self, database: Database, writer: Writer, reviews: TemplateReviews, clock: Clock) -> None:
@@ -44,7 +44,7 @@ class TemplateWatch:
 
     async def start(self) -> None:
         """Start, with the templates that are due already."""
-        self._task = asyncio.create_task(self._keep_running(), name="template-watch")
+        self._task = asyncio.create_task(self._keep_running(), name="template-poller")
 
     async def close(self) -> None:
         """Stop; the next start takes over the work under way."""
@@ -64,18 +64,18 @@ class TemplateWatch:
         """
         now = self._clock()
         while (due := await self._database.read(templates.next_due)) is not None and due <= now:
-            await self._handle(now, templates.claim_due, self._reviews.look_after)
+            await self._handle(now, templates.claim_due, self._reviews.submit_or_check)
             await self._handle(now, templates.claim_withdrawals, self._reviews.withdraw)
         return None if due is None else due - now
 
     async def _handle(
-        self, now: datetime, claim: Callable[..., Sequence[T]], see_to: Callable[[T], Awaitable[None]]
+        self, now: datetime, claim: Callable[..., Sequence[T]], process: Callable[[T], Awaitable[None]]
     ) -> None:
         def take(connection: Connection) -> Sequence[T]:
             return claim(connection, now, until=now + LEASE, limit=_AT_ONCE)
 
         claimed = await self._writer.commit(take)
-        await asyncio.gather(*(see_to(item) for item in claimed))
+        await asyncio.gather(*(process(item) for item in claimed))
 
     async def _keep_running(self) -> None:
         while True:
@@ -85,8 +85,8 @@ class TemplateWatch:
                 wait = await self.run()
                 wait_s = _LONGEST_S if wait is None else wait.total_seconds()
             except DomainError as error:
-                log.warning("templates could not be asked about now, trying again: %s", error)
+                log.warning("templates could not be polled, trying again: %s", error)
             except Exception:
                 # A defect that one template triggers must not keep all others from being polled.
-                log.exception("asking about templates failed")
+                log.exception("polling templates failed")
             await woken(self._wake, min(max(wait_s, _SHORTEST_S), _LONGEST_S))

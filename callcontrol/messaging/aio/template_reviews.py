@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -24,15 +24,16 @@ from callcontrol.messaging.approval import (
     Verdict,
     VerdictGiven,
 )
-from callcontrol.messaging.events import template_decided
+from callcontrol.messaging.events import template_decision_event
 from callcontrol.messaging.models import Channel, Template
 from callcontrol.messaging.store import channels, templates
 from callcontrol.messaging.store.templates import Withdrawal
 from callcontrol.messaging.template_states import after_verdict, next_check
 from callcontrol.messaging.templates import submission_of
+from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["LEASE", "Clock", "Notified", "TemplateReviews"]
+__all__ = ["LEASE", "Clock", "TemplateReviews"]
 
 log = logging.getLogger(__name__)
 
@@ -49,17 +50,10 @@ Clock = Callable[[], datetime]
 """Returns the current time."""
 
 
-class Notified(Protocol):
-    """The part of the outbox that templates use."""
-
-    def changed(self) -> None:
-        """Events were published: deliver them."""
-
-
 class TemplateReviews:
     """Asks one network about the templates of all accounts."""
 
-    def __init__(self, writer: Writer, review: TemplateReview, outbox: Notified, clock: Clock) -> None:
+    def __init__(self, writer: Writer, review: TemplateReview, outbox: Outbox, clock: Clock) -> None:
         self._writer = writer
         self._clock = clock
         self._review = review
@@ -104,7 +98,7 @@ class TemplateReviews:
             # The customer has seen it as pending, so it stays, with the network's reason.
             return await self._apply(template.reference, VerdictGiven(Verdict.REJECTED, refusal.reason))
 
-    async def look_after(self, template: Template) -> None:
+    async def submit_or_check(self, template: Template) -> None:
         """Refresh a due template; if that fails now, it is due again later."""
         try:
             await self.refresh(template)
@@ -117,7 +111,7 @@ class TemplateReviews:
             async with _network():
                 await self._review.withdraw(withdrawal.reference, withdrawal.network_ref)
         except ServiceUnavailable as failure:
-            log.warning("a template is withdrawn later: %s", failure.__cause__ or failure)
+            log.warning("withdrawing a template failed, trying again later: %s", failure.__cause__ or failure)
             now = self._clock()
             again = now + min(max(now - withdrawal.created_at, _FIRST_RETRY), _LONGEST_RETRY)
             await self._writer.commit(
@@ -130,7 +124,7 @@ class TemplateReviews:
 
     async def _postpone(self, template: Template, failure: ServiceUnavailable) -> None:
         log.warning(
-            "the network is asked about a template later: %s",
+            "checking a template with the network failed, trying again later: %s",
             failure.__cause__ or failure,
             extra={"account_sid": template.account_sid},
         )
@@ -181,7 +175,7 @@ def _decide(connection: Connection, reference: str, given: VerdictGiven, now: da
     reason = None if status == "APPROVED" else given.reason or _NO_REASON
     changed = replace(template, status=status, rejection_reason=reason, updated_at=now)
     templates.update_status(connection, changed, next_check(status, now, now))
-    event = template_decided(changed, now)
+    event = template_decision_event(changed, now)
     if event is not None:
         fan_out.publish(connection, [event])
     return changed

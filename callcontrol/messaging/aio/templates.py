@@ -11,13 +11,14 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import ChannelNotConfigured, Conflict, DomainError, NotFound
-from callcontrol.messaging.aio.template_poller import TemplateWatch
-from callcontrol.messaging.aio.template_reviews import LEASE, Clock, Notified, TemplateReviews
+from callcontrol.messaging.aio.template_poller import TemplatePoller
+from callcontrol.messaging.aio.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
 from callcontrol.messaging.store import campaigns, channels, templates
 from callcontrol.messaging.templates import MAX_TEMPLATES, new_template
 from callcontrol.models import Page
+from callcontrol.webhooks.aio.outbox import Outbox
 
 __all__ = ["TemplateService"]
 
@@ -38,22 +39,22 @@ class TemplateService:
         database: Database,
         writer: Writer,
         review: TemplateReview,
-        outbox: Notified,
+        outbox: Outbox,
         clock: Clock = utc_now,
     ) -> None:
         self._clock = clock
         self._database = database
         self._writer = writer
         self._reviews = TemplateReviews(writer, review, outbox, clock)
-        self._watch = TemplateWatch(database, writer, self._reviews, clock)
+        self._poller = TemplatePoller(database, writer, self._reviews, clock)
 
     async def start(self) -> None:
         """Start polling the network about pending templates."""
-        await self._watch.start()
+        await self._poller.start()
 
     async def close(self) -> None:
         """Stop polling."""
-        await self._watch.close()
+        await self._poller.close()
 
     async def run(self) -> timedelta | None:
         """
@@ -62,7 +63,7 @@ class TemplateService:
         Raises:
             ServiceUnavailable: The database is failing.
         """
-        return await self._watch.run()
+        return await self._poller.run()
 
     async def create(
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
@@ -98,7 +99,7 @@ class TemplateService:
 
         kept, channel = await self._writer.commit(write)
         submitted = await self._reviews.submit_new(kept, channel)
-        self._watch.wake()
+        self._poller.wake()
         return submitted
 
     async def list(
@@ -142,7 +143,7 @@ class TemplateService:
         """
         template = await self.get(account_sid, template_id)
         refreshed = await self._reviews.refresh(template)
-        self._watch.wake()
+        self._poller.wake()
         if refreshed is None:
             raise _not_found()
         return refreshed
@@ -171,7 +172,7 @@ class TemplateService:
             return None
 
         await self._writer.commit(write)
-        self._watch.wake()
+        self._poller.wake()
 
 
 def _own(

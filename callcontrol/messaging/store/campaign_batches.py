@@ -6,15 +6,15 @@ from datetime import datetime
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.messaging.campaigns import Campaign, stretch_size
-from callcontrol.messaging.events import message_told
+from callcontrol.messaging.campaigns import Campaign, batch_size
+from callcontrol.messaging.events import message_status_event
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store import campaigns, channels
 from callcontrol.messaging.store import messages as chat_messages
-from callcontrol.messaging.store.send_checks import Reason, held_back
+from callcontrol.messaging.store.send_checks import Reason, send_refusals
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["Made", "make_stretch"]
+__all__ = ["Made", "make_batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Made:
     published: bool = False
 
 
-def make_stretch(
+def make_batch(
     connection: Connection, campaign_id: int, now: datetime, default_rate: int, new_id: Callable[[], str]
 ) -> Made:
     """
@@ -37,18 +37,18 @@ def make_stretch(
     if campaign is None or not campaign.state.is_open or campaign.made >= campaign.total:
         return Made()
     channel = channels.channel_of(connection, campaign.account_sid, default_rate=default_rate)
-    size = stretch_size(campaigns.queued(connection, campaign_id), channel.messages_per_second)
+    size = batch_size(campaigns.queued(connection, campaign_id), channel.messages_per_second)
     if size == 0:
         return Made()
-    stretch = campaigns.take(connection, campaign, size, now)
-    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in stretch.recipients]
-    reasons = held_back(connection, wanted)
-    made = [_judged(message, reasons.get(message.message_id), now) for message in wanted]
+    batch = campaigns.take(connection, campaign, size, now)
+    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in batch.recipients]
+    reasons = send_refusals(connection, wanted)
+    made = [_with_refusal(message, reasons.get(message.message_id), now) for message in wanted]
     chat_messages.insert_many(connection, made)
-    told = [event for message in made if (event := message_told(message, now)) is not None]
-    fan_out.publish(connection, told)
+    events = [event for message in made if (event := message_status_event(message, now)) is not None]
+    fan_out.publish(connection, events)
     settled = campaigns.moved(connection, [campaign_id], now)
-    return Made(len(made), published=bool(told) or settled)
+    return Made(len(made), published=bool(events) or settled)
 
 
 def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: datetime) -> ChatMessage:
@@ -72,7 +72,7 @@ def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: dat
     )
 
 
-def _judged(message: ChatMessage, reason: Reason | None, now: datetime) -> ChatMessage:
+def _with_refusal(message: ChatMessage, reason: Reason | None, now: datetime) -> ChatMessage:
     if reason is None:
         return message
     return replace(

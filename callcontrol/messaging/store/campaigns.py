@@ -37,9 +37,10 @@ from callcontrol.messaging.campaigns import (
 from callcontrol.messaging.events import campaign_completed
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.webhooks.store import publish as fan_out
+from sip.machine import next_state
 
 __all__ = [
-    "Stretch",
+    "Batch",
     "advance",
     "cancel",
     "get",
@@ -67,7 +68,7 @@ _ONE: Final = sa.select(*(column for column in campaigns.c if column is not camp
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Batch:
     """Recipients that become messages now."""
 
     campaign: Campaign
@@ -165,7 +166,7 @@ def queued(connection: Connection, campaign_id: int) -> int:
     )
 
 
-def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Stretch:
+def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Batch:
     """
     Advance a campaign past its next recipients; the first batch starts it.
 
@@ -178,17 +179,17 @@ def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -
     recipients = tuple(unpack(text)[campaign.made : campaign.made + size])
     taken = replace(_started(campaign, now), made=campaign.made + len(recipients))
     _update(connection, taken)
-    return Stretch(taken, recipients)
+    return Batch(taken, recipients)
 
 
 def advance(
     connection: Connection, campaign: Campaign, event: CampaignEvent, now: datetime
 ) -> Campaign | None:
     """Apply an event to a campaign; return the campaign afterwards, None if its state has no rule for it."""
-    rule = RULES.get((campaign.state, event))
-    if rule is None:
+    state = next_state(RULES, campaign.state, event)
+    if state is None:
         return None
-    changed = _after(campaign, rule[0], now)
+    changed = _after(campaign, state, now)
     _update(connection, changed)
     return changed
 
@@ -233,7 +234,7 @@ def _settle(connection: Connection, campaign_id: int, now: datetime) -> bool:
     ended = advance(connection, replace(campaign, handed_at=handed_at), event, now)
     if ended is None:
         return False
-    told = campaign_completed(
+    completed = campaign_completed(
         ended.account_sid,
         campaign_id,
         name=ended.name,
@@ -243,7 +244,7 @@ def _settle(connection: Connection, campaign_id: int, now: datetime) -> bool:
         started_at=ended.started_at,
         at=now,
     )
-    fan_out.publish(connection, [told])
+    fan_out.publish(connection, [completed])
     return True
 
 
@@ -259,34 +260,34 @@ def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campa
     """
     found = wanted.cte("found")
     state = sa.case((messages.c.error_code == chat_messages.CANCELLED, "cancelled"), else_=messages.c.status)
-    tallies = (
-        sa.select(messages.c.campaign_id, state.label("message_state"), sa.func.count().label("tally"))
+    counted = (
+        sa.select(messages.c.campaign_id, state.label("message_state"), sa.func.count().label("state_total"))
         .where(messages.c.campaign_id.in_(sa.select(found.c.campaign_id)))
         .group_by(messages.c.campaign_id, state)
-        .cte("tallies")
+        .cte("counted")
     )
     rows = connection.execute(
-        sa.select(found, tallies.c.message_state, tallies.c.tally)
-        .select_from(found.outerjoin(tallies, tallies.c.campaign_id == found.c.campaign_id))
+        sa.select(found, counted.c.message_state, counted.c.state_total)
+        .select_from(found.outerjoin(counted, counted.c.campaign_id == found.c.campaign_id))
         .order_by(found.c.created_at.desc(), found.c.campaign_id.desc())
     )
     tallied: dict[int, tuple[Campaign, dict[str, int]]] = {}
     for row in rows:
         _, counts = tallied.setdefault(row.campaign_id, (_campaign(row), {}))
         if row.message_state is not None:
-            counts[row.message_state] = row.tally
+            counts[row.message_state] = row.state_total
     return [(campaign, _counts(campaign, counts)) for campaign, counts in tallied.values()]
 
 
-def _counts(campaign: Campaign, tally: dict[str, int]) -> CampaignCounts:
+def _counts(campaign: Campaign, counts: dict[str, int]) -> CampaignCounts:
     """The counts including recipients without messages: they are queued, or cancelled."""
     rest = "cancelled" if campaign.state is CampaignState.CANCELLED else "queued"
-    return CampaignCounts(**{**tally, rest: tally.get(rest, 0) + campaign.total - campaign.made})
+    return CampaignCounts(**{**counts, rest: counts.get(rest, 0) + campaign.total - campaign.made})
 
 
 def _started(campaign: Campaign, now: datetime) -> Campaign:
-    rule = RULES.get((campaign.state, CampaignEvent.STARTED))
-    return campaign if rule is None else _after(campaign, rule[0], now)
+    state = next_state(RULES, campaign.state, CampaignEvent.STARTED)
+    return campaign if state is None else _after(campaign, state, now)
 
 
 def _after(campaign: Campaign, state: CampaignState, now: datetime) -> Campaign:

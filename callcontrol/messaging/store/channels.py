@@ -8,15 +8,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.statements import Statement
-from callcontrol.database.tables import phone_numbers
 from callcontrol.database.tables.templates import channels
+from callcontrol.database.tables.trunks import phone_numbers
 from callcontrol.database.values import to_micros
-from callcontrol.messaging.channels import (
+from callcontrol.messaging.models import (
     DEFAULT_DISPLAY_NAME,
     DEFAULT_MESSAGES_PER_SECOND,
     SANDBOX_NUMBER,
+    Channel,
 )
-from callcontrol.messaging.models import Channel
 
 __all__ = ["DEFAULT_MESSAGES_PER_SECOND", "SANDBOX_NUMBER", "change", "channel_of"]
 

@@ -91,22 +91,20 @@ def page(
     found = sa.select(contacts.c.contact_id).where(contacts.c.account_sid == account_sid)
     text = wanted(search or "")
     if not text:
-        return _stretch(connection, found, offset, limit)
+        return _page(connection, found, offset, limit)
     found = found.where(contacts.c.search_text.contains(text, autoescape=True))
     # A search scans all contacts. If it finds few, the first query has scanned them all; if it finds many,
     # that query ends early.
     first = list(connection.scalars(found.order_by(contacts.c.contact_id).limit(_FEW)))
     if len(first) == _FEW:
-        return _stretch(connection, found, offset, limit)
+        return _page(connection, found, offset, limit)
     return _by_ids(connection, first[offset : offset + limit]), len(first)
 
 
 def in_list(connection: Connection, list_id: int, *, offset: int, limit: int) -> tuple[list[Contact], int]:
     """A page of a list in the order in which its members became contacts, and their total number."""
     members = contact_list_members.c
-    return _stretch(
-        connection, sa.select(members.contact_id).where(members.list_id == list_id), offset, limit
-    )
+    return _page(connection, sa.select(members.contact_id).where(members.list_id == list_id), offset, limit)
 
 
 def known(connection: Connection, account_sid: str, contact_ids: Collection[int]) -> set[int]:
@@ -155,7 +153,7 @@ def set_opted_out(
     return opted_out
 
 
-def _stretch(
+def _page(
     connection: Connection, found: sa.Select[tuple[int]], offset: int, limit: int
 ) -> tuple[list[Contact], int]:
     """Contacts by a query for their identifiers, and how many it finds."""

@@ -24,9 +24,9 @@ from callcontrol.database.values import (
     to_moment_or_none,
     unpack,
 )
-from callcontrol.messaging.delivery import passed
 from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.messaging.network import Receipt, UnderWay
+from callcontrol.messaging.receipts import passed
 
 LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
 

@@ -12,7 +12,7 @@ from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store import campaigns, channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 
-__all__ = ["Reason", "held_back"]
+__all__ = ["Reason", "send_refusals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ _NOT_APPROVED: Final = Reason("TEMPLATE_NOT_APPROVED", "The template is not appr
 _OPTED_OUT: Final = Reason("OPTED_OUT", "The contact has opted out.")
 
 
-def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[str, Reason]:
+def send_refusals(connection: Connection, messages: Sequence[ChatMessage]) -> dict[str, Reason]:
     """
     The messages that must not be sent, by their identifiers, each with the reason of its failure.
 
@@ -55,13 +55,13 @@ def held_back(connection: Connection, messages: Sequence[ChatMessage]) -> dict[s
         elif message.to in opted_out[message.account_sid]:
             reason = _OPTED_OUT
         elif message.type == "template":
-            reason = _judge_template(message, approved, None if campaign is None else campaign.template_id)
+            reason = _template_refusal(message, approved, None if campaign is None else campaign.template_id)
         if reason is not None:
             found[message.message_id] = reason
     return found
 
 
-def _judge_template(
+def _template_refusal(
     message: ChatMessage, approved: Callable[[str, str, str], int | None], meant: int | None
 ) -> Reason | None:
     """Check the template; a campaign's template that was deleted and created again has another text."""

@@ -5,14 +5,14 @@ from typing import Protocol
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.agents.agent import VoiceAgent, agent_errors
-from callcontrol.agents.store import agents
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
-from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber
-from callcontrol.routing.targets import SipTarget, parse_target
+from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber, VoiceAgent
+from callcontrol.models.routes import SipTarget
+from callcontrol.numbers.store import numbers
+from callcontrol.routing.targets import parse_target
 
-__all__ = ["ReachDirectory", "binding_errors", "kept_agent_errors"]
+__all__ = ["ReachDirectory", "agent_errors", "binding_errors", "kept_agent_errors"]
 
 
 class ReachDirectory(Protocol):
@@ -59,7 +59,8 @@ async def binding_errors(
         )
     if binding.target == "voice_agent":
         errors += await _after_miss(
-            lambda: agent_errors(account_sid, binding, directory), directory.refresh_after_miss
+            lambda: agent_errors(account_sid, binding, _owner_of_agent(binding, directory)),
+            directory.refresh_after_miss,
         )
     return errors
 
@@ -73,18 +74,23 @@ def kept_agent_errors(connection: Connection, account_sid: str, binding: Binding
     """
     if binding is None or binding.target != "voice_agent":
         return []
-    return agent_errors(account_sid, binding, _Stored(connection))
+    return agent_errors(account_sid, binding, numbers.lock_agent(connection, binding.agent_id or ""))
 
 
-class _Stored:
-    """Agents in the database, locked by the lookup."""
+def agent_errors(
+    account_sid: str, binding: Binding, owner: tuple[str, str | None] | None
+) -> list[FieldError]:
+    """Errors in a binding to an agent, by the account and the workspace of that agent."""
+    if owner is None or owner[0] != account_sid:
+        return [FieldError("agent_id", "names no agent of the account")]
+    if owner[1] not in (None, binding.workspace_id):
+        return [FieldError("workspace_id", "is not that of the agent")]
+    return []
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
-    def agent(self, agent_id: str) -> VoiceAgent | None:
-        """Agent by its identifier, of any account."""
-        return agents.get(self._connection, agent_id, lock=True)
+def _owner_of_agent(binding: Binding, directory: ReachDirectory) -> tuple[str, str | None] | None:
+    agent = directory.agent(binding.agent_id or "")
+    return None if agent is None else (agent.account_sid, agent.workspace_id)
 
 
 _URLS = (
@@ -96,13 +102,13 @@ _URLS = (
 
 
 async def _after_miss(
-    judge: Callable[[], Sequence[FieldError]], refresh: Callable[[], Awaitable[None]]
+    find_errors: Callable[[], Sequence[FieldError]], refresh: Callable[[], Awaitable[None]]
 ) -> Sequence[FieldError]:
     """Check again before failing: another process may just have added the missing object."""
-    errors = judge()
+    errors = find_errors()
     if errors:
         await refresh()
-        errors = judge()
+        errors = find_errors()
     return errors
 
 

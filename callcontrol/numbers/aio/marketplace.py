@@ -17,11 +17,10 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.database import idempotency
+from callcontrol.database import idempotency, revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
 from callcontrol.errors import (
     Conflict,
     DomainError,

@@ -16,9 +16,9 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import utc_now
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
 from callcontrol.errors import DomainError
 from callcontrol.models import PhoneNumber
 from callcontrol.numbers.aio.service import forget

@@ -10,11 +10,10 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.records.store import calls
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
-from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.directory.aio.cached_rows import CachedRows
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     BindFailed,
@@ -24,7 +23,7 @@ from callcontrol.errors import (
     NotFound,
     NumberNotOwned,
 )
-from callcontrol.models import Binding, Page, PhoneNumber, Wiring
+from callcontrol.models import Binding, NumberConfiguration, Page, PhoneNumber
 from callcontrol.numbers import binding as rules
 from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors
 from callcontrol.numbers.orders import OrderEvent
@@ -58,7 +57,7 @@ class NumberService:
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
     ) -> None:
         self._database = database
-        self._rows = MirroredRows(database, writer, directory)
+        self._rows = CachedRows(database, writer, directory)
         self._directory = directory
         self._destinations = destinations
         self._allowed_countries = allowed_countries
@@ -180,7 +179,7 @@ class NumberService:
                 return refusal
             if number.carrier_sid is not None:
                 return Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
-            up = calls.count_unfinished(connection, phone_number_id=phone_number_id)
+            up = trunks.count_active_calls(connection, phone_number_id=phone_number_id)
             if up:
                 return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
             forget(connection, number, now)
@@ -209,16 +208,16 @@ class NumberService:
         )
         return found
 
-    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def configuration(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         """
         Get the configuration state of a number.
 
         Raises:
             NotFound: It does not exist or is not the account's.
         """
-        return Wiring.of(await self.get(account_sid, phone_number_id))
+        return NumberConfiguration.of(await self.get(account_sid, phone_number_id))
 
-    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def register(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         """
         Register a number on the carrier; repeating it is safe.
 
@@ -232,7 +231,9 @@ class NumberService:
             lambda number, configured, now: rules.register(number, configured=configured, now=now),
         )
 
-    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> Wiring:
+    async def deregister(
+        self, account_sid: str, phone_number_id: str, *, force: bool = False
+    ) -> NumberConfiguration:
         """
         Deregister a number; with ``force`` its inbound binding is removed too.
 
@@ -251,7 +252,7 @@ class NumberService:
 
     async def bind(
         self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool = False
-    ) -> Wiring:
+    ) -> NumberConfiguration:
         """
         Bind inbound calls of a number to a target, registering the number if needed.
 
@@ -280,7 +281,7 @@ class NumberService:
             ),
         )
 
-    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def unbind(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         """
         Remove the binding of inbound calls; the number stays registered.
 
@@ -313,7 +314,7 @@ class NumberService:
             raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
         return known[0]
 
-    async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> Wiring:
+    async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> NumberConfiguration:
         now = utc_now()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
@@ -331,7 +332,7 @@ class NumberService:
                 numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
-        return Wiring.of(await self._rows.change(write))
+        return NumberConfiguration.of(await self._rows.change(write))
 
 
 def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:

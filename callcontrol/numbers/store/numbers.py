@@ -7,13 +7,26 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.tables import phone_numbers
+from callcontrol.database.encryption import seal_binding, unseal_binding
+from callcontrol.database.statements import Statement
+from callcontrol.database.tables.agents import agents
+from callcontrol.database.tables.trunks import phone_numbers
 from callcontrol.database.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.models import Billing, PhoneNumber
-from callcontrol.secrets.encryption import seal_binding, unseal_binding
 
 _BINDING: Final = phone_numbers.c.binding
 _LIVE = phone_numbers.c.deleted_at.is_(None)
+_OLDEST_NUMBER: Final = Statement(
+    sa.select(phone_numbers.c.number)
+    .where(
+        phone_numbers.c.account_sid == sa.bindparam("account_sid"),
+        _LIVE,
+        phone_numbers.c.status == "active",
+        phone_numbers.c.registered,
+    )
+    .order_by(phone_numbers.c.created_at, phone_numbers.c.phone_number_id)
+    .limit(sa.literal_column("1"))
+)
 
 
 def insert(connection: Connection, number: PhoneNumber, revision: int) -> None:
@@ -95,16 +108,19 @@ def page(
     return [number_of(connection, row) for row in rows], total
 
 
-def count_on_carrier(connection: Connection, carrier_sid: str) -> int:
-    """Count the numbers on a carrier of an account."""
-    return (
-        connection.scalar(
-            sa.select(sa.func.count())
-            .select_from(phone_numbers)
-            .where(phone_numbers.c.carrier_sid == carrier_sid, _LIVE)
-        )
-        or 0
+def default_caller_id(connection: Connection, account_sid: str) -> str | None:
+    """The oldest number of the account that may call out; None without one."""
+    row = _OLDEST_NUMBER.first(connection, {"account_sid": account_sid})
+    return row["number"] if row is not None else None
+
+
+def lock_agent(connection: Connection, agent_id: str) -> tuple[str, str | None] | None:
+    """Return account and workspace of an agent, which then exists until the transaction ends."""
+    wanted = sa.select(agents.c.account_sid, agents.c.workspace_id).where(
+        agents.c.agent_id == agent_id, agents.c.deleted_at.is_(None)
     )
+    row = connection.execute(wanted.with_for_update()).first()
+    return None if row is None else (row.account_sid, row.workspace_id)
 
 
 def due(

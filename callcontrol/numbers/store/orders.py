@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection, Row
 from callcontrol.database.tables.orders import number_orders
 from callcontrol.database.values import to_micros, to_moment
 from callcontrol.numbers.orders import RULES, Order, OrderEvent, OrderState
+from sip.machine import next_state
 
 _OPEN = number_orders.c.state.in_(["pending", "releasing"])
 
@@ -48,10 +49,10 @@ def advance(
 ) -> bool:
     """Apply an event to an order; returns True if its state has a rule for the event."""
     order = get(connection, order_id, lock=True)
-    rule = None if order is None else RULES.get((order.state, event))
-    if rule is None:
+    state = None if order is None else next_state(RULES, order.state, event)
+    if state is None:
         return False
-    values: dict[str, Any] = {"state": _name(rule[0]), "updated_at": to_micros(now)}
+    values: dict[str, Any] = {"state": _name(state), "updated_at": to_micros(now)}
     if phone_number_id is not None:
         values["phone_number_id"] = phone_number_id
     connection.execute(sa.update(number_orders).where(number_orders.c.order_id == order_id).values(values))

@@ -31,7 +31,7 @@ class MessageStore:
         """Store a message of this server; never blocks, and never fails while the database is down."""
         made = replace(message, created_at=utc_now(), node=self._node)
         self._held[made.message_sid] = made
-        self._writer.touch(soon=True)
+        self._writer.schedule_flush("soon")
 
     async def find(self, message_sid: str) -> Message | None:
         """Find a message of any account."""
@@ -40,7 +40,7 @@ class MessageStore:
 
     async def of_call(self, call_sid: str) -> Sequence[Message]:
         """List the available messages of a call, oldest first."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         return await self._database.read(lambda connection: messages.of_call(connection, call_sid))
 
     async def flush(self) -> None:
@@ -49,7 +49,7 @@ class MessageStore:
 
     # Source of the writer: called when it builds a transaction and when the transaction has ended.
 
-    def take(self) -> Operation[None] | None:
+    def drain(self) -> Operation[None] | None:
         """Operation that writes all held messages; None without any."""
         if not self._held:
             return None
@@ -60,14 +60,14 @@ class MessageStore:
         """Drop the taken messages, which are durable now."""
         self._taken = {}
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Restore the taken messages."""
         self._held = {**self._taken, **self._held}
         self._taken = {}
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Drop the taken messages, which can never be stored."""
-        log.error("messages are lost: %s", ", ".join(self._taken), exc_info=error)
+        log.error("voicemail messages are lost: %s", ", ".join(self._taken), exc_info=error)
         self._taken = {}
 
 

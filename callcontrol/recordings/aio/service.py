@@ -10,18 +10,21 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.recording import PENDING, recording_file
+from callcontrol.calls.records.aio import CallStore
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.directory.directory import Directory
 from callcontrol.errors import Conflict, Forbidden, NotFound
-from callcontrol.models import Account, CallRecord, Message, Principal
+from callcontrol.models import CallRecord, Message, Principal
+from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.links import Digests, RecordingLinks, may_open
-from callcontrol.recordings.retention import KeptRecording, is_left_over
+from callcontrol.recordings.retention import KeptRecording, is_orphaned
 from callcontrol.recordings.store import messages as message_rows
 from callcontrol.recordings.store import recordings
 from callcontrol.recordings.store.recordings import Removal
@@ -34,39 +37,6 @@ _LEFT_OVERS_EVERY: Final = timedelta(days=1)
 _STEP: Final = 100
 _PAUSE_S: Final = 0.02
 _NOBODY: Final = "nobody"
-
-
-class CallRecords(Protocol):
-    """Call records; see ``callcontrol.calls.records.aio.CallStore``."""
-
-    async def get(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Get a call of the account."""
-
-    async def find(self, call_sid: str) -> CallRecord | None:
-        """Find a call of any account."""
-
-    async def flush(self) -> None:
-        """Wait until all records handed over so far are durable."""
-
-
-class Messages(Protocol):
-    """Voicemail messages; see ``callcontrol.recordings.aio.messages.MessageStore``."""
-
-    async def find(self, message_sid: str) -> Message | None:
-        """Find a message of any account."""
-
-    async def of_call(self, call_sid: str) -> Sequence[Message]:
-        """List the available messages of a call."""
-
-    async def flush(self) -> None:
-        """Wait until all messages added so far are durable."""
-
-
-class Accounts(Protocol):
-    """Accounts in memory; see ``callcontrol.directory.directory.Directory``."""
-
-    def account(self, account_sid: str) -> Account | None:
-        """Get an account, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +65,9 @@ class RecordingService:
         self,
         database: Database,
         writer: Writer,
-        calls: CallRecords,
-        messages: Messages,
-        accounts: Accounts,
+        calls: CallStore,
+        messages: MessageStore,
+        accounts: Directory,
         digests: Digests,
         settings: RecordingSettings,
     ) -> None:
@@ -168,7 +138,7 @@ class RecordingService:
         if not await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid)):
             raise _no_message()
         await self._remove_one(message_sid)
-        log.info("a message was deleted over the API", extra={"call_sid": call_sid})
+        log.info("a voicemail message was deleted through the API", extra={"call_sid": call_sid})
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
         """
@@ -231,7 +201,7 @@ class RecordingService:
         if not await self._writer.commit(lambda connection: recordings.discard(connection, record.call_sid)):
             raise _none()
         await self._remove_one(record.call_sid)
-        log.info("the recording was deleted over the API", extra={"call_sid": record.call_sid})
+        log.info("the recording was deleted through the API", extra={"call_sid": record.call_sid})
 
     async def _remove_one(self, sid: str) -> None:
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))
@@ -273,9 +243,9 @@ class RecordingService:
         count = await self._remove_all()
         if self._looked_at is None or now - self._looked_at >= _LEFT_OVERS_EVERY:
             self._looked_at = now
-            count += await self._remove_left_overs(now)
+            count += await self._remove_orphans(now)
         if count:
-            log.info("deleted %d recordings that were old or belonged to no call", count)
+            log.info("deleted %d expired or orphaned recordings", count)
         return count
 
     async def _discard_older(self, account_sid: str, before: datetime) -> None:
@@ -304,7 +274,7 @@ class RecordingService:
             await self._writer.commit(lambda connection: recordings.removed(connection, gone))
         return len(gone)
 
-    async def _remove_left_overs(self, now: datetime) -> int:
+    async def _remove_orphans(self, now: datetime) -> int:
         count = 0
         names = await asyncio.to_thread(_recorded_files, self._folder)
         remaining = iter(names)
@@ -314,7 +284,7 @@ class RecordingService:
                 path = self._folder / name
                 written = await asyncio.to_thread(_written_at, path)
                 call = calls.get(name.removesuffix(".wav"))
-                if written is not None and is_left_over(call, now - written, self._kept_days):
+                if written is not None and is_orphaned(call, now - written, self._kept_days):
                     count += await asyncio.to_thread(_unlink_file, path)
             await asyncio.sleep(_PAUSE_S)
         return count
@@ -391,6 +361,6 @@ def _unlink_file(path: Path) -> bool:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.error("the recording %s cannot be deleted: %s; it is tried again", path, error.strerror)
+        log.error("the recording %s cannot be deleted: %s; trying again later", path, error.strerror)
         return False
     return True

@@ -8,19 +8,16 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.calls.records.store.calls import record_of
 from callcontrol.database.statements import insert_into
-from callcontrol.database.tables import accounts, calls
+from callcontrol.database.tables.accounts import accounts
+from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.messages import messages
 from callcontrol.database.tables.recordings import recording_removals
 from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
-from callcontrol.models import CallRecord
 from callcontrol.recordings.retention import FOR_EVER, KeptRecording
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
 _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
-# Literal as in the index: SQLite uses a partial index only if the condition matches its text.
-_PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +127,3 @@ def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptR
         )
         for row in rows
     }
-
-
-def cut_off(connection: Connection, node: str) -> list[CallRecord]:
-    """Ended calls of a node with an unfinished recording: their process was killed in between."""
-    rows = connection.execute(
-        sa.select(calls).where(calls.c.node == node, _PENDING, calls.c.ended_at.is_not(None))
-    )
-    return [record_of(dict(row._mapping)) for row in rows]

@@ -3,17 +3,19 @@
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
 from callcontrol.errors import FieldError, NumberNotOwned, ValidationFailed
-from callcontrol.models import CallRecord, Wallet
-from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, OtpCall, SendOtp
-from callcontrol.otp.store import default_caller_id
-from callcontrol.routing.party import DEFAULT_RING_TIMEOUT_S
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S
+from callcontrol.numbers.store.numbers import default_caller_id
+from callcontrol.otp.aio import VoiceOtp
+from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, SendOtp
 from callcontrol.routing.targets import normalise_number
 from callcontrol.tools.results import call_result, otp_result, wallet_result
+from callcontrol.wallet.aio import WalletService
 
 __all__ = ["Builtin", "call_tools", "naming_arguments", "wallet_tools"]
 
@@ -26,34 +28,7 @@ _LANGUAGE: Final = "en-IN"
 _ARGUMENTS: Final[Mapping[str, str]] = {"verbs[0].text": "message", "verbs[0].language": "language"}
 
 
-class Calls(Protocol):
-    """Places, finds and ends calls; see ``callcontrol.calls.aio.service.CallControl``."""
-
-    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
-        """Check, reserve, record and dial."""
-
-    async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """One call of the account."""
-
-    async def hangup_call(self, account_sid: str, call_sid: str) -> CallRecord:
-        """End a call."""
-
-
-class Passwords(Protocol):
-    """Speaks one-time passwords; see ``callcontrol.otp.aio.VoiceOtp``."""
-
-    async def send(self, account_sid: str, request: SendOtp) -> OtpCall:
-        """Call a number and speak a password."""
-
-
-class Wallets(Protocol):
-    """Reads the wallets of accounts; see ``callcontrol.wallet.aio.WalletService``."""
-
-    async def wallet(self, account_sid: str) -> Wallet:
-        """The wallet of an account."""
-
-
-def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[str, Builtin]:
+def call_tools(database: Database, calls: CallControl, passwords: VoiceOtp) -> dict[str, Builtin]:
     """The tools for calls and one-time passwords."""
 
     async def place_call(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +77,7 @@ def call_tools(database: Database, calls: Calls, passwords: Passwords) -> dict[s
     }
 
 
-def wallet_tools(wallets: Wallets) -> dict[str, Builtin]:
+def wallet_tools(wallets: WalletService) -> dict[str, Builtin]:
     """The tools for the wallet."""
 
     async def wallet_balance(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

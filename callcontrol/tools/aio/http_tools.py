@@ -9,15 +9,14 @@ import aiohttp
 from yarl import URL
 
 from callcontrol.aio.tokens import new_id, unix_time_s, utc_now
-from callcontrol.egress.aio.http_client import NotAnswered, question_session, read_bounded
-from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.aio.http_client import NotAnswered, customer_session, problem_of, read_bounded
+from callcontrol.egress.requests import is_success, signed_headers
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, ToolFailed, ToolTimedOut
 from callcontrol.models import WebhookEvent
 from callcontrol.tools.answers import MAX_ANSWER_BYTES, AnswerUnreadable, queried, read_answer, shown
 from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.schemas import checked_schema
-from callcontrol.webhooks.signing import is_success, signed_headers
 
 __all__ = ["HttpToolClient"]
 
@@ -70,7 +69,7 @@ class HttpToolClient:
     async def _ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> tuple[str, bytes]:
         self._destinations.check_url(tool.url, schemes=("http", "https"))
         if self._session is None:
-            self._session = question_session(self._destinations, _ACCEPT)
+            self._session = customer_session(self._destinations, _ACCEPT)
         body = json.dumps(arguments, ensure_ascii=False).encode() if tool.sends_body else None
         url = tool.url if tool.sends_body else queried(tool.url, arguments)
         async with self._session.request(
@@ -110,6 +109,6 @@ def _hold_to_schema(tool: HttpTool, content: Any) -> None:
         return
     errors = checked_schema(tool.output_schema, "output_schema").errors(content, "result", MAX_ANSWER_BYTES)
     if errors:
-        told = [{"field": error.field, "message": error.message} for error in errors]
+        named = [{"field": error.field, "message": error.message} for error in errors]
         message = f"The tool {tool.name} answered what does not fit its output_schema; see details.errors."
-        raise ToolFailed(message, details={"errors": told})
+        raise ToolFailed(message, details={"errors": named})

@@ -1,12 +1,13 @@
 """The built-in tools of messaging: sending messages and finding contacts."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from callcontrol.errors import SendFailed, ValidationFailed
-from callcontrol.messaging.messages import DEFAULT_LANGUAGE, SendMessage
-from callcontrol.messaging.models import ChatMessage, Contact
-from callcontrol.models import Page
+from callcontrol.messaging.aio.contacts import ContactService
+from callcontrol.messaging.aio.messages import MessageService
+from callcontrol.messaging.messages import SendMessage
+from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 from callcontrol.tools.aio.builtin import Builtin, naming_arguments
 from callcontrol.tools.results import contacts_result, message_result
 
@@ -24,21 +25,7 @@ _RESULTS: Final[Mapping[str, str]] = {"messageId": "message_id"}
 """Names in results of tools for the details of a refusal."""
 
 
-class Messages(Protocol):
-    """Sends messages; see ``callcontrol.messaging.aio.messages.MessageService``."""
-
-    async def send(self, account_sid: str, request: SendMessage) -> ChatMessage:
-        """Send one message."""
-
-
-class Contacts(Protocol):
-    """Finds contacts; see ``callcontrol.messaging.aio.contacts.ContactService``."""
-
-    async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
-        """Contacts of the account that match a search."""
-
-
-def messaging_tools(messages: Messages, contacts: Contacts) -> dict[str, Builtin]:
+def messaging_tools(messages: MessageService, contacts: ContactService) -> dict[str, Builtin]:
     """The tools for messages and contacts."""
 
     async def send_message(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,13 +40,18 @@ class ToolRegistry:
     """
 
     def __init__(
-        self, database: Database, writer: Writer, destinations: Destinations, builtin: Mapping[str, Any]
+        self,
+        database: Database,
+        writer: Writer,
+        destinations: Destinations,
+        builtin: Mapping[str, Any],
+        changed: Callable[[], None],
     ) -> None:
         self._database = database
         self._writer = writer
         self._destinations = destinations
         self._builtin = {name: tool for name, tool in BUILTIN.items() if name in builtin}
-        self.changed: Callable[[], None] = _nobody
+        self._changed = changed
 
     async def list(self, account_sid: str) -> list[RegisteredTool]:
         """All tools of the account, including disabled ones, by name."""
@@ -78,7 +83,7 @@ class ToolRegistry:
                 URL leads where this server does not go.
             Conflict: The account has a tool of this name, or the maximum number of tools.
         """
-        made = await self._judged(
+        made = await self._validated(
             partial(new_tool, new_id(), account_sid, values, secret=new_webhook_secret(), now=utc_now()),
             values,
         )
@@ -96,7 +101,7 @@ class ToolRegistry:
             return None
 
         await self._writer.commit(write)
-        self.changed()
+        self._changed()
         return made
 
     async def update(self, account_sid: str, name: str, values: Mapping[str, Any]) -> RegisteredTool:
@@ -109,7 +114,7 @@ class ToolRegistry:
             ValidationFailed: Names every wrong or unknown field.
         """
         former, now = self._own(await self.get(account_sid, name)), utc_now()
-        await self._judged(partial(changed_tool, former, values, now), values)
+        await self._validated(partial(changed_tool, former, values, now), values)
 
         def write(connection: Connection) -> RegisteredTool | DomainError:
             tools.begin_change(connection, account_sid)
@@ -121,7 +126,7 @@ class ToolRegistry:
             return _registered(changed, tools.disabled(connection, account_sid))
 
         changed = await self._writer.commit(write)
-        self.changed()
+        self._changed()
         return changed
 
     async def set_enabled(self, account_sid: str, name: str, *, enabled: bool) -> RegisteredTool:
@@ -140,7 +145,7 @@ class ToolRegistry:
             return None
 
         await self._writer.commit(write)
-        self.changed()
+        self._changed()
         return await self.get(account_sid, name)
 
     async def delete(self, account_sid: str, name: str) -> None:
@@ -158,14 +163,14 @@ class ToolRegistry:
             tools.delete(connection, former)
 
         await self._writer.commit(write)
-        self.changed()
+        self._changed()
 
     def _own(self, registered: RegisteredTool) -> HttpTool:
         if registered.http is None:
             raise Conflict("This tool is built in: it can be disabled and enabled, not changed or deleted.")
         return registered.http
 
-    async def _judged(self, make: Callable[[], HttpTool], values: Mapping[str, Any]) -> HttpTool:
+    async def _validated(self, make: Callable[[], HttpTool], values: Mapping[str, Any]) -> HttpTool:
         """Make the tool and check the reach of its URL; one refusal names all errors."""
         errors = []
         if isinstance(values.get("url"), str) and values["url"]:
@@ -177,10 +182,6 @@ class ToolRegistry:
         if errors:
             raise ValidationFailed(errors)
         return made
-
-
-def _nobody() -> None:
-    """Default of ``changed``: no listener."""
 
 
 def _no_such_tool() -> NotFound:

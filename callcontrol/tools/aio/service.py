@@ -8,11 +8,15 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.accounts.keys import tools_of
 from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, NotFound, RateLimited, ToolTimedOut, ValidationFailed
 from callcontrol.histogram import Histogram
 from callcontrol.models import Principal
+from callcontrol.tools.aio.app_keys import AppKeys
 from callcontrol.tools.aio.builtin import Builtin
 from callcontrol.tools.aio.http_tools import HttpToolClient
 from callcontrol.tools.aio.registry import RegisteredTool, ToolRegistry
@@ -21,7 +25,7 @@ from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.tools.store import tools
 
-__all__ = ["ToolService"]
+__all__ = ["ToolService", "Toolbox"]
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +34,14 @@ MAX_AT_ONCE: Final = 20
 
 _MAX_AT_ONCE_IN_ALL: Final = 500
 _BUILTIN_TIMEOUT_S: Final = 30.0
-_LOOK_EVERY_S: Final = 2.0
+_POLL_S: Final = 2.0
 _TOOK_S: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 Listener = Callable[[str], None]
 
 
 class ToolService:
-    """The tools that keys may use; see ``api.services.tools.Tools``."""
+    """Tools that keys may use; ``changed`` is set when the tools of an account have changed here."""
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class ToolService:
         usage: UsageStore,
         client: HttpToolClient,
         builtin: Mapping[str, Builtin],
+        changed: asyncio.Event,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -58,10 +63,9 @@ class ToolService:
         self._in_use: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._listeners: list[Listener] = []
-        self._watch: asyncio.Task[None] | None = None
-        self._look = asyncio.Event()
-        self._looking = asyncio.Event()
-        registry.changed = self._look.set
+        self._poller: asyncio.Task[None] | None = None
+        self._changed = changed
+        self._polling = asyncio.Event()
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
         """The tools that a key may use now, by name: enabled, and allowed by the key's scopes."""
@@ -73,7 +77,21 @@ class ToolService:
         ]
 
     async def execute(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Use a tool once; see ``api.services.tools.Tools``."""
+        """
+        Execute a tool once.
+
+        Cancelling aborts the HTTP request of an account's own tool; a built-in tool completes what it has
+        begun.
+
+        Raises:
+            NotFound: The key may use no tool of this name.
+            Conflict: The tool is disabled.
+            ValidationFailed: With every wrong argument by its path (``arguments.to``).
+            ToolFailed: The tool's server did not answer, or not with the declared result.
+            ToolTimedOut: The tool exceeded its time limit.
+            RateLimited: The account has its maximum of tools in use.
+            DomainError: Refusal of a built-in tool, for example `InsufficientBalance`.
+        """
         limits = tools_of(principal.scopes)
         if limits is not None and name not in limits:
             raise NotFound(f"There is no tool {name[:64]} that this key may use.")
@@ -83,14 +101,14 @@ class ToolService:
         errors = checked_schema(found.tool.input_schema, "input_schema").errors(arguments, "arguments")
         if errors:
             raise ValidationFailed(errors)
-        with self._place(principal.account_sid):
-            return await self._counted(principal, found, arguments)
+        with self._slot(principal.account_sid):
+            return await self._execute(principal, found, arguments)
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
         """Call a listener with each account whose tools have changed; return a function that stops this."""
         self._listeners.append(listener)
-        if self._watch is None:
-            self._watch = asyncio.create_task(self._keep_looking(), name="tool-changes")
+        if self._poller is None:
+            self._poller = asyncio.create_task(self._poll_changes(), name="tool-changes")
 
         def end() -> None:
             with contextlib.suppress(ValueError):
@@ -100,19 +118,19 @@ class ToolService:
 
     async def watching(self) -> None:
         """Wait until every later change will be reported to the listeners."""
-        await self._looking.wait()
+        await self._polling.wait()
 
     async def close(self) -> None:
         """Wait for the end of running built-in tools, and close all connections."""
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.wait({self._watch})
-            self._watch = None
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.wait({self._poller})
+            self._poller = None
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._client.close()
 
-    async def _counted(
+    async def _execute(
         self, principal: Principal, found: RegisteredTool, arguments: Mapping[str, Any]
     ) -> ToolResult:
         clock, name = asyncio.get_running_loop().time, found.tool.name
@@ -122,7 +140,7 @@ class ToolService:
                 content = await self._client.ask(found.http, arguments)
             else:
                 work = self._builtin[name](principal.account_sid, arguments)
-                content = await self._to_its_end(name, work)
+                content = await self._run_to_completion(name, work)
             outcome = "ok"
         except ToolTimedOut:
             outcome = "timed_out"
@@ -135,7 +153,7 @@ class ToolService:
             self._usage.count(principal, name, failed=outcome != "ok", duration_ms=duration_ms)
         return ToolResult(content, duration_ms)
 
-    async def _to_its_end(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:
+    async def _run_to_completion(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:
         """Run to the end work that must not be interrupted, even if no caller waits for it any more."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -144,8 +162,8 @@ class ToolService:
             async with asyncio.timeout(_BUILTIN_TIMEOUT_S):
                 return await asyncio.shield(task)
         except TimeoutError:
-            message = f"The tool {name} did not answer within {_BUILTIN_TIMEOUT_S:.0f} s, and goes on."
-            raise ToolTimedOut(f"{message} Look what it did before a repeat.") from None
+            message = f"The tool {name} did not answer within {_BUILTIN_TIMEOUT_S:.0f} s and still runs."
+            raise ToolTimedOut(f"{message} Check its effect before you repeat it.") from None
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -153,7 +171,7 @@ class ToolService:
             task.exception()  # A caller that still waits gets it; there may be none.
 
     @contextlib.contextmanager
-    def _place(self, account_sid: str) -> Iterator[None]:
+    def _slot(self, account_sid: str) -> Iterator[None]:
         """
         Count one use while it lasts.
 
@@ -161,7 +179,7 @@ class ToolService:
             RateLimited: The account, or all accounts together, use the maximum number of tools.
         """
         if self._in_use[account_sid] >= MAX_AT_ONCE or self._in_use.total() >= _MAX_AT_ONCE_IN_ALL:
-            message = f"The account has {MAX_AT_ONCE} tools at work, or the server as many as it can."
+            message = f"The account runs {MAX_AT_ONCE} tools already, or the server is at its limit."
             raise RateLimited(f"{message} Wait for Retry-After.", retry_after_s=1.0)
         self._in_use[account_sid] += 1
         try:
@@ -171,25 +189,57 @@ class ToolService:
             if not self._in_use[account_sid]:
                 del self._in_use[account_sid]
 
-    async def _keep_looking(self) -> None:
+    async def _poll_changes(self) -> None:
         """Report changes to the listeners: local ones at once, those of other processes within seconds."""
         seen: int | None = None
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_EVERY_S if seen is not None else 0):
-                    await self._look.wait()
-            self._look.clear()
+                async with asyncio.timeout(_POLL_S if seen is not None else 0):
+                    await self._changed.wait()
+            self._changed.clear()
             try:
                 if seen is None:
                     seen = await self._database.look_up(tools.last_change)
-                    self._looking.set()
+                    self._polling.set()
                     continue
                 changes = await self._database.look_up(partial(tools.changed_since, seen=seen))
             except DomainError as error:
-                log.warning("changes of tools could not be looked for now, trying again: %s", error)
-                await asyncio.sleep(_LOOK_EVERY_S)
+                log.warning("changes of tools could not be read, trying again: %s", error)
+                await asyncio.sleep(_POLL_S)
                 continue
             seen = max((seen, *changes.values()))
             for account_sid in changes:
                 for listener in list(self._listeners):
                     listener(account_sid)
+
+
+class Toolbox:
+    """
+    The tools of a server.
+
+    Attributes:
+        registry: Tools as their accounts manage them.
+        service: Listing and use of tools.
+        usage: Counts of their use.
+        app_keys: The keys that allow their use.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        destinations: Destinations,
+        keys: KeyService,
+        builtin: Mapping[str, Builtin],
+    ) -> None:
+        changed = asyncio.Event()
+        self.registry = ToolRegistry(database, writer, destinations, builtin, changed.set)
+        self.usage = UsageStore(database, writer)
+        self.service = ToolService(
+            database, self.registry, self.usage, HttpToolClient(destinations), builtin, changed
+        )
+        self.app_keys = AppKeys(keys, self.registry)
+
+    async def close(self) -> None:
+        """Wait for the end of running tools, and close all connections."""
+        await self.service.close()

@@ -19,9 +19,9 @@ from callcontrol.tools.usage import (
     KEPT_DAYS,
     MAX_USAGE_ROWS,
     Usage,
+    UsageCounts,
     UsageFilter,
     UsageKey,
-    UsageTally,
     day_of,
 )
 
@@ -38,21 +38,21 @@ class UsageStore:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._tally = UsageTally()
+        self._counts = UsageCounts()
         self._taken: Mapping[UsageKey, Usage] = {}
         writer.attach(self)
 
     def count(self, principal: Principal, tool: str, *, failed: bool, duration_ms: int) -> None:
         """Count one use of a tool."""
         key = UsageKey(principal.account_sid, day_of(utc_now()), tool, principal.key_id)
-        self._tally.count(key, failed=failed, duration_ms=duration_ms)
-        self._writer.touch()
+        self._counts.count(key, failed=failed, duration_ms=duration_ms)
+        self._writer.schedule_flush()
 
     async def of_account(
         self, account_sid: str, wanted: UsageFilter
     ) -> tuple[list[tuple[UsageKey, Usage]], bool]:
         """The usage of an account, newest day first; and True if there is more than is returned."""
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         rows = await self._database.read(
             partial(tool_usage.of_account, account_sid=account_sid, wanted=wanted, limit=MAX_USAGE_ROWS + 1)
         )
@@ -72,21 +72,21 @@ class UsageStore:
 
     # The writer calls these four when it assembles a transaction and when that has ended.
 
-    def take(self) -> Operation[None] | None:
+    def drain(self) -> Operation[None] | None:
         """An operation that adds the counts since the last time; None if there are none."""
-        self._taken = self._tally.take()
+        self._taken = self._counts.take()
         return partial(tool_usage.add, counted=self._taken) if self._taken else None
 
     def written(self, result: None) -> None:
         """Drop the counts, which are durable now."""
         self._taken = {}
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Add the counts again that ``take`` returned."""
-        self._tally.add(self._taken)
+        self._counts.add(self._taken)
         self._taken = {}
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Drop counts that cannot be stored: a retry would fail again, and no caller waits for them."""
-        log.error("%d counts of used tools are lost: %s", len(self._taken), type(error).__name__)
+        log.error("%d usage counts of tools are lost: %s", len(self._taken), type(error).__name__)
         self._taken = {}

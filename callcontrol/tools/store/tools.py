@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from callcontrol.database import revisions
+from callcontrol.database.encryption import seal, unseal
 from callcontrol.database.tables.tools import disabled_tools, tool_changes, tools
 from callcontrol.database.values import pack, to_micros, to_moment, unpack
-from callcontrol.directory import store as revisions
-from callcontrol.secrets.encryption import seal, unseal
 from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.models import ToolAnnotations
 

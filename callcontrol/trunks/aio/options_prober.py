@@ -113,7 +113,7 @@ class GatewayProber:
                 task = self._probes[sid] = loop.create_task(self._probe(*known[sid]), name=sid)
                 task.add_done_callback(self._probe_done)
         if self._rested is None or self._rested.done():
-            self._rested = loop.create_task(self._user_agent.probe_rested(PROBE_LIMIT_S))
+            self._rested = loop.create_task(self._user_agent.probe_backed_off(PROBE_LIMIT_S))
         for change in self.table.changes():
             carrier, gateway = known.get(change.gateway_sid, (None, None))
             log.log(

@@ -9,28 +9,21 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.applications.aio import own_application
-from callcontrol.calls.records.store import calls
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory import store as revisions
-from callcontrol.directory.aio.cached_rows import MirroredRows
+from callcontrol.directory.aio.cached_rows import CachedRows
 from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Page
-from callcontrol.numbers.store import numbers
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.validation import TLS_PORT, check_carrier, check_gateway, check_media, typed
-from media.abilities import built_codecs, has_srtp
+from media.capabilities import built_codecs, has_srtp
 
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
 _CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
 _GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
-
-
-def _no_legs(sid: str) -> int:
-    return 0
 
 
 class TrunkService:
@@ -40,15 +33,19 @@ class TrunkService:
     An account sees its own carriers only; a carrier of another owner is refused with ``Forbidden``, an
     unknown carrier with ``NotFound``.
 
-    Attributes:
-        legs_at: Counts the legs of this process at a carrier or gateway, B-legs included; set by the call
-            service.
+    ``legs_at`` counts the legs of this process at a carrier or gateway, B-legs included.
     """
 
-    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
-        self.legs_at: Callable[[str], int] = _no_legs
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        directory: Refresher,
+        legs_at: Callable[[str], int] = lambda _: 0,
+    ) -> None:
+        self._legs_at = legs_at
         self._database = database
-        self._rows = MirroredRows(database, writer, directory)
+        self._rows = CachedRows(database, writer, directory)
 
     async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
         """
@@ -219,13 +216,13 @@ class TrunkService:
             Conflict: The gateway has active calls.
         """
         await self._rows.settle()
-        now, legs = utc_now(), self.legs_at(gateway_sid)
+        now, legs = utc_now(), self._legs_at(gateway_sid)
 
         def write(connection: Connection) -> DomainError | None:
             gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
             if isinstance(gateway, DomainError):
                 return gateway
-            up = max(legs, calls.count_unfinished(connection, gateway_sid=gateway_sid))
+            up = max(legs, trunks.count_active_calls(connection, gateway_sid=gateway_sid))
             if up:
                 return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
             trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
@@ -322,16 +319,16 @@ class TrunkService:
 
     async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
         await self._rows.settle()
-        now, legs = utc_now(), self.legs_at(carrier_sid)
+        now, legs = utc_now(), self._legs_at(carrier_sid)
 
         def write(connection: Connection) -> DomainError | None:
             owned = own_carrier(connection, owner, carrier_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
-            up = max(legs, calls.count_unfinished(connection, carrier_sid=carrier_sid)) if owner else 0
+            up = max(legs, trunks.count_active_calls(connection, carrier_sid=carrier_sid)) if owner else 0
             if up:
                 return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
-            attached = numbers.count_on_carrier(connection, carrier_sid)
+            attached = trunks.count_numbers(connection, carrier_sid)
             if attached:
                 return Conflict(
                     "Numbers are attached to this carrier; remove them or give them another one first.",
@@ -365,10 +362,10 @@ def refuse_application(
     """Error if the application cannot be attached; None if it can, or if none is given."""
     if app_sid is None or account_sid is None:
         return None
-    owned = own_application(connection, account_sid, app_sid, lock=True)
-    if isinstance(owned, NotFound):
+    owner = trunks.lock_application(connection, app_sid)
+    if owner is None:
         return ValidationFailed.of("app_sid", "there is no such application")
-    return owned if isinstance(owned, DomainError) else None
+    return None if owner == account_sid else Forbidden("The application belongs to another account.")
 
 
 def _own_gateway(

@@ -4,15 +4,14 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from callcontrol.directory.directory import plain_address
-from callcontrol.directory.routes import Routes
+from callcontrol.directory.directory import Directory, plain_address
 from sip.aio import Guard
 from sip.protection.rate_limits import ProtectionSettings
 
 
 def make_guard(
     settings: ProtectionSettings,
-    routes: Routes,
+    routes: Directory,
     trusted: Collection[IPv4Network | IPv6Network],
     *,
     silent: bool,
@@ -20,10 +19,12 @@ def make_guard(
     """Guard that accepts the gateways of every carrier and the trusted networks."""
     trusts = _membership(trusted)
 
-    def is_known(host: str) -> bool:
+    def is_trusted(host: str) -> bool:
         return routes.knows_host(host) or trusts(host)
 
-    return Guard(replace(settings, answer_strangers=settings.answer_strangers and not silent), is_known)
+    return Guard(
+        replace(settings, answer_unknown_sources=settings.answer_unknown_sources and not silent), is_trusted
+    )
 
 
 def _membership(networks: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:

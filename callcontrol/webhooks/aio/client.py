@@ -9,12 +9,13 @@ from typing import Final
 import aiohttp
 
 from callcontrol.aio.tokens import unix_time_s, utc_now
-from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.aio.http_client import problem_of
 from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.egress.requests import is_success, query_url, signed_headers
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
-from callcontrol.webhooks.signing import is_success, query_url, retry_after_s, signed_headers
+from callcontrol.webhooks.retries import retry_after_s
 
 __all__ = ["Answer", "WebhookClient"]
 
@@ -34,13 +35,13 @@ class Answer:
         status: HTTP status; 0 without a response.
         problem: Error text; None if the receiver accepted the event.
         retry_after_s: Retry-After of the receiver, in seconds.
-        silent: True if the receiver could not be reached or did not answer.
+        unanswered: True if the receiver could not be reached or did not answer.
     """
 
     status: int = 0
     problem: str | None = None
     retry_after_s: float | None = None
-    silent: bool = False
+    unanswered: bool = False
 
 
 class WebhookClient:
@@ -72,14 +73,14 @@ class WebhookClient:
         except DomainError as refusal:
             return Answer(problem=refusal.message)
         except TimeoutError:
-            return Answer(problem=f"no answer within {self._timeout_s:g} s", silent=True)
+            return Answer(problem=f"no answer within {self._timeout_s:g} s", unanswered=True)
         except (aiohttp.ClientError, OSError) as error:
-            return Answer(problem=problem_of(error)[:_MAX_PROBLEM_CHARS], silent=True)
+            return Answer(problem=problem_of(error)[:_MAX_PROBLEM_CHARS], unanswered=True)
         except ValueError as error:
             return Answer(problem=str(error)[:_MAX_PROBLEM_CHARS])
         except Exception:
             log.exception("a webhook could not be sent")
-            return Answer(problem="the server failed; its log says how")
+            return Answer(problem="the server failed; see its log")
 
     async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
         self._destinations.check_url(event.url, schemes=("http", "https"))

@@ -8,7 +8,7 @@ its next attempt holds back those behind it.
 The database is the only queue. Memory holds only deliveries that are due, none that wait for a later
 attempt, so a receiver that is down for a day costs rows, not memory. ``callcontrol.webhooks.queues`` decides
 the order and the concurrency: deliveries that a slow destination has no room for go back to the database,
-and a silent destination is only probed, so neither delays others.
+and an unresponsive destination is only probed, so neither delays others.
 
 Outcomes are written in the transaction that leases the next due deliveries, so deliveries that wait for an
 outcome do not wait for a second transaction.
@@ -33,7 +33,7 @@ from callcontrol.errors import DomainError
 from callcontrol.models import Delivery, PublishedEvent, Recipient, WebhookEvent
 from callcontrol.webhooks.aio.client import Answer, WebhookClient
 from callcontrol.webhooks.queues import DeliveryQueues, Destination, Held, QueueLimits
-from callcontrol.webhooks.signing import OFFSETS_S, TIMEOUT_S, is_gone, origin, retry_delay_s
+from callcontrol.webhooks.retries import OFFSETS_S, TIMEOUT_S, is_gone, origin, retry_delay_s
 from callcontrol.webhooks.store import deliveries
 from callcontrol.webhooks.store import publish as fan_out
 
@@ -52,54 +52,26 @@ class OutboxSettings:
 
     Attributes:
         node: Name under which this process leases rows; unique among the processes of one database.
-        per_destination: Concurrent requests to one scheme, host and port for one account.
-        per_host: The same for all accounts together.
-        per_account: Concurrent requests for one account.
-        max_active: Concurrent requests in total.
-        max_held: Deliveries in memory; further ones wait in the database.
-        max_held_per_destination: The same for one destination.
+        queues: Limits of concurrent requests and of deliveries in memory; further ones wait in the database.
         lease_s: Lease time; rows of a crashed process wait this long for another process.
         poll_s: Interval between queries for due deliveries.
         gather_s: Minimum time between two queries, so that events are batched.
         timeout_s: Response time limit of a receiver.
         offsets_s: Attempt times, counted from the first attempt.
-        silent_after: Consecutive attempts without an answer after which a destination is only probed.
-        probe_s: Probe interval.
     """
 
     node: str = "local"
-    per_destination: int = 8
-    per_host: int = 64
-    per_account: int = 256
-    max_active: int = 1000
-    max_held: int = 10_000
-    max_held_per_destination: int = 1000
+    queues: QueueLimits = QueueLimits()
     lease_s: float = 120.0
     poll_s: float = 1.0
     gather_s: float = 0.02
     timeout_s: float = TIMEOUT_S
     offsets_s: Sequence[float] = OFFSETS_S
-    silent_after: int = 8
-    probe_s: float = 5.0
-
-    def limits(self) -> QueueLimits:
-        """Limits of concurrent requests and of deliveries in memory."""
-        return QueueLimits(
-            per_destination=self.per_destination,
-            per_host=self.per_host,
-            per_account=self.per_account,
-            active=self.max_active,
-            held=self.max_held,
-            held_per_destination=self.max_held_per_destination,
-            wait_s=self.lease_s / 2,
-            silent_after=self.silent_after,
-            probe_s=self.probe_s,
-        )
 
 
 @dataclass(slots=True)
 class OutboxStats:
-    """Counters of the outbox; ``skipped`` counts attempts not made because the destination is silent."""
+    """Counters of the outbox; ``skipped`` counts attempts not made at unresponsive destinations."""
 
     delivered: int = 0
     failed: int = 0
@@ -109,7 +81,7 @@ class OutboxStats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _Leased:
     """Deliveries leased to this process, and the current state of their subscriptions."""
 
     deliveries: Sequence[Delivery]
@@ -128,16 +100,16 @@ class _SteadyClock:
 
     def now(self) -> datetime:
         """Later of the system time and the last result advanced by the elapsed monotonic time."""
-        told, ticks = utc_now(), asyncio.get_running_loop().time()
+        wall_time, ticks = utc_now(), asyncio.get_running_loop().time()
         if self._last is not None:
-            told = max(told, self._last[0] + timedelta(seconds=ticks - self._last[1]))
-        self._last = (told, ticks)
-        return told
+            wall_time = max(wall_time, self._last[0] + timedelta(seconds=ticks - self._last[1]))
+        self._last = (wall_time, ticks)
+        return wall_time
 
 
 class Outbox:
     """
-    Delivers webhook events; an ``EventSink`` for the stores and a source for the writer.
+    Delivers webhook events; called by the stores after each commit, and a source for the writer.
 
     Args:
         writer: Writes outcomes and leases due deliveries. Close it after the outbox.
@@ -159,21 +131,23 @@ class Outbox:
         self._checks = destinations
         self._secrets_of = secrets_of
         self._settings = settings or OutboxSettings()
-        self._queues = DeliveryQueues(self._settings.limits())
+        self._queues = DeliveryQueues(self._settings.queues)
         self._clock = _SteadyClock()
         self._newest_first = False
         self._ids: set[str] = set()
         self._recipients: dict[str, Recipient] = {}
-        self._looked_at: float | None = None
+        self._checked_at: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._poller: asyncio.Task[None] | None = None
         self._client: WebhookClient | None = None
         self._wake = asyncio.Event()
         self._closing = False
-        self._away = False
+        self._database_down = False
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._writing: dict[str, dict[str, Any]] = {}
-        self._noting: dict[str, dict[str, Any]] = {}
+        # Subscriptions (id, URL) that answered 410 since the last query for due deliveries began.
+        self._gone: set[tuple[str | None, str]] = set()
+        self._leasing: dict[str, dict[str, Any]] = {}
         self.stats = OutboxStats()
 
     @property
@@ -183,7 +157,7 @@ class Outbox:
 
     async def start(self) -> None:
         """Release the leases of an earlier run of this node, and start to deliver."""
-        await self._writer.commit(partial(_release, self._settings.node, None))
+        await self._writer.commit(partial(_release_leases, self._settings.node, None))
         self._writer.attach(self)
         self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
@@ -199,7 +173,7 @@ class Outbox:
             await asyncio.gather(self._poller, return_exceptions=True)
             self._poller = None
         for held in self._queues.drain():
-            self._put_back(held.delivery)
+            self._release(held.delivery)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
         tasks = list(self._tasks)
@@ -210,7 +184,15 @@ class Outbox:
             await self._client.close()
             self._client = None
 
-    # EventSink for the stores (callcontrol.calls.records.aio.EventSink).
+    # Called by the stores.
+
+    def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
+        """Write the deliveries of events, which queues them for sending; returns their number."""
+        return fan_out.publish(connection, events)
+
+    def take_back(self, connection: Connection, events: Sequence[WebhookEvent]) -> None:
+        """Delete deliveries whose transaction was abandoned."""
+        fan_out.take_back(connection, events)
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
         """Deliver the events, which are durable now."""
@@ -221,7 +203,7 @@ class Outbox:
 
     def changed(self) -> None:
         """Query the database at once: a subscription or one of its deliveries has changed."""
-        self._looked_at = None
+        self._checked_at = None
         self._wake.set()
 
     async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
@@ -232,7 +214,7 @@ class Outbox:
 
     # Source for the writer (callcontrol.database.aio.writer.Source).
 
-    def take(self) -> Operation[None] | None:
+    def drain(self) -> Operation[None] | None:
         """Operation that writes the outcomes so far; None without outcomes."""
         if not self._outcomes:
             return None
@@ -244,14 +226,14 @@ class Outbox:
         self._writing = {}
         self._wake.set()
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Restore the taken outcomes, unless there are newer ones."""
         self._outcomes = {**self._writing, **self._outcomes}
         self._writing = {}
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         """Drop outcomes that cannot be stored; their leases expire and they are delivered again."""
-        log.error("outcomes of webhooks could not be stored", exc_info=error)
+        log.error("results of webhook deliveries could not be stored", exc_info=error)
         self._writing = {}
 
     # Due deliveries.
@@ -260,9 +242,9 @@ class Outbox:
         loop = asyncio.get_running_loop()
         while not self._closing:
             asked_at = loop.time()
-            room = self._settings.max_held - len(self._ids) - len(self._outcomes) - len(self._writing)
+            room = self._settings.queues.held - len(self._ids) - len(self._outcomes) - len(self._writing)
             limit = min(room, _BATCH)
-            if limit > 0 and await self._take_over(limit) == limit:
+            if limit > 0 and await self._lease_due(limit) == limit:
                 # Backlog: alternate the order, so that recent events do not wait for all of it.
                 self._newest_first = not self._newest_first
                 continue
@@ -275,55 +257,59 @@ class Outbox:
                 pass
             self._wake.clear()
 
-    async def _take_over(self, limit: int) -> int:
+    async def _lease_due(self, limit: int) -> int:
         """Write outcomes, lease due deliveries and queue them; returns their number."""
         settings = self._settings
         # The lease is counted from before the query, so it ends here before it ends elsewhere.
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = self._clock.now()
         watched = self._watched()
-        self._noting, self._outcomes = self._outcomes, {}
+        self._leasing, self._outcomes = self._outcomes, {}
+        self._gone.clear()
         lease = deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
         take = partial(
-            _take_due,
+            _lease_rows,
             lease,
             self._newest_first,
             watched or (),
-            list(self._noting.values()),
+            list(self._leasing.values()),
         )
         try:
-            found = await self._writer.commit(take, undo=partial(_release, settings.node, lease))
+            found = await self._writer.commit(take, undo=partial(_release_leases, settings.node, lease))
         except DomainError as error:
             log.log(
-                logging.DEBUG if self._away else logging.INFO,
-                "the outbox could not be read: %s",
+                logging.DEBUG if self._database_down else logging.INFO,
+                "due webhooks could not be leased: %s",
                 error.message,
             )
-            self._away = True
-            self._looked_at = None
-            self._outcomes = {**self._noting, **self._outcomes}
+            self._database_down = True
+            self._checked_at = None
+            self._outcomes = {**self._leasing, **self._outcomes}
             if self._outcomes:
-                self._writer.touch()
+                self._writer.schedule_flush()
             return 0
         finally:
-            self._noting = {}
-        self._away = False
+            self._leasing = {}
+        self._database_down = False
         if watched is None:
             self._recipients.update(found.recipients)
         else:
             self._recipients = found.recipients
+        # The query may have read these before they were paused.
+        for subscription_id, url in self._gone:
+            self._stop(subscription_id, url)
         for delivery in found.deliveries:
             if not self._is_known(delivery.event.delivery_id):
                 self._admit(Held(delivery, until))
-        self._pump()
+        self._dispatch()
         return len(found.deliveries)
 
     def _watched(self) -> set[str] | None:
         """Subscriptions of the waiting deliveries if they are due for a check; else None."""
         now = asyncio.get_running_loop().time()
-        if self._looked_at is not None and now < self._looked_at + self._settings.poll_s:
+        if self._checked_at is not None and now < self._checked_at + self._settings.poll_s:
             return None
-        self._looked_at = now
+        self._checked_at = now
         return {
             held.delivery.event.subscription_id
             for held in self._queues.waiting()
@@ -343,7 +329,7 @@ class Outbox:
 
     # Sending.
 
-    def _pump(self) -> None:
+    def _dispatch(self) -> None:
         """Start sending as many deliveries as the limits allow."""
         loop = asyncio.get_running_loop()
         while not self._closing:
@@ -354,18 +340,18 @@ class Outbox:
             if loop.time() > held.until:
                 # Another process may have leased it by now.
                 self._ids.discard(held.delivery.event.delivery_id)
-                self._queues.let_go(destination)
-            elif not self._may_be_sent(held.delivery):
-                self._queues.let_go(destination)
+                self._queues.release(destination)
+            elif not self._is_current(held.delivery):
+                self._queues.release(destination)
             else:
-                task = asyncio.create_task(self._serve(held.delivery, destination), name="webhook")
+                task = asyncio.create_task(self._deliver(held.delivery, destination), name="webhook")
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
         for held in self._queues.skipped():
             self.stats.skipped += 1
-            self._judge(held.delivery, Answer(problem="the destination has stopped answering"))
+            self._record_result(held.delivery, Answer(problem="the destination has stopped answering"))
 
-    def _may_be_sent(self, delivery: Delivery) -> bool:
+    def _is_current(self, delivery: Delivery) -> bool:
         """Return True if the subscription is active and has the same URL; release the delivery if not."""
         event = delivery.event
         if event.subscription_id is None:
@@ -377,10 +363,10 @@ class Outbox:
         elif recipient.url == event.url:
             return True
         # A delivery with a new URL is sent when it is leased again.
-        self._put_back(delivery)
+        self._release(delivery)
         return False
 
-    async def _serve(self, delivery: Delivery, destination: Destination) -> None:
+    async def _deliver(self, delivery: Delivery, destination: Destination) -> None:
         """Make one attempt at a delivery."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -388,13 +374,13 @@ class Outbox:
         try:
             answer = await self._send(delivery.event)
         except BaseException:
-            self._queues.let_go(destination)
-            self._put_back(delivery)
+            self._queues.release(destination)
+            self._release(delivery)
             raise
         ended = loop.time()
-        self._queues.finish(destination, ended, took_s=ended - began, silent=answer.silent)
-        self._judge(delivery, answer)
-        self._pump()
+        self._queues.finish(destination, ended, took_s=ended - began, unanswered=answer.unanswered)
+        self._record_result(delivery, answer)
+        self._dispatch()
 
     async def _send(self, event: WebhookEvent) -> Answer:
         if event.subscription_id is None:
@@ -410,7 +396,7 @@ class Outbox:
 
     # Outcomes.
 
-    def _judge(self, delivery: Delivery, answer: Answer) -> None:
+    def _record_result(self, delivery: Delivery, answer: Answer) -> None:
         """Record the outcome of an attempt and schedule the next one."""
         now = self._clock.now()
         delivery.attempts += 1
@@ -433,11 +419,12 @@ class Outbox:
                 )
             else:
                 delivery.next_attempt_at = now + timedelta(seconds=delay_s)
-        self._put_back(delivery)
+        self._release(delivery)
 
     def _delay_s(self, delivery: Delivery, answer: Answer) -> float | None:
         if is_gone(answer.status):
-            self._stop(delivery.event)
+            self._gone.add((delivery.event.subscription_id, delivery.event.url))
+            self._stop(delivery.event.subscription_id, delivery.event.url)
             return None
         return retry_delay_s(
             delivery.attempts,
@@ -446,10 +433,10 @@ class Outbox:
             offsets_s=self._settings.offsets_s,
         )
 
-    def _stop(self, event: WebhookEvent) -> None:
+    def _stop(self, subscription_id: str | None, url: str) -> None:
         """Stop sending to a subscription that answered 410; the outcome's transaction pauses it."""
-        recipient = self._recipients.get(event.subscription_id or "")
-        if recipient is not None and recipient.url == event.url:
+        recipient = self._recipients.get(subscription_id or "")
+        if recipient is not None and recipient.url == url:
             self._recipients[recipient.subscription_id] = replace(recipient, is_active=False)
 
     def _postpone(self, delivery: Delivery, wait_s: float) -> None:
@@ -457,17 +444,17 @@ class Outbox:
         wait_s = max(wait_s, self._settings.poll_s)
         delivery.next_attempt_at = self._clock.now() + timedelta(seconds=wait_s)
         self.stats.postponed += 1
-        self._put_back(delivery)
+        self._release(delivery)
 
-    def _put_back(self, delivery: Delivery) -> None:
+    def _release(self, delivery: Delivery) -> None:
         """Release a delivery: write its state and end its lease."""
         self._ids.discard(delivery.event.delivery_id)
         self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(delivery)
-        self._writer.touch()
+        self._writer.schedule_flush()
         self._wake.set()
 
 
-def _release(node: str, lease: deliveries.Lease | None, connection: Connection) -> None:
+def _release_leases(node: str, lease: deliveries.Lease | None, connection: Connection) -> None:
     deliveries.release(connection, node, lease)
 
 
@@ -479,16 +466,16 @@ def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connectio
         )
 
 
-def _take_due(
+def _lease_rows(
     lease: deliveries.Lease,
     newest_first: bool,
     watched: Iterable[str],
     outcomes: Sequence[dict[str, Any]],
     connection: Connection,
-) -> _Taken:
+) -> _Leased:
     if outcomes:
         _record(outcomes, lease.now, connection)
     found = deliveries.take_due(connection, lease, newest_first=newest_first)
     wanted = {row.event.subscription_id for row in found if row.event.subscription_id is not None}
     recipients = fan_out.recipients(connection, wanted.union(watched)) if wanted or watched else {}
-    return _Taken([fan_out.readdressed(connection, row, recipients) for row in found], recipients)
+    return _Leased([fan_out.with_current_url(connection, row, recipients) for row in found], recipients)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sqlalchemy.engine import Connection
@@ -18,23 +18,23 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.models import WebhookEvent
-from callcontrol.webhooks.aio.client import Answer
+from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import (
+    CALL_EVENTS,
     MAX_REPLAYED,
-    NUMBERED,
     WEBHOOK_TEST,
     LoggedDelivery,
     Replayed,
-    SubscribedService,
+    ServiceEvents,
     Subscription,
     Trial,
     changed_subscription,
     new_subscription,
 )
 
-__all__ = ["Deliverer", "SubscriptionService", "clear_waiting", "reach_errors"]
+__all__ = ["SubscriptionService", "clear_waiting", "reach_errors"]
 
 _MAX_SUBSCRIPTIONS: Final = 100
 # A campaign's receipts come in batches, and each receipt creates a delivery for every endpoint.
@@ -44,18 +44,6 @@ _RESOLVE_S: Final = 2.0
 _REPLAYED_AT_ONCE: Final = 250
 _STEP_PAUSE_S: Final = 0.005
 _PAUSED: Final = "the subscription was paused"
-# Services whose events have another name for the creation time.
-_CREATED_AT: Final[Mapping[SubscribedService, str]] = {"assistant": "timestamp", "messaging": "createdAt"}
-
-
-class Deliverer(Protocol):
-    """Interface of the outbox for subscriptions."""
-
-    def changed(self) -> None:
-        """Query for due deliveries now."""
-
-    async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        """Send an event once, ahead of the queues; without secrets it is not signed."""
 
 
 class SubscriptionService:
@@ -73,8 +61,8 @@ class SubscriptionService:
         database: Database,
         writer: Writer,
         destinations: Destinations,
-        outbox: Deliverer,
-        service: SubscribedService = "calls",
+        outbox: Outbox,
+        events: ServiceEvents = CALL_EVENTS,
         secrets_of: Callable[[str], Sequence[str]] = lambda _: (),
         *,
         makes_secrets: bool = False,
@@ -83,10 +71,11 @@ class SubscriptionService:
         self._writer = writer
         self._destinations = destinations
         self._outbox = outbox
-        self._service: SubscribedService = service
+        self._events = events
+        self._service = events.service
         self._secrets_of = secrets_of
         self._makes_secrets = makes_secrets
-        self._called = "webhook endpoint" if service in NUMBERED else "subscription"
+        self._called = "webhook endpoint" if events.numbered else "subscription"
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -99,16 +88,16 @@ class SubscriptionService:
         """
         if self._makes_secrets and values.get("secret") is None:
             values = {**values, "secret": new_webhook_secret()}
-        made = await self._judged(
-            partial(new_subscription, new_id(), account_sid, self._service, values, utc_now()), values
+        made = await self._validated(
+            partial(new_subscription, new_id(), account_sid, self._events, values, utc_now()), values
         )
 
-        most = _MAX_ENDPOINTS if self._service in NUMBERED else _MAX_SUBSCRIPTIONS
+        most = _MAX_ENDPOINTS if self._events.numbered else _MAX_SUBSCRIPTIONS
 
         def write(connection: Connection) -> Subscription | DomainError:
             if subscriptions.count(connection, account_sid, self._service) >= most:
                 return Conflict(f"The account has {most} {self._called}s; delete one first.")
-            return subscriptions.insert(connection, made)
+            return subscriptions.insert(connection, made, numbered=self._events.numbered)
 
         return await self._writer.commit(write)
 
@@ -158,13 +147,13 @@ class SubscriptionService:
             ValidationFailed: With every wrong field.
         """
         former, now = await self.get(account_sid, subscription_id), utc_now()
-        await self._judged(partial(changed_subscription, former, values, now), values)
+        await self._validated(partial(changed_subscription, former, self._events, values, now), values)
 
         def write(connection: Connection) -> Subscription | DomainError:
             owned = self._own(connection, account_sid, subscription_id, lock=True)
             if isinstance(owned, DomainError):
                 return owned
-            changed = changed_subscription(owned, values, now)
+            changed = changed_subscription(owned, self._events, values, now)
             subscriptions.change(connection, owned, changed, _PAUSED)
             return changed
 
@@ -202,7 +191,9 @@ class SubscriptionService:
         """
         found = await self.get(account_sid, subscription_id)
         secrets = self._secrets_of(account_sid) if found.secret is None else (found.secret,)
-        answer = await self._outbox.attempt(_test_event(found, new_id(), utc_now()), secrets)
+        answer = await self._outbox.attempt(
+            _test_event(found, self._events.created_at, new_id(), utc_now()), secrets
+        )
         return Trial(answer.status, answer.problem)
 
     async def deliveries(
@@ -221,7 +212,7 @@ class SubscriptionService:
                 return owned
             return subscriptions.log_of(connection, subscription_id, limit)
 
-        await self._writer.catch_up()
+        await self._writer.flush_pending()
         found = await self._database.read(read)
         if isinstance(found, DomainError):
             raise found
@@ -237,7 +228,7 @@ class SubscriptionService:
         """
 
         def write(connection: Connection) -> Replayed | DomainError:
-            owned = self._awake(connection, account_sid, subscription_id)
+            owned = self._active_own(connection, account_sid, subscription_id)
             if isinstance(owned, DomainError):
                 return owned
             count = subscriptions.replay(connection, owned, delivery_id, utc_now())
@@ -274,7 +265,7 @@ class SubscriptionService:
         window, count = (since, until), 0
 
         def write(connection: Connection) -> int | DomainError:
-            owned = self._awake(connection, account_sid, subscription_id)
+            owned = self._active_own(connection, account_sid, subscription_id)
             if isinstance(owned, DomainError):
                 return owned
             limit = min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count)
@@ -295,7 +286,7 @@ class SubscriptionService:
         )
         return Replayed(count, truncated=left)
 
-    async def _judged(self, make: Any, values: Mapping[str, Any]) -> Subscription:
+    async def _validated(self, make: Any, values: Mapping[str, Any]) -> Subscription:
         """Return the result of ``make`` after checking the URL's destination; all errors in one exception."""
         errors: list[FieldError] = []
         made: Subscription | None = None
@@ -319,7 +310,7 @@ class SubscriptionService:
             return NotFound(f"There is no such {self._called}.")
         return found
 
-    def _awake(
+    def _active_own(
         self, connection: Connection, account_sid: str, subscription_id: str
     ) -> Subscription | DomainError:
         found = self._own(connection, account_sid, subscription_id, lock=True)
@@ -368,11 +359,11 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
     return []
 
 
-def _test_event(subscription: Subscription, event_id: str, now: datetime) -> WebhookEvent:
+def _test_event(subscription: Subscription, created_at: str, event_id: str, now: datetime) -> WebhookEvent:
     body = {
         "id": event_id,
         "event": WEBHOOK_TEST,
-        _CREATED_AT.get(subscription.service, "created_at"): timestamp(now),
+        created_at: timestamp(now),
         "data": {"message": "test"},
     }
     return WebhookEvent(

@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.database.statements import Statement, insert_into
-from callcontrol.database.tables import deliveries
+from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.database.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.models import Delivery, WebhookEvent
-from callcontrol.webhooks.signing import is_gone
+from callcontrol.webhooks.retries import is_gone
 
 _HOPELESS: Final = timedelta(days=7)
 """Pending rows this much older than the retention are deleted: all their attempts could have been made."""

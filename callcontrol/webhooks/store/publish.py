@@ -1,10 +1,10 @@
 """
 Fan-out of events to the outbox: the transaction that publishes an event determines its recipients.
 
-A ``Broadcast`` becomes one delivery for each active subscription of its account and service that lists it.
-An event for one subscription, e.g. of a masked call, goes to the subscription's current URL, and is not
-queued while the subscription is paused. So after the transaction that pauses or deletes a subscription,
-nothing is queued for it; the outbox checks once more before it sends.
+A ``SubscribedEvent`` becomes one delivery for each active subscription of its account and service that
+lists it. An event for one subscription, e.g. of a masked call, goes to the subscription's current URL, and
+is not queued while the subscription is paused. So after the transaction that pauses or deletes a
+subscription, nothing is queued for it; the outbox checks once more before it sends.
 """
 
 import json
@@ -18,13 +18,13 @@ from uuid import UUID, uuid5
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database import encryption as sealing
 from callcontrol.database.statements import Statement
-from callcontrol.database.tables import deliveries as deliveries_table
 from callcontrol.database.tables.subscriptions import subscriptions
+from callcontrol.database.tables.webhooks import deliveries as deliveries_table
 from callcontrol.database.values import to_micros, unpack
 from callcontrol.errors import SecretsUnreadable
-from callcontrol.models import Broadcast, Delivery, PublishedEvent, Recipient, WebhookEvent
-from callcontrol.secrets import encryption as sealing
+from callcontrol.models import Delivery, PublishedEvent, Recipient, SubscribedEvent, WebhookEvent
 from callcontrol.webhooks.store import deliveries
 
 AT_ONCE: Final = 1000
@@ -62,7 +62,7 @@ def publish(connection: Connection, events: Sequence[PublishedEvent]) -> int:
     actives = cache(partial(_actives, connection))
     urls = cache(partial(_url, connection))
     for event in events:
-        if isinstance(event, Broadcast):
+        if isinstance(event, SubscribedEvent):
             rows = actives(event.account_sid, event.service)
             found.extend(_copy(event, row) for row in rows if event.event in unpack(row["event_types"]))
         elif event.subscription_id is None:
@@ -98,7 +98,7 @@ def recipients(connection: Connection, subscription_ids: Iterable[str]) -> dict[
     return found
 
 
-def readdressed(connection: Connection, delivery: Delivery, found: Mapping[str, Recipient]) -> Delivery:
+def with_current_url(connection: Connection, delivery: Delivery, found: Mapping[str, Recipient]) -> Delivery:
     """Delivery with its subscription's current URL; one published during the change has the old URL."""
     recipient = found.get(delivery.event.subscription_id or "")
     if recipient is None or recipient.url == delivery.event.url:
@@ -149,7 +149,7 @@ def redirect(connection: Connection, subscription_id: str, url: str) -> int:
     Change the URL of a subscription's pending deliveries; limit and result as for ``pause``.
 
     The newest are changed, because they must keep their order with later events of their calls. Older ones
-    get the new URL when they are leased; see ``readdressed``.
+    get the new URL when they are leased; see ``with_current_url``.
     """
     newest = _waiting(subscription_id).order_by(_waits.c.position.desc())
     return connection.execute(
@@ -181,7 +181,7 @@ def _actives(connection: Connection, account_sid: str, service: str) -> list[dic
     return _ACTIVE.all(connection, {"account_sid": account_sid, "service": service})
 
 
-def _copy(event: Broadcast, row: dict[str, Any]) -> WebhookEvent:
+def _copy(event: SubscribedEvent, row: dict[str, Any]) -> WebhookEvent:
     delivery_id = delivery_id_of(event.event_id, row["subscription_id"])
     body = {"id": delivery_id, **event.fields}
     return WebhookEvent(
@@ -208,7 +208,7 @@ def _recipient(connection: Connection, row: dict[str, Any]) -> Recipient:
     try:
         secret = sealing.unseal(connection, subscriptions.c.secret, subscription_id, row["secret"])
     except SecretsUnreadable:
-        problem = "the secret of the subscription cannot be read; set it anew"
+        problem = "the secret of the subscription cannot be read; set it again"
     return Recipient(subscription_id, row["service"], row["url"], bool(row["is_active"]), secret, problem)
 
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.tables import deliveries
+from callcontrol.database.encryption import seal, unseal
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
+from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.database.values import pack, to_micros, to_moment, to_moment_or_none, unpack
-from callcontrol.secrets.encryption import seal, unseal
-from callcontrol.webhooks.signing import OFFSETS_S
+from callcontrol.webhooks.retries import OFFSETS_S
 from callcontrol.webhooks.store import publish as fan_out
-from callcontrol.webhooks.subscriptions import NUMBERED, LoggedDelivery, Subscription
+from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription
 
 Window = tuple[datetime | None, datetime | None]
 """Creation times of deliveries: from the first on, before the second; None is no bound."""
@@ -43,8 +43,8 @@ _candidate: Final = deliveries.alias("candidate")
 _FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
 
 
-def insert(connection: Connection, subscription: Subscription) -> Subscription:
-    """Insert a subscription and return it, with a new number if its service uses numbers."""
+def insert(connection: Connection, subscription: Subscription, *, numbered: bool = False) -> Subscription:
+    """Insert a subscription and return it; with ``numbered`` it gets a new number."""
     connection.execute(
         sa.insert(subscriptions).values(
             subscription_id=subscription.subscription_id,
@@ -54,10 +54,10 @@ def insert(connection: Connection, subscription: Subscription) -> Subscription:
             **_mutable(connection, subscription),
         )
     )
-    if subscription.service not in NUMBERED:
+    if not numbered:
         return subscription
-    numbered = sa.insert(webhook_endpoints).values(subscription_id=subscription.subscription_id)
-    given = connection.execute(numbered.returning(webhook_endpoints.c.endpoint_id))
+    endpoint = sa.insert(webhook_endpoints).values(subscription_id=subscription.subscription_id)
+    given = connection.execute(endpoint.returning(webhook_endpoints.c.endpoint_id))
     return replace(subscription, number=given.scalar_one())
 
 
@@ -147,7 +147,7 @@ def replay(connection: Connection, subscription: Subscription, delivery_id: str,
     if connection.execute(sa.select(deliveries.c.position).where(*mine)).first() is None:
         return None
     idle = sa.or_(deliveries.c.status != "pending", deliveries.c.leased_until <= to_micros(now))
-    again = sa.update(deliveries).where(*mine, idle).values(_anew(subscription, now))
+    again = sa.update(deliveries).where(*mine, idle).values(_queued(subscription, now))
     return connection.execute(again).rowcount
 
 
@@ -156,7 +156,7 @@ def replay_failed(
 ) -> int:
     """Reset failed deliveries of a window, oldest first; returns their number."""
     oldest = _failed(subscription, window).limit(limit)
-    again = sa.update(deliveries).where(deliveries.c.position.in_(oldest)).values(_anew(subscription, now))
+    again = sa.update(deliveries).where(deliveries.c.position.in_(oldest)).values(_queued(subscription, now))
     return connection.execute(again).rowcount
 
 
@@ -175,7 +175,7 @@ def _failed(subscription: Subscription, window: Window) -> sa.Select[int]:
     return sa.select(_candidate.c.position).where(*wanted).order_by(_candidate.c.created_at)
 
 
-def _anew(subscription: Subscription, now: datetime) -> dict[str, Any]:
+def _queued(subscription: Subscription, now: datetime) -> dict[str, Any]:
     """Row values that reset a delivery to newly published."""
     return {
         "url": subscription.url,

@@ -132,7 +132,7 @@ class FrameEncoder {
     std::array<std::uint8_t, codec::max_payload_bytes> payload_{};
 };
 
-/// What a stream puts between codecs of different rates.
+/// Rate converter between codecs.
 class RateConverter {
   public:
     RateConverter(std::uint32_t from_hz, std::uint32_t to_hz) : doubles_(to_hz > from_hz) {

@@ -11,7 +11,7 @@ namespace trunkline::bindings {
 
 namespace {
 
-/// What there is nothing to tell by is None.
+/// Values without data are None.
 nb::object when(bool known, double value) {
     return known ? nb::cast(value) : nb::none();
 }

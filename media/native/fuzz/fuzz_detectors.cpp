@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "input.hpp"
-#include "trunkline/dsp/answer_classifier.hpp"
 #include "trunkline/dsp/dtmf_detector.hpp"
+#include "trunkline/dsp/machine_detector.hpp"
 #include "trunkline/dsp/tone_tracker.hpp"
 #include "trunkline/dsp/voice_activity.hpp"
 
@@ -59,7 +59,7 @@ class Ears {
     dsp::DtmfDetector keys_;
     dsp::SpeechDetector speech_{dsp::VoiceSettings{}};
     dsp::ToneNamer tones_{dsp::ToneNamer::Limits{}};
-    dsp::AnswerClassifier answer_{dsp::AnswerSettings{}};
+    dsp::MachineDetector answer_{dsp::AnswerSettings{}};
     std::uint32_t heard_ms_ = 0;
     char key_ = '\0';
     bool speaking_ = false;

@@ -6,14 +6,14 @@
 
 #include "input.hpp"
 #include "trunkline/graph/aligned_track.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
+#include "trunkline/graph/playout_buffer.hpp"
 
 using namespace trunkline;
 
 namespace {
 
 constexpr std::int64_t ms_ns = 1'000'000;
-constexpr std::size_t longest_piece = 960;
+constexpr std::size_t longest_chunk = 960;
 
 /// A side of a recording, handed over as the recorder does it.
 class Side {
@@ -49,9 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t kind = input.byte();
     const std::uint32_t rate_hz = (kind & 1) != 0 ? 16'000 : 8'000;
     const auto run = (kind & 2) != 0 ? graph::AlignedTrack::Run::broken : graph::AlignedTrack::Run::unbroken;
-    const auto reader = std::make_unique<graph::ClockedReader>(rate_hz);
+    const auto reader = std::make_unique<graph::PlayoutBuffer>(rate_hz);
     Side side(rate_hz, run);
-    std::array<std::int16_t, longest_piece> piece{};
+    std::array<std::int16_t, longest_chunk> chunk{};
     std::int64_t now_ms = 1000;
     while (!input.empty()) {
         const std::uint8_t what = input.byte();
@@ -62,14 +62,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             side.hand_over(now_ms);
             continue;
         }
-        const std::size_t count = std::min<std::size_t>(input.byte() * std::size_t{4}, longest_piece);
+        const std::size_t count = std::min<std::size_t>(input.byte() * std::size_t{4}, longest_chunk);
         const unsigned level = unsigned{input.byte()} << 8;
         for (std::size_t n = 0; n < count; ++n) {
-            piece[n] = static_cast<std::int16_t>(static_cast<std::uint16_t>(level * (n % 7)));
+            chunk[n] = static_cast<std::int16_t>(static_cast<std::uint16_t>(level * (n % 7)));
         }
         const auto origin = static_cast<graph::Origin>(what >> 5 & 1);
-        reader->put(std::span(piece).first(count), origin, now_ms * ms_ns);
-        side.put(std::span(piece).first(count), now_ms);
+        reader->put(std::span(chunk).first(count), origin, now_ms * ms_ns);
+        side.put(std::span(chunk).first(count), now_ms);
     }
     return 0;
 }

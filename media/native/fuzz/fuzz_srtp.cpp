@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "input.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/srtp.hpp"
 
 using namespace trunkline;
@@ -27,19 +27,19 @@ engine::SrtpKey key_of(std::uint8_t number) {
 /// A far end and what listens to it.
 class Session {
   public:
-    explicit Session(engine::Outlet& outlet) : outlet_(outlet) { change_key(0); }
+    explicit Session(engine::EventQueue& event_queue) : event_queue_(event_queue) { change_key(0); }
 
     void change_key(std::uint8_t number) {
         sent_ = SrtpContext::make(key_of(number), SrtpContext::Direction::sent, std::nullopt);
         received_.use(
             SrtpContext::make(key_of(number), SrtpContext::Direction::received, std::nullopt).release(),
-            outlet_);
+            event_queue_);
     }
 
     /// Bytes of somebody without the key.
     void hear_stranger(SrtpKind kind, std::vector<std::uint8_t> bytes) {
         const std::vector<std::uint8_t> before = bytes;
-        const SrtpOpened opened = received_.open(kind, bytes, outlet_);
+        const SrtpOpened opened = received_.open(kind, bytes, event_queue_);
         fuzz::require(opened.verdict != SrtpVerdict::authentic && bytes == before);
     }
 
@@ -51,14 +51,14 @@ class Session {
         // A number that was used is not sent under again.
         if (packet.empty()) return;
         packet[at % packet.size()] ^= flip;
-        const SrtpOpened opened = received_.open(kind, packet, outlet_);
+        const SrtpOpened opened = received_.open(kind, packet, event_queue_);
         if (opened.verdict != SrtpVerdict::authentic) return;
         fuzz::require(flip == 0 && opened.size_bytes == plain.size());
         fuzz::require(std::equal(plain.begin(), plain.end(), packet.begin()));
     }
 
   private:
-    engine::Outlet& outlet_;
+    engine::EventQueue& event_queue_;
     std::unique_ptr<SrtpContext> sent_;
     engine::SrtpReceiver received_;
 };
@@ -83,10 +83,10 @@ std::vector<std::uint8_t> rtcp_packet(fuzz::Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (!engine::srtp_ready()) return 0;
     static engine::Notifier notifier;
-    static engine::Outlet outlet(notifier);
+    static engine::EventQueue event_queue(notifier);
     {
         fuzz::Input input(data, size);
-        Session session(outlet);
+        Session session(event_queue);
         while (!input.empty()) {
             const std::uint8_t what = input.byte();
             const SrtpKind kind = what % 4 == 0 ? SrtpKind::rtcp : SrtpKind::rtp;
@@ -101,6 +101,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             }
         }
     }
-    util::NodeStack::destroy(outlet.spent().take_newest_first());
+    util::NodeStack::destroy(event_queue.spent().take_newest_first());
     return 0;
 }

@@ -7,7 +7,7 @@
 
 namespace trunkline::fuzz {
 
-/// Reads a fuzz input piece by piece; zeros after its end, so that every input means something.
+/// Reads a fuzz input chunk by chunk; zeros after its end, so that every input means something.
 class Input {
   public:
     Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}

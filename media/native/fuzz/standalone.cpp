@@ -32,7 +32,7 @@ void load(const std::filesystem::path& path, std::vector<Input>& inputs) {
     inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
-/// One to eight changes: bits, bytes, lengths, pieces moved within the input.
+/// One to eight changes: bits, bytes, lengths, chunks moved within the input.
 Input mutated(Input input, std::mt19937& random) {
     for (auto changes = random() % 8 + 1; changes > 0; --changes) {
         if (input.empty()) input.push_back(0);

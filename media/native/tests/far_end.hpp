@@ -81,7 +81,7 @@ class FarEnd {
     std::uint32_t timestamp_ = 5000;
 };
 
-/// Beats of a real clock, for far ends that send in real time.
+/// Ticks of a real clock, for far ends that send in real time.
 class Metronome {
   public:
     explicit Metronome(std::uint32_t period_ms) : period_(period_ms) {}

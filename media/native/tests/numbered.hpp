@@ -7,7 +7,7 @@
 
 #include "support.hpp"
 #include "trunkline/codec/codec.hpp"
-#include "trunkline/graph/decoding_buffer.hpp"
+#include "trunkline/graph/jitter_buffer.hpp"
 
 namespace trunkline::tests {
 
@@ -44,7 +44,7 @@ class NumberDecoder final : public codec::Decoder {
 };
 
 /// Feeds a decoding buffer with numbered packets of 20 ms, and keeps what comes out: the number in the middle
-/// of each piece.
+/// of each chunk.
 struct BufferBench {
     explicit BufferBench(codec::Format format = {}) : decoder(format) { buffer.use(&decoder, 0); }
 
@@ -65,11 +65,11 @@ struct BufferBench {
     }
 
     void take(std::int64_t now_ns) {
-        graph::Piece piece;
-        while (buffer.next(piece, now_ns)) {
-            heard.push_back(piece.samples[piece.samples.size() / 2]);
-            origins.push_back(piece.origin);
-            samples += piece.samples.size();
+        graph::AudioChunk chunk;
+        while (buffer.next(chunk, now_ns)) {
+            heard.push_back(chunk.samples[chunk.samples.size() / 2]);
+            origins.push_back(chunk.origin);
+            samples += chunk.samples.size();
         }
     }
 
@@ -85,7 +85,7 @@ struct BufferBench {
     std::uint32_t first_timestamp = 0xFFFFFE00;  // The timestamps wrap on the way.
     bool recoverable = false;
     NumberDecoder decoder;
-    graph::DecodingBuffer buffer;
+    graph::JitterBuffer buffer;
     std::vector<int> heard;
     std::vector<graph::Origin> origins;
     std::size_t samples = 0;

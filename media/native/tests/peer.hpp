@@ -115,7 +115,7 @@ class Peer {
         return false;
     }
 
-    /// Whether nothing comes for a while.
+    /// True if nothing comes for a while.
     bool hears_nothing(int for_ms = 60) {
         pollfd waiting{descriptor_, POLLIN, 0};
         return poll(&waiting, 1, for_ms) == 0;

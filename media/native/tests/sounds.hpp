@@ -17,7 +17,7 @@
 
 namespace trunkline::tests {
 
-/// Audio at 8 kHz for detectors, put together piece by piece.
+/// Audio at 8 kHz for detectors, put together chunk by chunk.
 class Sounds {
   public:
     static constexpr double rate_hz = 8000;

@@ -115,22 +115,22 @@ TEST_CASE("codecs: a lost packet of a voice-like sound is hidden, and a long los
     }
 }
 
-TEST_CASE("codecs: concealment comes in pieces of any size") {
+TEST_CASE("codecs: concealment comes in chunks of any size") {
     for (const Format& format : built_in()) {
         const auto whole = codec::make_decoder(format);
-        const auto pieces = codec::make_decoder(format);
+        const auto chunks = codec::make_decoder(format);
         const auto encoder = codec::make_encoder(format);
         const std::uint32_t rate_hz = format.rate_hz();
         for (const auto& packet : packets_of(*encoder, tests::tone(210, rate_hz, rate_hz / 2), 20)) {
             decoded(*whole, packet);
-            decoded(*pieces, packet);
+            decoded(*chunks, packet);
         }
         std::vector<std::int16_t> at_once(rate_hz / 50);
         whole->conceal(at_once);
         std::vector<std::int16_t> in_parts(rate_hz / 50);
         for (std::size_t at = 0; at < in_parts.size();) {
             const std::size_t size = std::min<std::size_t>(at % 7 + 1, in_parts.size() - at);
-            pieces->conceal(std::span(in_parts).subspan(at, size));
+            chunks->conceal(std::span(in_parts).subspan(at, size));
             at += size;
         }
         CAPTURE(static_cast<int>(format.codec));

@@ -41,11 +41,11 @@ struct Voice {
 class Room {
   public:
     explicit Room(std::uint32_t rate_hz = 16000)
-        : rate_hz_(rate_hz), conference_(new Conference(7, rate_hz, outlet_, wheel_)) {}
+        : rate_hz_(rate_hz), conference_(new Conference(7, rate_hz, event_queue_, wheel_)) {}
 
     ~Room() {
         conference_->shut(now_ms_ * ms);
-        util::NodeStack::destroy(outlet_.spent().take_newest_first());
+        util::NodeStack::destroy(event_queue_.spent().take_newest_first());
     }
 
     Voice& add(std::uint64_t stream, double freq_hz, ConferenceRole role = {}) {
@@ -78,7 +78,7 @@ class Room {
 
     std::vector<engine::Event> events() {
         std::vector<engine::Event> all;
-        for (engine::Event event; outlet_.events().pop(event);) {
+        for (engine::Event event; event_queue_.events().pop(event);) {
             all.push_back(event);
         }
         return all;
@@ -107,8 +107,8 @@ class Room {
 
     std::uint32_t rate_hz_;
     engine::Notifier notifier_;
-    engine::Outlet outlet_{notifier_};
-    engine::TickWheel wheel_;
+    engine::EventQueue event_queue_{notifier_};
+    engine::TimerWheel wheel_;
     Conference* conference_;
     std::map<std::uint64_t, Voice> voices_;
     std::int64_t now_ms_ = 1000;

@@ -5,7 +5,7 @@
 #include "far_end.hpp"
 #include "sounds.hpp"
 #include "trunkline/dsp/dtmf_detector.hpp"
-#include "trunkline/dsp/key_tones.hpp"
+#include "trunkline/dsp/dtmf_generator.hpp"
 
 using namespace trunkline;
 using engine::DetectorSlots;

@@ -7,7 +7,7 @@
 
 #include "far_end.hpp"
 #include "support.hpp"
-#include "trunkline/dsp/key_tones.hpp"
+#include "trunkline/dsp/dtmf_generator.hpp"
 
 using namespace trunkline;
 using codec::Codec;
@@ -126,7 +126,7 @@ struct EventsToTones {
 
 TEST_CASE("key tones: levels, lengths and gaps are as asked for") {
     for (const std::uint32_t rate_hz : {8000U, 16000U}) {
-        dsp::KeyTones tones;
+        dsp::DtmfGenerator tones;
         tones.start("1x#w", 100, 50, rate_hz);
         std::vector<std::int16_t> samples(rate_hz);
         CHECK(tones.pull(samples));
@@ -145,7 +145,7 @@ TEST_CASE("key tones: levels, lengths and gaps are as asked for") {
 }
 
 TEST_CASE("key tones: a held key sounds until it is known how long it was") {
-    dsp::KeyTones tones;
+    dsp::DtmfGenerator tones;
     tones.hold('5', 8000);
     std::vector<std::int16_t> frame(160);
     for (int n = 0; n < 10; ++n) {
@@ -171,7 +171,7 @@ TEST_CASE("key tones: a key that broke off is not heard twice, nor never") {
         CAPTURE(held);
         for (const int frames : {1, 2, 4}) {
             CAPTURE(frames);
-            dsp::KeyTones tones;
+            dsp::DtmfGenerator tones;
             if (held) {
                 tones.hold('5', 8000);
                 tones.release_after(160);
@@ -190,13 +190,13 @@ TEST_CASE("key tones: a key that broke off is not heard twice, nor never") {
             CHECK(rest == (frames == 1 ? 8 : 0));
         }
     }
-    dsp::KeyTones idle;
+    dsp::DtmfGenerator idle;
     idle.resume();
     CHECK_FALSE(idle.busy());
 }
 
 TEST_CASE("key tones: another key that is held keeps its distance") {
-    dsp::KeyTones tones;
+    dsp::DtmfGenerator tones;
     std::vector<std::int16_t> frame(160);
     tones.hold('5', 8000);
     CHECK(tones.pull(frame));

@@ -11,7 +11,7 @@
 #include "support.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/stream.hpp"
-#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/engine/timer_wheel.hpp"
 #include "trunkline/io/address.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/node.hpp"
@@ -22,7 +22,7 @@ using tests::ms;
 
 namespace {
 
-struct Beat final : engine::Ticker {
+struct Tick final : engine::Ticker {
     void tick(std::int64_t now_ns) override {
         at_ns.push_back(now_ns);
         if (other != nullptr && wheel != nullptr) wheel->disarm(*other);
@@ -30,8 +30,8 @@ struct Beat final : engine::Ticker {
     }
 
     std::vector<std::int64_t> at_ns;
-    engine::TickWheel* wheel = nullptr;
-    Beat* other = nullptr;
+    engine::TimerWheel* wheel = nullptr;
+    Tick* other = nullptr;
     bool once = false;
 };
 
@@ -146,37 +146,37 @@ TEST_CASE("a node stack carries from many threads to one") {
     CHECK(right);
 }
 
-TEST_CASE("a ticker beats at its period, whatever its phase") {
-    engine::TickWheel wheel;
-    CHECK(wheel.next_due_ns() == engine::TickWheel::never_ns);
-    std::vector<Beat> beats(8);
+TEST_CASE("a ticker ticks at its period, whatever its phase") {
+    engine::TimerWheel wheel;
+    CHECK(wheel.next_due_ns() == engine::TimerWheel::never_ns);
+    std::vector<Tick> ticks(8);
     const std::vector<std::uint32_t> periods{20, 20, 20, 20, 10, 30, 40, 60};
-    for (std::size_t n = 0; n < beats.size(); ++n) {
-        wheel.arm(beats[n], periods[n], 1000 * ms);
+    for (std::size_t n = 0; n < ticks.size(); ++n) {
+        wheel.arm(ticks[n], periods[n], 1000 * ms);
     }
     while (wheel.next_due_ns() <= 1600 * ms) {
         wheel.advance(wheel.next_due_ns());
     }
-    for (std::size_t n = 0; n < beats.size(); ++n) {
+    for (std::size_t n = 0; n < ticks.size(); ++n) {
         CAPTURE(n);
-        const auto& at_ns = beats[n].at_ns;
+        const auto& at_ns = ticks[n].at_ns;
         REQUIRE(at_ns.size() >= 600 / periods[n] - 1);
         for (std::size_t k = 1; k < at_ns.size(); ++k) {
             CHECK(at_ns[k] - at_ns[k - 1] == periods[n] * ms);
         }
     }
     // Four of one period stand in four phases.
-    CHECK(beats[0].at_ns[0] != beats[1].at_ns[0]);
-    for (Beat& beat : beats) {
-        wheel.disarm(beat);
+    CHECK(ticks[0].at_ns[0] != ticks[1].at_ns[0]);
+    for (Tick& tick : ticks) {
+        wheel.disarm(tick);
     }
-    CHECK(wheel.next_due_ns() == engine::TickWheel::never_ns);
+    CHECK(wheel.next_due_ns() == engine::TimerWheel::never_ns);
 }
 
-TEST_CASE("a ticker may disarm itself and others while it beats") {
-    engine::TickWheel wheel;
-    Beat one;
-    Beat two;
+TEST_CASE("a ticker may disarm itself and others while it ticks") {
+    engine::TimerWheel wheel;
+    Tick one;
+    Tick two;
     one.wheel = two.wheel = &wheel;
     wheel.arm(one, 5, 0);
     wheel.arm(two, 5, 0);
@@ -192,14 +192,14 @@ TEST_CASE("a ticker may disarm itself and others while it beats") {
     CHECK(one.at_ns.size() + two.at_ns.size() == 2);
 }
 
-TEST_CASE("after a stall beats are made up for, but not all") {
-    engine::TickWheel wheel;
-    Beat beat;
-    wheel.arm(beat, 20, 0);
+TEST_CASE("after a stall, missed ticks are run, but not all") {
+    engine::TimerWheel wheel;
+    Tick tick;
+    wheel.arm(tick, 20, 0);
     wheel.advance(10'000 * ms);
-    CHECK(beat.at_ns.size() >= 4);
-    CHECK(beat.at_ns.size() <= 6);
-    wheel.disarm(beat);
+    CHECK(tick.at_ns.size() >= 4);
+    CHECK(tick.at_ns.size() <= 6);
+    wheel.disarm(tick);
 }
 
 TEST_CASE("ports are even, rest after use and run out") {
@@ -292,24 +292,24 @@ TEST_CASE("addresses of both families are parsed and compared") {
     CHECK_FALSE(io::Address::parse("", 5));
 }
 
-TEST_CASE("only what is relayed at once is hurried") {
+TEST_CASE("only streams that are relayed at once are read at low latency") {
     engine::Notifier notifier;
-    engine::Outlet outlet(notifier);
-    engine::TickWheel wheel;
-    engine::Stream one(1, {}, {1, 1, 1, 8000}, outlet, wheel, 0);
-    engine::Stream two(2, {}, {2, 2, 2, 8000}, outlet, wheel, 0);
-    engine::Stream three(3, {}, {3, 3, 3, 8000}, outlet, wheel, 0);
-    CHECK_FALSE(one.hurried);
-    CHECK_FALSE(one.rtcp().hurried);
+    engine::EventQueue event_queue(notifier);
+    engine::TimerWheel wheel;
+    engine::Stream one(1, {}, {1, 1, 1, 8000}, event_queue, wheel, 0);
+    engine::Stream two(2, {}, {2, 2, 2, 8000}, event_queue, wheel, 0);
+    engine::Stream three(3, {}, {3, 3, 3, 8000}, event_queue, wheel, 0);
+    CHECK_FALSE(one.low_latency);
+    CHECK_FALSE(one.rtcp().low_latency);
     one.link(two, 0);
-    CHECK((one.hurried && two.hurried));
+    CHECK((one.low_latency && two.low_latency));
     three.link(two, 0);
-    CHECK((!one.hurried && two.hurried && three.hurried));
+    CHECK((!one.low_latency && two.low_latency && three.low_latency));
     two.unlink(0);
-    CHECK((!two.hurried && !three.hurried));
+    CHECK((!two.low_latency && !three.low_latency));
     // A stream linked to itself echoes.
     one.link(one, 0);
-    CHECK(one.hurried);
+    CHECK(one.low_latency);
     one.unlink(0);
-    CHECK_FALSE(one.hurried);
+    CHECK_FALSE(one.low_latency);
 }

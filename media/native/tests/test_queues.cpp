@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "support.hpp"
-#include "trunkline/graph/frame_cushion.hpp"
+#include "trunkline/graph/frame_buffer.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 
 using namespace trunkline;
@@ -243,55 +243,55 @@ TEST_CASE("watching a level tells how it stands; nobody is told any more when it
     CHECK(player.log.lines == std::vector<std::string>{"full at 200", "drained"});
 }
 
-TEST_CASE("a cushion hands on everything, whatever the lengths of pieces and frames") {
-    for (const std::size_t piece_ms : {10, 20, 30, 40, 60}) {
-        CAPTURE(piece_ms);
-        graph::FrameCushion cushion(8000);
+TEST_CASE("a frame buffer forwards everything, whatever the lengths of chunks and frames") {
+    for (const std::size_t chunk_ms : {10, 20, 30, 40, 60}) {
+        CAPTURE(chunk_ms);
+        graph::FrameBuffer buffer(8000);
         std::vector<std::int16_t> taken;
         std::int16_t next = 1;
         std::vector<std::int16_t> frame(160);
-        // The beats fall together, in either order.
+        // The ticks fall together, in either order.
         for (std::size_t now_ms = 0; now_ms < 1200; now_ms += 10) {
             if (now_ms % 20 == 0 && now_ms % 40 == 0) {
-                cushion.take(frame);
+                buffer.take(frame);
                 taken.insert(taken.end(), frame.begin(), frame.end());
             }
-            if (now_ms % piece_ms == 0) {
-                std::vector<std::int16_t> piece(8 * piece_ms);
-                for (auto& sample : piece) {
+            if (now_ms % chunk_ms == 0) {
+                std::vector<std::int16_t> chunk(8 * chunk_ms);
+                for (auto& sample : chunk) {
                     sample = next++;
                 }
-                cushion.put(piece);
+                buffer.put(chunk);
             }
             if (now_ms % 20 == 0 && now_ms % 40 != 0) {
-                cushion.take(frame);
+                buffer.take(frame);
                 taken.insert(taken.end(), frame.begin(), frame.end());
             }
         }
         const auto first = std::find(taken.begin(), taken.end(), std::int16_t{1});
-        CHECK(first - taken.begin() <= static_cast<std::ptrdiff_t>(8 * (2 * piece_ms + 40)));
+        CHECK(first - taken.begin() <= static_cast<std::ptrdiff_t>(8 * (2 * chunk_ms + 40)));
         std::int16_t expected = 1;
         CHECK(std::all_of(first, taken.end(), [&](std::int16_t sample) { return sample == expected++; }));
     }
 }
 
-TEST_CASE("a cushion gives silence for what is missing and lets the oldest go when nobody takes") {
-    graph::FrameCushion cushion(8000);
+TEST_CASE("a frame buffer gives silence for missing audio and drops the oldest when nobody reads") {
+    graph::FrameBuffer buffer(8000);
     std::vector<std::int16_t> frame(160, 9);
-    cushion.take(frame);
+    buffer.take(frame);
     CHECK(frame == level(0, 160));
     for (std::int16_t n = 1; n <= 20; ++n) {
-        cushion.put(level(n, 160));
+        buffer.put(level(n, 160));
     }
-    // 160 ms are kept: the last eight pieces.
+    // 160 ms are kept: the last eight chunks.
     for (std::int16_t n = 13; n <= 20; ++n) {
-        cushion.take(frame);
+        buffer.take(frame);
         CHECK(frame == level(n, 160));
     }
-    cushion.take(frame);
+    buffer.take(frame);
     CHECK(frame == level(0, 160));
     // After a gap it gathers anew.
-    cushion.put(level(21, 160));
-    cushion.take(frame);
+    buffer.put(level(21, 160));
+    buffer.take(frame);
     CHECK(frame == level(0, 160));
 }

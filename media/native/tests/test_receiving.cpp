@@ -11,8 +11,8 @@
 #include "impairment.hpp"
 #include "trunkline/codec/codec.hpp"
 #include "trunkline/dsp/g711.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
-#include "trunkline/graph/decoding_buffer.hpp"
+#include "trunkline/graph/jitter_buffer.hpp"
+#include "trunkline/graph/playout_buffer.hpp"
 #include "trunkline/rtp/sequence_tracker.hpp"
 
 using namespace trunkline;
@@ -75,7 +75,7 @@ class Run {
     Heard operator()(std::int64_t length_ms) {
         for (std::int64_t at_ms = 0; at_ms < length_ms; at_ms += 5) {
             sender_.deliver(at_ms * ms, [&](const Arrival& arrival) { put(arrival); });
-            // The beats of the two stages have nothing to do with one another.
+            // The ticks of the two stages have nothing to do with one another.
             if (at_ms % 20 == 10) take(at_ms * ms);
             if (at_ms % 20 == 15) pull(at_ms * ms);
         }
@@ -103,14 +103,14 @@ class Run {
     }
 
     void take(std::int64_t now_ns) {
-        graph::Piece piece;
-        while (buffer_.next(piece, now_ns)) {
-            heard_.first_stage_samples += piece.samples.size();
-            if (!graph::is_heard(piece.origin)) heard_.made_up_samples += piece.samples.size();
-            if (heard_.first_heard == 0 && piece.origin == Origin::received) {
-                heard_.first_heard = heard_.first_stage_samples - piece.samples.size();
+        graph::AudioChunk chunk;
+        while (buffer_.next(chunk, now_ns)) {
+            heard_.first_stage_samples += chunk.samples.size();
+            if (!graph::is_heard(chunk.origin)) heard_.made_up_samples += chunk.samples.size();
+            if (heard_.first_heard == 0 && chunk.origin == Origin::received) {
+                heard_.first_heard = heard_.first_stage_samples - chunk.samples.size();
             }
-            reader_.put(piece.samples, piece.origin, now_ns);
+            reader_.put(chunk.samples, chunk.origin, now_ns);
         }
     }
 
@@ -134,7 +134,7 @@ class Run {
         }
     }
 
-    /// Whether a frame holds the sine in its right size, and hardly anything else: least squares.
+    /// True if a frame holds the sine in its right size, and hardly anything else: least squares.
     static bool is_clean(const std::array<std::int16_t, frame_samples>& frame) {
         double xs = 0, xc = 0, ss = 0, cc = 0, sc = 0;
         for (std::size_t n = 0; n < frame_samples; ++n) {
@@ -159,8 +159,8 @@ class Run {
     tests::ImpairedSender sender_;
     rtp::SequenceTracker sequence_;
     std::unique_ptr<codec::Decoder> decoder_;
-    graph::DecodingBuffer buffer_;
-    graph::ClockedReader reader_{8000};
+    graph::JitterBuffer buffer_;
+    graph::PlayoutBuffer reader_{8000};
     std::int16_t last_ = 0;
     Heard heard_;
 };

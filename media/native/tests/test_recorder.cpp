@@ -60,16 +60,16 @@ class Bench {
         for (const int end_ms = at_ms + for_ms; at_ms < end_ms; ++at_ms) {
             each_ms(at_ms);
             if (at_ms % 20 == 3) alive = recorder->tick(now_ns()) && alive;
-            if (at_ms % 100 == 0) (void)recording->write(now_ns(), outlet);
+            if (at_ms % 100 == 0) (void)recording->write(now_ns(), event_queue);
         }
     }
 
     /// End it; the file as it plays.
     tests::Played finish() {
         recorder->finish(now_ns());
-        while (!recording->write(now_ns(), outlet)) {
+        while (!recording->write(now_ns(), event_queue)) {
         }
-        for (engine::Event event; outlet.events().pop(event);) {
+        for (engine::Event event; event_queue.events().pop(event);) {
             if (event.kind == engine::EventKind::recording_finished) finished = event;
         }
         return tests::play_wav(scratch.bytes());
@@ -79,7 +79,7 @@ class Bench {
 
     ScratchFile scratch;
     engine::Notifier notifier;
-    engine::Outlet outlet{notifier};
+    engine::EventQueue event_queue{notifier};
     std::unique_ptr<engine::Recording> recording;
     std::unique_ptr<engine::Recorder> recorder;
     int at_ms = 0;
@@ -147,7 +147,7 @@ TEST_CASE("a side that is silent, starts late or pauses keeps its place") {
     JitteryFarEnd far_end(0, 0, 0);
     bench.run(20'000, [&](int at_ms) {
         far_end.step(at_ms, bench, at_ms < 6000 || at_ms > 9510);
-        // From 3.3 s, and in pieces with pauses of all lengths between.
+        // From 3.3 s, and in chunks with pauses of all lengths between.
         const bool sends =
             at_ms > 3300 && (at_ms < 8120 || at_ms > 8180) && (at_ms < 12'000 || at_ms > 14'250);
         if (at_ms % 20 == 2 && sends) {
@@ -289,10 +289,10 @@ TEST_CASE("limits end a recording and are told") {
             });
             CHECK_FALSE(bench.alive);
             bench.recorder->finish(bench.now_ns());
-            while (!bench.recording->write(bench.now_ns(), bench.outlet)) {
+            while (!bench.recording->write(bench.now_ns(), bench.event_queue)) {
             }
             engine::Event event;
-            REQUIRE(bench.outlet.events().pop(event));
+            REQUIRE(bench.event_queue.events().pop(event));
             CHECK(event.a == engine::recording_hit_size);
             CHECK(event.c == bench.scratch.bytes().size());
             CHECK(event.c <= 50'000);
@@ -313,7 +313,7 @@ TEST_CASE("a disk that stalls leaves silence of the same length, and is told") {
     }
     bench.run(3000, talk);
     std::uint64_t gap_ms = 0;
-    for (engine::Event event; bench.outlet.events().pop(event);) {
+    for (engine::Event event; bench.event_queue.events().pop(event);) {
         if (event.kind == engine::EventKind::recording_gap) gap_ms = event.b;
     }
     CHECK(gap_ms > 4000);
@@ -336,7 +336,7 @@ TEST_CASE("a stall of the thread keeps the time") {
     CHECK(std::abs(found.back() - 32'000) <= 3);
 }
 
-TEST_CASE("no order of pieces does harm, and memory stays bounded") {
+TEST_CASE("no order of chunks does harm, and memory stays bounded") {
     std::mt19937 random(3);
     for (int round = 0; round < 20; ++round) {
         RecordingOptions options;
@@ -352,7 +352,7 @@ TEST_CASE("no order of pieces does harm, and memory stays bounded") {
             if (random() % 2 == 0) bench.recorder->put_sent(samples, bench.now_ns());
             if (random() % 3 == 0) (void)bench.recorder->tick(bench.now_ns());
             if (random() % 20 == 0) bench.recorder->pause(random() % 2 == 0, bench.now_ns());
-            if (random() % 5 == 0) (void)bench.recording->write(bench.now_ns(), bench.outlet);
+            if (random() % 5 == 0) (void)bench.recording->write(bench.now_ns(), bench.event_queue);
         }
         const tests::Played played = bench.finish();
         CHECK(played.data.size() / played.unit_bytes * 1000 / played.rate_hz <=

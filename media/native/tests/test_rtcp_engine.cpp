@@ -60,7 +60,7 @@ TEST_CASE("Opus is sent twice as soon as the far end reports losses, and no long
     stream->play(tests::playback(1, tests::tone(160, 8000, 80000)));
     const auto decoder = codec::make_decoder(settings.format);
     std::vector<std::int16_t> lost(320);
-    // Whether one of so many packets brings its predecessor with it.
+    // True if one of so many packets brings its predecessor with it.
     const auto redundant = [&](int packets) {
         for (int n = 0; n < packets; ++n) {
             const auto heard = peer.hear();

@@ -73,11 +73,11 @@ Bytes sealed(SrtpContext& context, Bytes packet, SrtpKind kind = SrtpKind::rtp) 
 
 struct Keeper {
     engine::Notifier notifier;
-    engine::Outlet outlet{notifier};
+    engine::EventQueue event_queue{notifier};
 
     std::size_t discarded() {
         std::size_t count = 0;
-        util::Node* list = outlet.spent().take_newest_first();
+        util::Node* list = event_queue.spent().take_newest_first();
         for (util::Node* node = list; node != nullptr; node = node->next_node)
             ++count;
         util::NodeStack::destroy(list);
@@ -227,20 +227,20 @@ TEST_SUITE("srtp") {
         Keeper keeper;
         SrtpReceiver received;
         CHECK(!received.active());
-        received.use(receiver(key_of(1)).release(), keeper.outlet);
+        received.use(receiver(key_of(1)).release(), keeper.event_queue);
         const auto before = sender(key_of(1)), after = sender(key_of(2));
         const auto hear = [&](SrtpContext& from, std::uint16_t sequence) {
             Bytes packet = sealed(from, rtp_packet(sequence));
-            return received.open(SrtpKind::rtp, packet, keeper.outlet).verdict;
+            return received.open(SrtpKind::rtp, packet, keeper.event_queue).verdict;
         };
         CHECK(hear(*before, 1) == SrtpVerdict::authentic);
-        received.use(receiver(key_of(2)).release(), keeper.outlet);
+        received.use(receiver(key_of(2)).release(), keeper.event_queue);
         CHECK(hear(*before, 2) == SrtpVerdict::authentic);
         CHECK(keeper.discarded() == 0);
         CHECK(hear(*after, 3) == SrtpVerdict::authentic);
         CHECK(keeper.discarded() == 1);
         CHECK(hear(*before, 4) == SrtpVerdict::unauthentic);
-        received.use(nullptr, keeper.outlet);
+        received.use(nullptr, keeper.event_queue);
         CHECK(!received.active());
         CHECK(keeper.discarded() == 1);
     }
@@ -250,14 +250,14 @@ TEST_SUITE("srtp") {
             Keeper keeper;
             SrtpReceiver received;
             const auto before = sender(key_of(1));
-            received.use(receiver(key_of(1)).release(), keeper.outlet);
+            received.use(receiver(key_of(1)).release(), keeper.event_queue);
             for (std::uint32_t n = 0; n < 70'000; ++n) {
                 Bytes packet = sealed(*before, rtp_packet(static_cast<std::uint16_t>(n)));
-                REQUIRE(received.open(SrtpKind::rtp, packet, keeper.outlet).verdict ==
+                REQUIRE(received.open(SrtpKind::rtp, packet, keeper.event_queue).verdict ==
                         SrtpVerdict::authentic);
             }
             received.use(SrtpContext::make(key_of(2), SrtpContext::Direction::received, ssrc).release(),
-                         keeper.outlet);
+                         keeper.event_queue);
             const auto after = sender(key_of(2));
             // A sender that counts on is one that has sent as many packets under the new key.
             for (std::uint32_t n = 0; continues && n < 70'000; n += 1'000) {
@@ -267,11 +267,11 @@ TEST_SUITE("srtp") {
                 const auto sequence = static_cast<std::uint16_t>(n);
                 if (n < 70'003) {
                     Bytes forged = sealed(*sender(key_of(3)), rtp_packet(sequence));
-                    CHECK(received.open(SrtpKind::rtp, forged, keeper.outlet).verdict ==
+                    CHECK(received.open(SrtpKind::rtp, forged, keeper.event_queue).verdict ==
                           SrtpVerdict::unauthentic);
                 }
                 Bytes packet = sealed(*after, rtp_packet(sequence));
-                REQUIRE(received.open(SrtpKind::rtp, packet, keeper.outlet).verdict ==
+                REQUIRE(received.open(SrtpKind::rtp, packet, keeper.event_queue).verdict ==
                         SrtpVerdict::authentic);
             }
             CHECK(keeper.discarded() == 1);

@@ -53,10 +53,10 @@ TEST_CASE("a tap for both directions tells each 20 ms of what is heard, then of 
         write(*tap, tests::tone(500, rate_hz, 8 * rate_hz));
         std::vector<std::pair<std::uint64_t, std::vector<std::int16_t>>> frames;
         const auto heard = tests::tone(1000, 8000, 8000);
-        tests::Metronome beat(20);
+        tests::Metronome tick(20);
         for (std::size_t n = 0; n < 50; ++n) {
             far.speak(stream->udp_port(), std::span(heard).subspan(160 * n, 160));
-            beat.wait();
+            tick.wait();
             while (const auto frame = bench.media->front_frame()) {
                 std::vector<std::int16_t> samples(frame->bytes.size() / 2);
                 std::memcpy(samples.data(), frame->bytes.data(), frame->bytes.size());
@@ -114,7 +114,7 @@ TEST_CASE("an underrun is counted for the stream and the engine, and kept when t
     auto stream = bench.open();
     stream->connect(towards(peer.udp_port()));
     auto tap = stream->open_tap({});
-    // On a slow machine half a second may pass before the second piece comes.
+    // On a slow machine half a second may pass before the second chunk comes.
     REQUIRE(bench.until([&] {
         write(*tap, tests::level(1000, 800));
         return bench.expect(EventKind::playout_drained).has_value() && stream->snapshot().underruns > 0;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t max_datagram = 65535;
 constexpr std::size_t max_batch = 32;
 
-/// Where datagrams are received to: memory is only taken for as many as ever came at once.
+/// Receive buffers: memory is only used for as many datagrams as ever arrived at once.
 struct Batch {
     std::unique_ptr<char[]> bytes = std::make_unique_for_overwrite<char[]>(max_batch * max_datagram);
     std::array<sockaddr_storage, max_batch> sources{};

@@ -49,7 +49,7 @@ class Shape {
     std::array<Py_ssize_t, count> offsets_{};
 };
 
-/// Where the slot `name` lies in instances of `type`; throws nb::type_error when there is none.
+/// Offset of the slot `name` in instances of `type`; throws nb::type_error when there is none.
 Py_ssize_t slot_offset(nb::handle type, const char* name);
 
 template <std::size_t count>

@@ -31,14 +31,14 @@ class Reader {
     struct Name {
         nb::object key;
         nb::object written;
-        /// Which of the fields that are looked at here it is, and what may be done with it.
+        /// Kind of a parsed field, and its permitted uses.
         enum class Role : std::uint8_t { other, via, from, to, call_id, cseq, max_forwards, content_length };
         Role role = Role::other;
         bool split = false;
         /// A bit for each field that may stand once, else 0.
         std::uint64_t single = 0;
     };
-    /// What of the mandatory fields has been seen: the first of each.
+    /// First of each mandatory field.
     struct Seen {
         std::string_view via, from, to, call_id, cseq, max_forwards, content_length;
         bool has_length = false, has_max_forwards = false;

@@ -20,7 +20,7 @@ _GIVEN_UP_S: Final = 32.0
 
 
 class Wire(Protocol):
-    """What a dialog needs of the socket it is on."""
+    """Socket of a dialog."""
 
     address: str
     """HOST:PORT, for Via and Contact."""
@@ -35,7 +35,7 @@ class Wire(Protocol):
 @dataclass(frozen=True, slots=True)
 class Manner:
     """
-    What a far end does in a call.
+    Behaviour of a far end in a call.
 
     Attributes:
         ring_s: How long a callee rings before it answers.
@@ -51,7 +51,7 @@ class Manner:
 
 
 class Dialog:
-    """What callers and callees have in common: requests within the dialog, repetitions, audio, the end."""
+    """Common part of callers and callees: requests within the dialog, repetitions, audio, the end."""
 
     def __init__(self, wire: Wire, leg: Leg, peer: tuple[str, int], manner: Manner) -> None:
         self.leg = leg
@@ -299,7 +299,7 @@ class Callee(Dialog):
         self.audio.send_to(described_port(invite.body))
 
     def ring(self) -> None:
-        """Take the INVITE, and answer or refuse it after a while."""
+        """Accept the INVITE, and answer or refuse it after a while."""
         self.leg.began_at = self.leg.rang_at = time.monotonic()
         self._reply(self._invite, 180)
         self._later(self.manner.ring_s, self._decide)

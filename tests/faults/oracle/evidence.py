@@ -1,5 +1,5 @@
 """
-What each party knows of the calls: the far ends, the receiver of webhooks, the records, the wallet.
+Evidence of each party about the calls: the far ends, the receiver of webhooks, the records, the wallet.
 
 Nothing here, nor elsewhere in this package, is shared with the product: a mistake that both made would be no
 mistake any more. Moments are seconds of the machine's monotonic clock, which all its processes share.
@@ -66,7 +66,7 @@ class Leg:
 
     @property
     def dialog_s(self) -> float:
-        """How long it was up, in seconds; until now it is endless when it has not ended."""
+        """Duration of the dialog, in seconds; infinite before it ended."""
         if self.answered_at is None:
             return 0.0
         return (self.ended_at if self.ended_at is not None else float("inf")) - self.answered_at
@@ -93,14 +93,14 @@ class Hook:
 
 
 def is_end(event: str) -> bool:
-    """Whether an event tells that its call is over; the end of its stream may be another matter."""
+    """Return True for the event of a call's end; the end of its stream may be another matter."""
     kind, _, what = event.partition(".")
     return kind != "stream" and what.rpartition(".")[2] in _ENDS
 
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """What was agreed: paise for each started pulse of a leg that called in, and of one that was dialled."""
+    """Agreed prices: paise for each started pulse of an inbound leg, and of an outbound one."""
 
     inbound_paise: int = 40
     outbound_paise: int = 60

@@ -96,7 +96,7 @@ class FarEnds:
         self.flows = Flows(f"http://127.0.0.1:{arguments.http_port}", self._chance, self._call)
 
     async def run(self) -> None:
-        """Take commands until the input ends."""
+        """Run commands until the input ends."""
         arguments = self._arguments
         await self.callers.open(arguments.caller_port)
         await self.callees.open(arguments.callee_port)
@@ -167,7 +167,7 @@ class FarEnds:
         caller.call()
 
     def _manner_of_callee(self, _: str) -> Manner:
-        """What a callee does about a call: at random, as it was told."""
+        """Return a callee's behaviour in a call: at random, within its orders."""
         told, chance = self._callees_do, self._chance
         refuses = chance.random() < told.get("refuse_share", 0.0)
         hold = told.get("hold_s")
@@ -178,7 +178,7 @@ class FarEnds:
         )
 
     async def _beat(self) -> None:
-        """Have everybody who talks send a packet, again and again; half of them in between."""
+        """Send a packet for everybody who talks, again and again; half of them in between."""
         turn = 0
         while True:
             await asyncio.sleep(EACH_S / 2)

@@ -29,7 +29,7 @@ PlaceCall = Callable[[str, str, Manner], None]
 @dataclass(frozen=True, slots=True)
 class Load:
     """
-    What is placed.
+    Load to place.
 
     Attributes:
         rate: Calls per second.
@@ -87,7 +87,7 @@ class Flows:
             self._placing = None
 
     def counts(self) -> dict[str, Any]:
-        """How far it is; `asked_ms` has the times of the API's answers since it was asked last."""
+        """Return the progress; `asked_ms` has the times of the API's answers since the last call."""
         placing = self._placing is not None and not self._placing.done()
         asked_ms, self._asked_ms = self._asked_ms, []
         return {

@@ -47,7 +47,7 @@ class _Case:
             self.hooks[hook.call_sid].append(hook)
 
     def session(self, leg: Leg) -> str:
-        """What all legs of a call have in common."""
+        """Return the id that all legs of a call have in common."""
         own = leg.session_id or leg.call_id
         return self._session_of.get(own, own)
 
@@ -74,7 +74,7 @@ class _Case:
 
     def _belongs(self, leg: Leg, record: dict[str, Any]) -> bool:
         """
-        Whether a callee's leg is this record's, where one INVITE has become several calls.
+        Return True if a callee's leg is this record's, where one INVITE has become several calls.
 
         It was repeated until a server took it that had not been killed; each has dialled anew.
         """
@@ -90,7 +90,7 @@ class _Case:
         return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
 
     def blind(self, leg: Leg) -> bool:
-        """Whether the server that dialled or took the leg may not have written down that it was up."""
+        """Return True if the server may have been killed before it recorded that the leg was up."""
         cut = min((at for at in self.evidence.kills if at >= leg.began_at), default=math.inf)
         return leg.confirmed_at is None or leg.confirmed_at + _BLIND_S > cut
 
@@ -150,7 +150,7 @@ def _billing(case: _Case) -> Iterator[Discrepancy]:
 
 
 def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, int]:
-    """What a call may cost at least and at most, by what its far ends have seen."""
+    """Return the least and the greatest cost of a call, by the evidence of its far ends."""
     tariff, apart_s = case.evidence.tariff, case.evidence.apart_s
     if record["hangup_cause"] == CRASH:
         return _worth_of_cut(case, tariff, legs)

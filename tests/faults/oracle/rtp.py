@@ -13,7 +13,7 @@ from tests.faults.oracle.evidence import Leg
 __all__ = ["EACH_S", "Audio"]
 
 EACH_S = 0.2
-"""How far apart packets are: sparse enough for hundreds of calls in one Python process."""
+"""Interval of packets: long enough for hundreds of calls in one Python process."""
 
 _HEADER = struct.Struct("!BBHII")
 _SILENCE = b"\xff" * 160
@@ -34,7 +34,7 @@ class Audio:
         asyncio.get_running_loop().add_reader(self._socket, self._heard)
 
     def send_to(self, port: int | None) -> None:
-        """Have packets go to this port of 127.0.0.1 from now on."""
+        """Send packets to this port of 127.0.0.1 from now on."""
         if port is not None:
             self._to = ("127.0.0.1", port)
 

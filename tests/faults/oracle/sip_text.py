@@ -35,7 +35,7 @@ class Message:
 
     @classmethod
     def read(cls, data: bytes) -> Message | None:
-        """Take a datagram apart; None for what is no SIP message."""
+        """Parse a datagram; None if it is no SIP message."""
         head, _, body = data.decode("utf-8", "replace").partition("\r\n\r\n")
         start, *lines = head.split("\r\n")
         words = start.split(" ", 2)
@@ -58,7 +58,7 @@ class Message:
 
     @property
     def branch(self) -> str:
-        """What tells transactions apart."""
+        """Branch, which identifies the transaction."""
         found = re.search(r"branch=([^;,\s]+)", self.first("via"))
         return found[1] if found is not None else ""
 
@@ -70,7 +70,7 @@ class Message:
 
     @property
     def user(self) -> str:
-        """Who is called, as the request's URI says."""
+        """User of the request's URI."""
         return self.uri.partition(":")[2].partition("@")[0]
 
 
@@ -116,6 +116,6 @@ def describe(port: int) -> str:
 
 
 def described_port(body: str) -> int | None:
-    """Where the other side wants its audio on 127.0.0.1; None when it wants none."""
+    """Return the other side's port for audio on 127.0.0.1; None without one."""
     found = _AUDIO.search(body)
     return int(found[1]) or None if found is not None else None

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fixtures.ports import free_port
-from fixtures.server_process import Account, Reply, ServerFailed, ServerProcess, wait_until
 from tests.faults.oracle.evidence import Evidence
+from tests.support.ports import free_port
+from tests.support.server_process import Account, Reply, ServerFailed, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["FORWARDED", "STREAMED", "FarEnds", "OracleStage"]
@@ -57,18 +57,18 @@ class FarEnds:
         return self._process.pid
 
     def ask(self, do: str, **values: Any) -> dict[str, Any]:
-        """Give a command (see `far_ends`); the answer has the counts of the moment."""
+        """Send a command (see `far_ends`); the answer has the current counts."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, **values}) + "\n")
         self._process.stdin.flush()
         return self._read()
 
     def counts(self) -> dict[str, Any]:
-        """How many legs and events there are, and how many calls are up."""
+        """Return the numbers of legs, events and active calls."""
         return self.ask("count")
 
     def up(self) -> int:
-        """How many calls are up at the callees."""
+        """Return the number of active calls at the callees."""
         return int(self.counts()["callees_up"])
 
     def seen(self) -> dict[str, Any]:
@@ -165,11 +165,11 @@ class OracleStage:
 
     @property
     def webhook_url(self) -> str:
-        """Where every event is to go."""
+        """URL for all events."""
         return f"http://127.0.0.1:{self.far.webhook_port}/events"
 
     def load(self, rate: float, mix: Mapping[str, float] | None = None, **values: Any) -> None:
-        """Have calls placed at a rate from now on; forwarded ones, unless a mix is given."""
+        """Place calls at a rate from now on; forwarded ones, unless a mix is given."""
         self.far.ask(
             "start",
             rate=rate,
@@ -183,7 +183,7 @@ class OracleStage:
         )
 
     def callees(self, **values: Any) -> None:
-        """What callees do from now on: `ring_s`, `hold_s` (from, to), `refuse_share`."""
+        """Set the behaviour of callees from now on: `ring_s`, `hold_s` (from, to), `refuse_share`."""
         self.far.ask("callees", **values)
 
     def kill(self) -> None:
@@ -233,7 +233,7 @@ class OracleStage:
             raise AssertionError(f"{otherwise}: {self.far.counts()}\n{tail}")
 
     def evidence(self) -> Evidence:
-        """What everybody knows, now that all is over."""
+        """Return the evidence of all parties, now that all is over."""
         found = Evidence(
             records=self.pages("/v1/calls"),
             ledger=self.pages("/v1/wallet/ledger?kind=charge"),
@@ -247,7 +247,7 @@ class OracleStage:
         return found
 
     def paise(self, name: str) -> int:
-        """What the wallet says, as `balance` or `reserved`."""
+        """Return `balance` or `reserved` of the wallet."""
         return round(100 * float(self.api("GET", "/v1/wallet")[name]))
 
     def pages(self, path: str) -> list[dict[str, Any]]:

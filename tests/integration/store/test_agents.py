@@ -151,7 +151,7 @@ async def test_an_agent_that_is_deleted_while_something_is_bound_to_it(
     number: PhoneNumber,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is bound has been checked in memory, where another process's change has not come yet."""
+    """The binding is checked in memory, before the change of another process has arrived there."""
     sid = account.account_sid
     made, spare = [await storage.agents.create(sid, VALUES) for _ in range(2)]
     task = {"name": "Desk", "target": "voice_agent", "agent_id": spare.agent_id, "workspace_id": WORKSPACE}

@@ -26,18 +26,12 @@ AGENTS = (new_id(), new_id())
 ENDS = (CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.BUSY, CallStatus.NO_ANSWER, CallStatus.CANCELED)
 
 
-class NoCalls:
-    """Stands in where nothing is placed or looked up."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(name)
-
-
 def service(storage: Storage) -> AssistantService:
+    no_calls: Any = None  # Nothing is placed or looked up.
     return AssistantService(
         storage.database,
         storage.writer,
-        NoCalls(),
+        no_calls,
         storage.agents,
         storage.transcripts,
         {"IN"},

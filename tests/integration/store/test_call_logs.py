@@ -7,7 +7,7 @@ from typing import Any
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.calls.records.logs import CallLogFilter
+from callcontrol.calls.records.cdr import CdrFilter
 from callcontrol.models import Account, CallRecord, CallStatus, Quality
 
 NOW = utc_now()
@@ -31,7 +31,7 @@ async def put(storage: Storage, account: Account, hours_ago: float, **facts: Any
 
 async def found(storage: Storage, account: Account, **query: Any) -> list[str]:
     span = {"start": NOW - timedelta(days=2), "end": NOW + timedelta(minutes=1)}
-    page = await storage.call_logs.list(account.account_sid, CallLogFilter(**{**span, **query}))
+    page = await storage.call_logs.list(account.account_sid, CdrFilter(**{**span, **query}))
     assert page.total == len(page.items)
     return [entry.call_sid for entry in page.items]
 
@@ -58,7 +58,7 @@ async def test_an_entry_tells_of_the_trunk_even_when_that_is_gone(storage: Stora
     await storage.calls.flush()
     await storage.trunks.delete_carrier(sid, carrier.carrier_sid)
     (entry,) = (
-        await storage.call_logs.list(sid, CallLogFilter(NOW - timedelta(days=1), NOW + timedelta(days=1)))
+        await storage.call_logs.list(sid, CdrFilter(NOW - timedelta(days=1), NOW + timedelta(days=1)))
     ).items
     assert (entry.trunk, entry.remote_host, entry.host) == ("Own", "192.0.2.7", "local")
     assert (entry.status, entry.duration_sec, entry.termination_reason) == (
@@ -90,6 +90,6 @@ async def test_calls_are_found_by_every_filter(storage: Storage, account: Accoun
 
 async def test_call_logs_are_paged(storage: Storage, account: Account) -> None:
     sids = [await put(storage, account, hours_ago) for hours_ago in (1, 2, 3)]
-    wide = CallLogFilter(NOW - timedelta(days=1), NOW)
+    wide = CdrFilter(NOW - timedelta(days=1), NOW)
     page = await storage.call_logs.list(account.account_sid, wide, 2, 2)
     assert ([entry.call_sid for entry in page.items], page.total, page.total_pages) == ([sids[2]], 3, 2)

@@ -220,7 +220,7 @@ async def test_one_record_that_cannot_be_stored_spoils_no_other(
         await storage.database.read(partial(deliveries.of_call, call_sid=call.call_sid)) for call in calls
     ]
     assert [len(item) for item in stored] == [1, 1, 1, 1]
-    assert "a row is lost" in caplog.text
+    assert "a row cannot be written and is lost" in caplog.text
 
 
 async def test_another_accounts_call_is_forbidden(storage: Storage, account: Account) -> None:

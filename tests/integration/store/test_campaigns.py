@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import deliveries
 from callcontrol.database.tables.campaigns import campaigns as table
+from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
-from callcontrol.messaging.channels import SANDBOX_NUMBER
+from callcontrol.messaging.models import SANDBOX_NUMBER
 from callcontrol.messaging.store import campaigns, channels, contacts, templates
 from callcontrol.models import Account
 from callcontrol.webhooks.store import subscriptions
@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 
 
 async def told(storage: Storage, event: str) -> int:
-    """How many events of a kind were published."""
+    """Return the number of published events of a kind."""
     count = sa.select(sa.func.count()).select_from(deliveries).where(deliveries.c.event == event)
     return await storage.database.read(lambda connection: connection.scalar(count) or 0)
 
@@ -44,7 +44,7 @@ def wrong_fields(refusal: ValidationFailed) -> set[str]:
 
 
 async def finish_making(storage: Storage, minutes: int = 0) -> None:
-    """Have all that may be made be made."""
+    """Finish all calls that may be made."""
     while await storage.campaigns.run(utc_now() + timedelta(minutes=minutes)):
         pass
 
@@ -225,7 +225,7 @@ async def test_what_changes_before_a_campaign_starts_has_its_messages_fail(
 
 
 async def run_only(storage: Storage, campaign_id: int) -> None:
-    """Have a campaign's time come, and no other's."""
+    """Make a campaign due, and no other."""
     now = utc_now()
     await storage.writer.commit(
         lambda rows: (

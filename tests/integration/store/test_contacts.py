@@ -44,7 +44,7 @@ async def add(storage: Storage, account_sid: str, index: int, **values: Any) -> 
 
 
 async def every_page(page_of: Callable[[int], Coroutine[Any, Any, Page[T]]]) -> list[T]:
-    """What all pages hold, which is as much as each of them says there is."""
+    """Return the rows of all pages, as many as each of them says there are."""
     first = await page_of(1)
     items, total = list(first.items), first.total
     for page in range(2, first.total_pages + 1):

@@ -24,7 +24,8 @@ from callcontrol.database.aio import sqlite as sqlite_module
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.sqlite import Sqlite
 from callcontrol.database.errors import DatabaseMoved, is_transient
-from callcontrol.database.tables import directory_revision, metadata
+from callcontrol.database.tables import metadata
+from callcontrol.database.tables.system import directory_revision
 from callcontrol.errors import ServiceUnavailable
 from tests.support.secrets import SECRETS
 
@@ -111,7 +112,7 @@ async def test_nothing_is_left_behind(url: str) -> None:
 
 
 class TestSqlite:
-    """What is particular to SQLite."""
+    """Properties of SQLite alone."""
 
     async def test_the_file_is_for_its_owner_alone(self, tmp_path: Path) -> None:
         database = await Database.open(f"sqlite+aiosqlite:///{tmp_path}/deep/down/trunkline.db")

@@ -1,4 +1,4 @@
-"""Who gets an event is decided in the transaction that publishes it, on both databases."""
+"""The receivers of an event are chosen in the transaction that publishes it, on both databases."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database import tables
 from callcontrol.database.statements import Statement
+from callcontrol.database.tables import webhooks
 from callcontrol.errors import InsufficientBalance
 from callcontrol.models import (
     Account,
-    Broadcast,
     CallRecord,
     CallStatus,
     Delivery,
     PublishedEvent,
+    SubscribedEvent,
     WebhookEvent,
 )
 from callcontrol.webhooks.store import deliveries, subscriptions
@@ -34,9 +34,9 @@ NOW = utc_now()
 URL = "https://hooks.example.com/"
 
 
-def missed(account: Account, name: str = "missed-1", call_sid: str | None = "call-1") -> Broadcast:
+def missed(account: Account, name: str = "missed-1", call_sid: str | None = "call-1") -> SubscribedEvent:
     fields = {"event": "call.missed", "data": {"call_sid": call_sid, "reason": "busy"}}
-    return Broadcast(name, account.account_sid, "calls", "call.missed", fields, NOW, call_sid)
+    return SubscribedEvent(name, account.account_sid, "calls", "call.missed", fields, NOW, call_sid)
 
 
 async def subscribe(
@@ -77,7 +77,7 @@ async def queued(storage: Storage) -> Sequence[Delivery]:
 
 async def every(storage: Storage) -> list[Delivery]:
     def read(connection: Connection) -> list[Delivery]:
-        return [deliveries.to_delivery(row) for row in connection.execute(sa.select(tables.deliveries))]
+        return [deliveries.to_delivery(row) for row in connection.execute(sa.select(webhooks.deliveries))]
 
     return await storage.database.read(read)
 
@@ -200,7 +200,7 @@ async def test_much_that_waits_is_taken_out_in_small_transactions(
     assert await storage.writer.commit(lambda connection: fan_out.clear(connection, "awake", "paused")) == 0
     rows = [row for row in await every(storage) if row.event.subscription_id != "awake"]
     assert [row.last_error for row in rows if row.status == "failed"] == ["the subscription was paused"] * 5
-    # Calls that are up published last; what is older is readdressed when it is taken.
+    # Calls that are up published last; what is older is with_current_url when it is taken.
     assert [row.event.call_sid for row in rows if row.event.url.endswith("/new")] == ["call-3", "call-4"]
     assert len(rows) == 10
 

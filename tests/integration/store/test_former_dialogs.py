@@ -1,4 +1,4 @@
-"""What ends the legs of calls whose process was killed: kept by node until the peers were told."""
+"""Data to end the legs of calls whose process was killed: kept by node until the peers were notified."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import former_dialogs
+from callcontrol.database.tables.calls import former_dialogs
 from callcontrol.models import Account, CallStatus
 from tests.integration.store.test_calls import make_call
 from tests.support.secrets import SECRETS

@@ -52,7 +52,7 @@ async def store(storage: Storage, made: list[CallRecord]) -> None:
 
 
 def matches(call: CallRecord, query: CallFilter) -> bool:
-    """What a filter means, said the plain way."""
+    """Return True if a call matches a filter, in plain Python."""
     return (
         query.status in (None, call.status)
         and query.direction in (None, call.direction)
@@ -115,7 +115,7 @@ async def test_every_way_to_page_gives_what_the_filter_means(storage: Storage, a
 
 
 async def test_a_total_that_was_counted_before_is_exact_still(storage: Storage, account: Account) -> None:
-    """What was counted stays counted; what has come since is added."""
+    """A count stays exact: later rows are added to it."""
     sid, busy = account.account_sid, CallFilter(status=CallStatus.BUSY)
     old = make_calls(sid, 30, seed=8)
     await store(storage, old)

@@ -55,7 +55,7 @@ class Shop:
         return await self.market.purchase(account.account_sid, wanted)
 
     async def refused(self, error: type[DomainError], account: Account, **request: Any) -> None:
-        """Have a purchase refused without a trace in the books."""
+        """Try a purchase that is refused without a trace in the books."""
         before = await self.storage.wallet.wallet(account.account_sid)
         with pytest.raises(error):
             await self.buy(account, **request)
@@ -74,7 +74,7 @@ async def shop(storage: Storage) -> AsyncIterator[Shop]:
 
 
 async def books_agree(storage: Storage, *accounts: Account) -> None:
-    """What each account paid for numbers is what its numbers cost."""
+    """Payments of each account for numbers equal the prices of its numbers."""
     for account in accounts:
         wallet = await storage.wallet.wallet(account.account_sid)
         assert wallet.balance_paise == await storage.wallet.ledger_sum(account.account_sid)

@@ -17,8 +17,9 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.hangup_cause import CRASH
-from callcontrol.calls.records.reconcile import close_record
+from callcontrol.calls.records.end import close_record
 from callcontrol.database.tables.masking import masked_calls as table
 from callcontrol.errors import InsufficientBalance, ValidationFailed
 from callcontrol.masking.calls import ENDED, MaskedStatus
@@ -44,7 +45,7 @@ STATUSES: tuple[MaskedStatus, ...] = (
 
 
 async def rows(storage: Storage) -> dict[str, dict[str, Any]]:
-    """What lists read, by call."""
+    """Return the rows of lists, by call."""
 
     def read(connection: Connection) -> dict[str, dict[str, Any]]:
         return {row["call_sid"]: dict(row) for row in connection.execute(sa.select(table)).mappings()}
@@ -109,7 +110,7 @@ async def test_a_call_that_a_killed_process_left_has_an_end(
     move(record, "in-progress" if connected else "b_ringing")
     await storage.calls.insert(record)
     record.answered_at = START
-    storage.calls.finish(record, charge_paise=close_record(record, CRASH, Rates()))
+    storage.calls.finish(record, charge_paise=close_record(record, CRASH, Rates(), PRODUCTS.of(record)))
     row = (await rows(storage))[record.call_sid]
     assert row["outcome"] == ("completed" if connected else "failed")
     assert (row["status"], row["connected"]) == (row["outcome"], connected)
@@ -131,7 +132,7 @@ async def test_a_defect_of_what_is_kept_costs_no_other_call_its_row(
 
 
 def matches(call: CallRecord, query: MaskedCallFilter) -> bool:
-    """What a filter means, said the plain way."""
+    """Return True if a call matches a filter, in plain Python."""
     details = call.details or {}
     return (
         query.status in (None, details["status"])

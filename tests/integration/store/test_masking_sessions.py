@@ -47,9 +47,9 @@ class Shop:
         return await self.storage.masking_sessions.create(self.account_sid, wanted)
 
     async def reached(self, caller: str, masked_number: str) -> str | None:
-        """Whom a caller reaches."""
+        """Return the party that a caller reaches."""
         found = await self.storage.masking_sessions.find(self.account_sid, caller, masked_number)
-        return found.other_of(caller) if found is not None else None
+        return found.peer_of(caller) if found is not None else None
 
     async def listed(self, **query: Any) -> tuple[list[str], int]:
         page = await self.storage.masking_sessions.list(self.account_sid, SessionFilter(**query), 1, 20)
@@ -78,7 +78,7 @@ async def beside(url: str, shop: Shop) -> AsyncIterator[Shop]:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Have the services believe that it is later."""
+    """Set the services' clock forward."""
     monkeypatch.setattr(module, "utc_now", lambda: utc_now() + timedelta(seconds=seconds))
 
 

@@ -31,7 +31,7 @@ from callcontrol.messaging.network import (
     NetworkUnavailable,
     Receipt,
 )
-from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
+from callcontrol.messaging.sending import QUEUE_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -208,7 +208,7 @@ async def test_beyond_the_pace_messages_are_accepted_and_leave_in_their_turn(
 
 
 def use_up(connection: Connection, account_sid: str) -> None:
-    """Have an account send what it may send in the next hour."""
+    """Use up an account's quota of the next hour."""
     hour = 3600 * 1_000_000
     chat_queue.pace(connection, account_sid, to_micros(utc_now()), 1000, hour, hour)
 
@@ -330,7 +330,7 @@ async def test_no_event_is_made_while_nobody_listens(
     sandbox: MessagingStage, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(receiving, "message_told", lambda message, _: told.append(message.status))
+    monkeypatch.setattr(receiving, "message_status_event", lambda message, _: told.append(message.status))
     unheard = await sandbox.messages.send(account.account_sid, text())
     await sandbox.when(account.account_sid, unheard.message_id, "read")
     assert told == []

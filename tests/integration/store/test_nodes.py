@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Account, WebhookEvent
+from callcontrol.webhooks.queues import QueueLimits
 from callcontrol.webhooks.store import deliveries
 from callcontrol.webhooks.store import publish as fan_out
 from tests.support.secrets import SECRETS
@@ -65,7 +66,7 @@ async def test_each_event_is_sent_by_one_of_them_in_the_order_of_its_call(
     await nodes[1].directory.refresh()
     for node in nodes:
         # Neither can hold all of it, so that they have to share.
-        node.outbox._settings = replace(node.outbox._settings, max_held=6)
+        node.outbox._settings = replace(node.outbox._settings, queues=QueueLimits(held=6))
     receiver.answers["/hook"] = dawdle
 
     async def call(number: int) -> None:

@@ -15,9 +15,10 @@ import sqlalchemy as sa
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio import services as storage_module
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.calls.aio.outbound import CallFacts
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import Announce, Plan
-from callcontrol.calls.ports import Companion
+from callcontrol.calls.ports import CallAttachment
+from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.tables.otp import otps
 from callcontrol.errors import (
     Forbidden,
@@ -42,7 +43,7 @@ CODE = "27182818"
 SPEAKER = Speaker(PromptLibrary(PROMPTS_DIRECTORY))
 
 
-class Door:
+class Door(CallControl):
     """Places calls as call control does, but for the call."""
 
     def __init__(self, storage: Storage, reserve_paise: int = 300) -> None:
@@ -51,7 +52,12 @@ class Door:
         self.plans: list[Plan] = []
 
     async def place(
-        self, account_sid: str, plan: Plan, facts: CallFacts, *, companion: Companion | None = None
+        self,
+        account_sid: str,
+        plan: Plan,
+        metadata: CallMetadata,
+        *,
+        attachment: CallAttachment | None = None,
     ) -> CallRecord:
         assert plan.dial is not None
         self.plans.append(plan)
@@ -62,10 +68,10 @@ class Door:
             from_=plan.dial.caller_id,
             to=str(plan.dial.target),
             created_at=utc_now(),
-            product=facts.product,
-            details=facts.details,
+            product=metadata.product,
+            details=metadata.details,
         )
-        await self.storage.calls.insert(record, reserve_paise=self.reserve_paise, companion=companion)
+        await self.storage.calls.insert(record, reserve_paise=self.reserve_paise, attachment=attachment)
         return record
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:

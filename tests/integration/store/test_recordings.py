@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.recording import recording_file, recording_url
+from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.database.tables.recordings import recording_removals
 from callcontrol.errors import Conflict, Forbidden, NotFound
 from callcontrol.models import Account, CallRecord, CallStatus, RecordingStatus
@@ -470,7 +471,7 @@ async def test_recordings_that_a_killed_process_left_incomplete_are_found(
     [
         ("ix_calls_recorded", lambda connection: recordings.due(connection, NOW, 180)),
         ("ix_calls_recorded", lambda connection: recordings.discard_older(connection, "a", NOW, 10)),
-        ("ix_calls_recording", lambda connection: recordings.cut_off(connection, "local")),
+        ("ix_calls_recording", lambda connection: call_rows.with_pending_recording(connection, "local")),
     ],
 )
 async def test_nothing_is_searched_through_for_what_is_due(

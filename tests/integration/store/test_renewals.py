@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.directory import store as revisions
+from callcontrol.database import revisions
 from callcontrol.errors import NotFound, NumberNotOwned
 from callcontrol.models import Account, PhoneNumber
 from callcontrol.numbers.aio.renewals import Renewals

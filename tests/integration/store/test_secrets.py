@@ -12,11 +12,13 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.bootstrap.aio.services import KEY_FILE, Storage
 from callcontrol.database.aio.database import Database
-from callcontrol.database.tables import accounts, carriers, metadata, phone_numbers
+from callcontrol.database.encryption import BINDINGS, SEALED
+from callcontrol.database.tables import metadata
+from callcontrol.database.tables.accounts import accounts
+from callcontrol.database.tables.trunks import carriers, phone_numbers
 from callcontrol.errors import SecretsUnreadable
 from callcontrol.models import Account, Binding, Carrier, PhoneNumber
 from callcontrol.secrets.aio import SecretBox
-from callcontrol.secrets.encryption import BINDINGS, SEALED
 from tests.support.secrets import SECRETS
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))

@@ -16,7 +16,7 @@ from callcontrol.accounts import keys as rules
 from callcontrol.accounts.aio import keys as keys_module
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import accounts
+from callcontrol.database.tables.accounts import accounts
 from callcontrol.directory.aio import loader as directory_loader
 from callcontrol.errors import (
     BindFailed,
@@ -212,7 +212,7 @@ async def test_unknown_keys_are_refused_and_remembered_briefly(
 
 async def test_wiring_a_number(storage: Storage, account: Account, number: PhoneNumber) -> None:
     sid, id_ = account.account_sid, number.phone_number_id
-    wiring = await storage.numbers.wiring(sid, id_)
+    wiring = await storage.numbers.configuration(sid, id_)
     assert (wiring.carrier_registered, wiring.inbound_bound) == (False, False)
     with pytest.raises(NumberNotOwned):
         await storage.numbers.owned(sid, NUMBER)
@@ -268,7 +268,7 @@ async def test_a_forward_must_be_able_to_reach_its_target(
             with pytest.raises(BindFailed) as caught:
                 await storage.numbers.bind(sid, id_, Binding(target="forward", **body))
             assert [error.field for error in caught.value.errors] == [field], body
-    assert not (await storage.numbers.wiring(sid, id_)).inbound_bound
+    assert not (await storage.numbers.configuration(sid, id_)).inbound_bound
     own = Binding(target="forward", forward_to="+919800000001", caller_id=NUMBER)
     assert (await storage.numbers.bind(sid, id_, own)).carrier_registered
     # A gateway that another process added a moment ago is known.
@@ -290,7 +290,7 @@ async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Accou
     stranger, _ = await storage.accounts.create("Other")
     for account_sid, phone_number_id in ((stranger.account_sid, id_), (sid, new_id())):
         with pytest.raises(NotFound):
-            await storage.numbers.wiring(account_sid, phone_number_id)
+            await storage.numbers.configuration(account_sid, phone_number_id)
         with pytest.raises(NotFound):
             await storage.numbers.register(account_sid, phone_number_id)
         with pytest.raises(NotFound):

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import accounts
+from callcontrol.database.tables.accounts import accounts
 from callcontrol.errors import NotFound, ValidationFailed
 
 

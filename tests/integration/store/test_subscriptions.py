@@ -12,12 +12,13 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import deliveries as outbox_rows
 from callcontrol.database.tables.subscriptions import subscriptions as table
+from callcontrol.database.tables.webhooks import deliveries as outbox_rows
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import masked_details
-from callcontrol.models import Account, Broadcast, CallRecord, CallStatus, Delivery
+from callcontrol.masking.settings import EVENTS
+from callcontrol.models import Account, CallRecord, CallStatus, Delivery, SubscribedEvent
 from callcontrol.webhooks.aio import subscriptions as service_module
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
@@ -62,7 +63,7 @@ async def fail(storage: Storage, created_at: Sequence[datetime], subscription: S
     def write(connection: Any) -> list[str]:
         ids = []
         for moment in created_at:
-            event = Broadcast(new_id(), subscription.account_sid, "calls", "call.missed", {}, moment)
+            event = SubscribedEvent(new_id(), subscription.account_sid, "calls", "call.missed", {}, moment)
             fan_out.publish(connection, [event])
             ids.append(fan_out.delivery_id_of(event.event_id, subscription.subscription_id))
         for row in connection.execute(sa.select(outbox_rows).where(outbox_rows.c.delivery_id.in_(ids))).all():
@@ -101,7 +102,7 @@ async def test_what_is_anothers_is_not_there(storage: Storage, account: Account)
     (lost,) = await fail(storage, [utc_now()], made)
     stranger, _ = await storage.accounts.create("Stranger")
     of_masking = SubscriptionService(
-        storage.database, storage.writer, storage.destinations, storage.outbox, "masking"
+        storage.database, storage.writer, storage.destinations, storage.outbox, EVENTS
     )
     for service, sid in (
         (storage.subscriptions, stranger.account_sid),

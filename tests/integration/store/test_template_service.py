@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import deliveries
+from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.errors import (
     ChannelNotConfigured,
     Conflict,

@@ -10,9 +10,8 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables import phone_numbers
-from callcontrol.messaging.channels import SANDBOX_NUMBER
-from callcontrol.messaging.models import Channel, Template, TemplateStatus
+from callcontrol.database.tables.trunks import phone_numbers
+from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateStatus
 from callcontrol.messaging.store import channels, templates
 from callcontrol.models import Account
 

@@ -13,7 +13,7 @@ from callcontrol.database.tables.tools import tools as table
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.models import Account, Principal
 from callcontrol.tools.aio import registry as registries
-from callcontrol.tools.aio.toolbox import Toolbox
+from callcontrol.tools.aio.service import Toolbox
 from callcontrol.tools.store import usage as tool_usage
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
 from tests.support.secrets import SECRETS

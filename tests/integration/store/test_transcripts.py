@@ -1,4 +1,4 @@
-"""What was said on calls, as it is kept."""
+"""Storage of transcripts."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.applications.application import Application
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, Forbidden, NotFound, NumberNotOwned, ValidationFailed
-from callcontrol.models import Account, Binding, CallRecord, Carrier
+from callcontrol.models import Account, Application, Binding, CallRecord, Carrier
+from callcontrol.trunks.aio.service import TrunkService
 
 NUMBER = "+918047491899"
 STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://agent.example/ws"}
@@ -186,12 +186,11 @@ async def test_what_is_in_use_is_not_deleted(
     call.ended_at = utc_now()
     storage.calls.finish(call)  # Not written yet: what is deleted next must wait for that.
 
-    storage.trunks.legs_at = lambda leg_sid: 1
     await storage.trunk_numbers.remove(sid, number.phone_number_id)
+    busy = TrunkService(storage.database, storage.writer, storage.directory, lambda leg_sid: 1)
     with pytest.raises(Conflict) as caught:
-        await storage.trunks.delete_carrier(sid, carrier.carrier_sid)
+        await busy.delete_carrier(sid, carrier.carrier_sid)
     assert caught.value.details == {"calls": 1}
-    storage.trunks.legs_at = lambda leg_sid: 0
     await storage.trunks.delete_carrier(sid, carrier.carrier_sid)
     await storage.applications.delete(sid, application.app_sid)
 

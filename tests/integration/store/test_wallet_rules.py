@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.aio.database import Database
-from callcontrol.database.tables import accounts
+from callcontrol.database.tables.accounts import accounts
 from callcontrol.errors import (
     Conflict,
     InsufficientBalance,
@@ -112,7 +112,7 @@ class WalletMachine(RuleBasedStateMachine):
         self.charged: dict[str, int] = {}
         self.spent: dict[int, int] = {}
         self.references: dict[str, int] = {}
-        """What each reference is of: money that came, or with a minus money that was paid."""
+        """Amount of each reference: a payment in, or with a minus a payment out."""
         self.paid: set[str] = set()
 
     @property
@@ -128,7 +128,7 @@ class WalletMachine(RuleBasedStateMachine):
         return f"{self.account}-{name}"
 
     def refused(self, refusal: object, more: int) -> bool:
-        """Whether holding so much more is refused, and for the right reason."""
+        """Return True if holding more is refused, for the right reason."""
         if more > self.available:
             assert type(refusal) is InsufficientBalance
             return True

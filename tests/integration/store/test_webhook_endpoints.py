@@ -14,7 +14,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database import schema
 from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.errors import Conflict, NotFound
-from callcontrol.messaging.events import message_received, message_told
+from callcontrol.messaging.events import message_received, message_status_event
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.models import Account
 from callcontrol.webhooks.store import deliveries
@@ -94,7 +94,7 @@ async def test_an_event_that_is_published_twice_is_delivered_once(storage: Stora
     """Whoever repeats a transaction, or two processes that both see a receipt, tell of it once."""
     made = await storage.webhook_endpoints.create(account.account_sid, VALUES)
     told = message(account)
-    event = message_told(told, NOW)
+    event = message_status_event(told, NOW)
     assert event is not None
     for _ in range(2):
         await storage.writer.commit(partial(fan_out.publish, events=[event]))

@@ -17,13 +17,15 @@ from callcontrol.database.aio import database as database_module
 from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.aio.writer import Writer, WriterSettings
 from callcontrol.database.errors import CommitInDoubt
-from callcontrol.database.tables import directory_revision, writer_probe
+from callcontrol.database.tables.system import directory_revision, writer_probe
 from callcontrol.errors import Conflict, DomainError, Internal, ServiceUnavailable
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
 from tests.support.waiting import holds_for, until
 
-FAST = WriterSettings(lazy_s=0.005, patience_s=0.05, timeout_s=20.0, max_waiting=50, max_batch=10)
+FAST = WriterSettings(
+    flush_interval_s=0.005, failure_grace_s=0.05, timeout_s=20.0, max_waiting=50, max_batch=10
+)
 
 
 def locked() -> OperationalError:
@@ -44,10 +46,10 @@ class FailingDatabase(Database):
         self.held = False
         """True once a transaction has met `hold`."""
         self.cut = ""
-        """Where the connection is lost in the next transaction: before its commit, or after."""
+        """Place of the connection loss in the next transaction: before its commit, or after."""
 
     async def was_committed(self, transaction: int) -> bool | None:
-        """Whether the connection was lost after the commit."""
+        """Return True if the connection was lost after the commit."""
         return bool(transaction)
 
     async def write(self, operation: Operation[T]) -> T:
@@ -166,7 +168,7 @@ async def test_a_failing_database_refuses_and_recovers(database: FailingDatabase
 
 
 async def test_a_transaction_that_hangs_is_a_failure(database: FailingDatabase) -> None:
-    writer = Writer(database, WriterSettings(stuck_s=0.05, timeout_s=20.0))
+    writer = Writer(database, WriterSettings(transaction_timeout_s=0.05, timeout_s=20.0))
     await writer.start()
     database.hold = asyncio.Event()
     hanging = asyncio.create_task(writer.commit(add("hangs")))
@@ -207,9 +209,9 @@ class Counter:
 
     def set(self, value: int) -> None:
         self.value = value
-        self.writer.touch()
+        self.writer.schedule_flush()
 
-    def take(self) -> Operation[int] | None:
+    def drain(self) -> Operation[int] | None:
         if self.value is None:
             return None
         self.taken, self.value = self.value, None
@@ -227,11 +229,11 @@ class Counter:
     def written(self, result: int) -> None:
         self.stored.append(result)
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         if self.value is None:
             self.value = self.taken
 
-    def refused(self, error: Exception) -> None:
+    def rejected(self, error: Exception) -> None:
         self.errors.append(error)
 
 
@@ -273,7 +275,7 @@ async def test_a_broken_source_spoils_no_request(writer: Writer, database: Faili
 
 async def test_a_source_that_raises_does_not_end_the_writer(writer: Writer) -> None:
     class Broken(Counter):
-        def take(self) -> Operation[int] | None:
+        def drain(self) -> Operation[int] | None:
             raise ZeroDivisionError
 
         def written(self, result: int) -> None:

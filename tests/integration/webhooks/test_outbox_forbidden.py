@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callcontrol.egress.aio.resolver import DestinationGuard
-from callcontrol.webhooks.signing import OFFSETS_S
+from callcontrol.webhooks.retries import OFFSETS_S
 from tests.support.webhook_stage import (
     FAST,
     SLOW,

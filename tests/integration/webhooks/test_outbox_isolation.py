@@ -1,4 +1,4 @@
-"""What receivers that hang, vanish or dawdle cost everybody else: nothing."""
+"""Receivers that hang, vanish or dawdle cost everybody else nothing."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ async def test_a_hanging_destination_does_not_fill_the_memory(stage: Stage, rece
     gate, hanging = Gate(), Receiver()
     hanging.answers["/hook"] = gate
     await hanging.start()
-    outbox = await stage.start(fast(per_destination=2, max_held=20, max_held_per_destination=4))
+    outbox = await stage.start(fast(per_destination=2, held=20, held_per_destination=4))
     stuck = [stage.event(hanging.url("/hook"), f"stuck-{number}") for number in range(100)]
     await stage.publish(*stuck)
     await until(lambda: outbox.stats.postponed >= 94)
@@ -75,7 +75,7 @@ async def test_a_silent_destination_is_probed_and_comes_back(stage: Stage, recei
     port = receiver.port
     await receiver.close()
     outbox = await stage.start(
-        fast(silent_after=3, per_destination=3, offsets_s=[0.1 * step for step in range(1000)])
+        fast(unresponsive_after=3, per_destination=3, offsets_s=[0.1 * step for step in range(1000)])
     )
     events = [stage.event(receiver.url("/hook"), f"call-{number}") for number in range(30)]
     await stage.publish(*events)
@@ -104,7 +104,7 @@ async def test_a_tarpit_costs_its_own_connections_and_no_more(stage: Stage, rece
     server = await asyncio.start_server(dribble, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     outbox = await stage.start(
-        fast(timeout_s=0.3, offsets_s=(0.0, 3600.0), per_destination=2, silent_after=2)
+        fast(timeout_s=0.3, offsets_s=(0.0, 3600.0), per_destination=2, unresponsive_after=2)
     )
     stuck = [stage.event(f"http://127.0.0.1:{port}/", f"stuck-{number}") for number in range(20)]
     await stage.publish(*stuck)
@@ -155,7 +155,7 @@ async def test_what_is_new_does_not_wait_behind_what_is_old(stage: Stage, receiv
 async def test_no_more_requests_than_allowed_are_under_way(stage: Stage, receiver: Receiver) -> None:
     gate = Gate()
     others = [Receiver() for _ in range(4)]
-    await stage.start(fast(max_active=5, per_destination=3))
+    await stage.start(fast(active=5, per_destination=3))
     for one in others:
         one.answers["/hook"] = gate
         await one.start()
@@ -180,7 +180,7 @@ async def test_memory_is_bounded(stage: Stage, receiver: Receiver) -> None:
         return web.Response(status=200)
 
     receiver.answers["/hook"] = answer
-    outbox = await stage.start(fast(max_held=5))
+    outbox = await stage.start(fast(held=5))
     events = [stage.event(receiver.url("/hook"), f"call-{number}") for number in range(100)]
     await stage.publish(*events)
     ids = [event.delivery_id for event in events]

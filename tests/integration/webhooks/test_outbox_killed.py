@@ -53,7 +53,7 @@ asyncio.run(main())
 
 
 async def _killed_after(lines: int, *arguments: str) -> list[str]:
-    """What a server said was committed before it was killed."""
+    """Return the ids that a server reported as committed before it was killed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", SERVER, *arguments),
         stdout=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What is told of messaging on its way out: in order for each message, once, signed as libraries check it."""
+"""Events of messaging on their way out: in order for each message, once, signed as libraries check it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.messaging.events import message_told
+from callcontrol.messaging.events import EVENTS, message_status_event
 from callcontrol.messaging.models import MessageStatus
-from callcontrol.models import Broadcast
+from callcontrol.models import SubscribedEvent
 from callcontrol.webhooks.store import publish as fan_out
-from callcontrol.webhooks.subscriptions import EVENT_TYPES
 from tests.support.messaging import queued
 from tests.support.waiting import until
 from tests.support.webhook_stage import ACCOUNT_SID, Received, Receiver, Stage, fast
@@ -24,8 +23,10 @@ _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _STATES: tuple[MessageStatus, ...] = ("sent", "delivered", "read")
 
 
-def told(message_id: str, status: MessageStatus) -> Broadcast:
-    event = message_told(replace(queued(ACCOUNT_SID), message_id=message_id, status=status), utc_now())
+def told(message_id: str, status: MessageStatus) -> SubscribedEvent:
+    event = message_status_event(
+        replace(queued(ACCOUNT_SID), message_id=message_id, status=status), utc_now()
+    )
     assert event is not None
     return event
 
@@ -33,7 +34,7 @@ def told(message_id: str, status: MessageStatus) -> Broadcast:
 async def register(stage: Stage, receiver: Receiver, **values: Any) -> None:
     wanted: dict[str, Any] = {
         "service": "messaging",
-        "event_types": EVENT_TYPES["messaging"],
+        "event_types": EVENTS.names,
         "secret": _SECRET,
     }
     await stage.subscribe(**{"url": receiver.url("/hook"), **wanted, **values})

@@ -1,4 +1,4 @@
-"""What leaves this host for a webhook: a table of what must not, TLS that is verified, and no proxy."""
+"""Webhook connections that leave this host: a table of forbidden ones, verified TLS, and no proxy."""
 
 import asyncio
 import datetime

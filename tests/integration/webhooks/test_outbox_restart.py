@@ -1,4 +1,4 @@
-"""What is left over at the end of a process, and what the next one makes of it."""
+"""Deliveries left at the end of a process, and their fate in the next one."""
 
 import asyncio
 from datetime import timedelta
@@ -149,10 +149,10 @@ async def test_outcomes_survive_a_transaction_that_fails(stage: Stage, receiver:
     await stage.ended(delivery_id)
     newer = {**deliveries.outcome_row(await stage.row(delivery_id)), "attempts": 9}
     outbox._outcomes = {"a": {**newer, "attempts": 1}, "b": newer}
-    assert outbox.take() is not None
-    assert outbox.take() is None
+    assert outbox.drain() is not None
+    assert outbox.drain() is None
     outbox._outcomes = {"a": newer}
-    outbox.give_back()
+    outbox.restore()
     assert outbox._outcomes == {"a": newer, "b": newer}
     outbox._outcomes = {}
 

@@ -1,4 +1,4 @@
-"""What goes to subscriptions: with the secret, to the URL and in the state that each has at the time."""
+"""Deliveries to subscriptions: with the secret, the URL and the state that each has at the time."""
 
 import asyncio
 import hashlib
@@ -12,9 +12,10 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.tables.subscriptions import subscriptions
-from callcontrol.models import Broadcast
+from callcontrol.models import SubscribedEvent
 from callcontrol.webhooks.store import publish as fan_out
-from callcontrol.webhooks.subscriptions import EVENT_TYPES, SubscribedService, Subscription
+from callcontrol.webhooks.subscriptions import SubscribedService, Subscription
+from tests.support.subscribed import SERVICE_EVENTS
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import (
     ACCOUNT_SID,
@@ -86,14 +87,14 @@ async def test_masked_calls_are_signed_in_any_case(stage: Stage, receiver: Recei
 async def test_events_of_every_service_go_to_its_own_subscriptions(
     stage: Stage, receiver: Receiver, service: SubscribedService, event: str, fields: dict[str, Any]
 ) -> None:
-    assert event in EVENT_TYPES[service]
+    assert event in SERVICE_EVENTS[service].names
     await stage.start()
     wanted = {"service": service, "event_types": (event,)}
     await stage.subscribe(receiver.url("/own"), name="own", secret="0wn-s3cret", **wanted)
     await stage.subscribe(receiver.url("/paused"), name="paused", is_active=False, **wanted)
     await stage.subscribe(receiver.url("/calls"), name="calls")
     # Events that are of no call are ordered among nothing, and delivered all the same.
-    published = Broadcast("event-1", ACCOUNT_SID, service, event, {"event": event, **fields}, utc_now())
+    published = SubscribedEvent("event-1", ACCOUNT_SID, service, event, {"event": event, **fields}, utc_now())
     assert await stage.publish_all(published) == 1
     delivery_id = fan_out.delivery_id_of("event-1", "own")
     (row,) = await stage.ended(delivery_id)
@@ -138,6 +139,38 @@ async def test_what_is_gone_is_disabled(stage: Stage, receiver: Receiver) -> Non
     assert late not in await stage.rows()
 
 
+async def test_a_query_from_before_the_410_does_not_revive_it(
+    stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    receiver.answers["/hook"] = gate
+    await stage.start(fast(per_destination=1))
+    await stage.subscribe(receiver.url("/hook"))
+    ids = [await stage.broadcast("call-1")]
+    await until(lambda: gate.waiting == 1)
+
+    commit: Any = stage.writer.commit
+    judged = asyncio.Event()
+    late: list[Any] = []
+
+    async def commit_late(operation: Any, **options: Any) -> Any:
+        result = await commit(operation, **options)
+        if "undo" in options and getattr(result, "deliveries", []):
+            late.append(result)
+            await judged.wait()
+        return result
+
+    monkeypatch.setattr(stage.writer, "commit", commit_late)
+    ids += [await stage.broadcast(f"call-{number}") for number in (2, 3)]
+    await until(lambda: len(late) > 0)
+    gate.status = 410
+    gate.open()
+    await until(lambda: stage.outbox.stats.failed == 1)
+    judged.set()
+    assert {row.status for row in await stage.ended(*ids)} == {"failed"}
+    assert len(receiver.requests) == 1
+
+
 @pytest.mark.parametrize("status", [400, 404, 500])
 async def test_nothing_else_disables_a_subscription(stage: Stage, receiver: Receiver, status: int) -> None:
     receiver.answers["/hook"] = statuses(status)
@@ -158,7 +191,7 @@ async def test_what_is_held_in_memory_is_not_sent_to_a_paused_one(stage: Stage, 
     # Another process pauses it, and its transaction misses what had not been committed by then.
     await stage.change(made, is_active=False)
     outbox.changed()
-    await until(lambda: outbox._looked_at is not None)
+    await until(lambda: outbox._checked_at is not None)
     gate.open()
     rows = await stage.ended(*ids)
     assert sorted(row.status for row in rows) == ["delivered", "failed", "failed", "failed"]
@@ -175,7 +208,7 @@ async def test_what_is_held_in_memory_goes_to_the_new_url(stage: Stage, receiver
     await until(lambda: gate.waiting == 1 and outbox.held == 4)
     await stage.change(made, url=receiver.url("/new"))
     outbox.changed()
-    await until(lambda: outbox._looked_at is not None)
+    await until(lambda: outbox._checked_at is not None)
     gate.open()
     rows = await stage.ended(*ids)
     assert {row.status for row in rows} == {"delivered"}

@@ -1,4 +1,4 @@
-"""Which URLs may be subscribed: judged with all addresses that their names have at that moment."""
+"""URLs that may be subscribed: checked with all addresses that their names have at that moment."""
 
 from __future__ import annotations
 

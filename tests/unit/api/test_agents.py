@@ -1,15 +1,15 @@
-"""The endpoints of voice agents, before real services."""
+"""The endpoints of voice agents."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Principal
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, AGENT_ID, NOWHERE, OTHER_AGENT_ID, Fakes
+from tests.unit.api.fakes import ACCOUNT, NOWHERE, OTHER_ACCOUNT, Fakes
 
 PATH = "/api/v1/agents"
 ASSISTANT_KEY = "va_" + "b" * 43
@@ -17,12 +17,12 @@ HEADERS = {"Authorization": f"Bearer {ASSISTANT_KEY}"}
 
 
 @pytest.fixture(autouse=True)
-async def key(fakes: Fakes) -> AsyncIterator[None]:
+def key(fakes: Fakes, storage: Storage) -> None:
+    fakes.agents = storage.agents
     fakes.keys.principals[ASSISTANT_KEY] = Principal(ACCOUNT, "key-a", "assistant", frozenset({"assistant"}))
-    yield
 
 
-async def test_an_agent_is_created_and_shown_without_its_secret(client: Client, fakes: Fakes) -> None:
+async def test_an_agent_is_created_and_shown_without_its_secret(client: Client, storage: Storage) -> None:
     body = {
         "name": "Asha",
         "language": "hi-IN",
@@ -41,7 +41,8 @@ async def test_an_agent_is_created_and_shown_without_its_secret(client: Client, 
     assert shown.items() <= answer.data.items()
     assert set(answer.data) == {*shown, *added}
     assert b"s3cret" not in answer.body
-    assert fakes.agents.values[0]["stream_auth"] == {"type": "bearer", "token": "t0p-s3cret"}
+    kept = await storage.agents.get(ACCOUNT, answer.data["id"])
+    assert kept.stream is not None and kept.stream.stream_auth == body["stream_auth"]
 
 
 async def test_an_agent_without_a_server_is_one_too(client: Client) -> None:
@@ -57,29 +58,33 @@ async def test_every_wrong_field_is_named(client: Client) -> None:
     assert set(answer.fields) == {"language", "sample_rate"}
 
 
-async def test_agents_are_listed_found_changed_and_deleted(client: Client, fakes: Fakes) -> None:
+async def test_agents_are_listed_found_changed_and_deleted(client: Client, storage: Storage) -> None:
+    values = {"name": "Asha", "voice": "asha", "greeting": "Namaste", "stream_url": "wss://a.example/"}
+    agent_id = (await storage.agents.create(ACCOUNT, values)).agent_id
     listed = await client.get(f"{PATH}?per_page=5", headers=HEADERS)
-    assert [agent["id"] for agent in listed.data] == [AGENT_ID]
+    assert [agent["id"] for agent in listed.data] == [agent_id]
     assert listed.json()["meta"]["per_page"] == 5
-    assert (await client.get(f"{PATH}/{AGENT_ID}", headers=HEADERS)).data["name"] == "Asha"
+    assert (await client.get(f"{PATH}/{agent_id}", headers=HEADERS)).data["name"] == "Asha"
     body = {"voice": "ravi", "greeting": None, "stream_auth": {"type": "bearer", "token": "t"}}
-    changed = await client.patch(f"{PATH}/{AGENT_ID}", body, headers=HEADERS)
+    changed = await client.patch(f"{PATH}/{agent_id}", body, headers=HEADERS)
     assert (changed.status, changed.data["voice"]) == (200, "ravi")
-    assert fakes.agents.values == [body], "what is left out is not changed"
-    assert (await client.delete(f"{PATH}/{AGENT_ID}", headers=HEADERS)).status == 204
+    assert (changed.data["greeting"], changed.data["name"]) == (None, "Asha"), "omitted fields stay"
+    kept = await storage.agents.get(ACCOUNT, agent_id)
+    assert kept.stream is not None and kept.stream.stream_auth == body["stream_auth"]
+    assert (await client.delete(f"{PATH}/{agent_id}", headers=HEADERS)).status == 204
 
 
-@pytest.mark.parametrize(
-    ("agent_id", "status", "code"),
-    [(NOWHERE, 404, "NOT_FOUND"), ("asha", 404, "NOT_FOUND"), (OTHER_AGENT_ID, 403, "FORBIDDEN")],
-)
-async def test_what_is_not_the_accounts_is_refused(
-    client: Client, agent_id: str, status: int, code: str
-) -> None:
+async def test_what_is_not_the_accounts_is_refused(client: Client, storage: Storage) -> None:
+    others = await storage.agents.create(OTHER_ACCOUNT, {"name": "Ravi"})
     requests: tuple[tuple[str, Any], ...] = (("GET", None), ("PATCH", {"voice": "x"}), ("DELETE", None))
     for method, body in requests:
-        answer = await client.request(method, f"{PATH}/{agent_id}", json_body=body, headers=HEADERS)
-        assert (answer.status, answer.code) == (status, code), method
+        for agent_id, refusal in (
+            (NOWHERE, (404, "NOT_FOUND")),
+            ("asha", (404, "NOT_FOUND")),
+            (others.agent_id, (403, "FORBIDDEN")),
+        ):
+            answer = await client.request(method, f"{PATH}/{agent_id}", json_body=body, headers=HEADERS)
+            assert (answer.status, answer.code) == refusal, (method, agent_id)
 
 
 async def test_keys_of_the_platform_do_not_open_the_assistant(client: Client) -> None:

@@ -6,46 +6,53 @@ from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.aio.services import Storage
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import APP_SID, NOWHERE, OTHER_APP_SID, Fakes
+from tests.unit.api.fakes import ACCOUNT, APP_SID, NOWHERE, OTHER_ACCOUNT, Fakes
 
 APPLICATIONS = "/v1/trunk-portal/applications"
 STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://a.example/"}
 
 
-async def test_an_application_is_created_and_shows_no_secret(client: Client, fakes: Fakes) -> None:
+@pytest.fixture(autouse=True)
+def applications(fakes: Fakes, storage: Storage) -> None:
+    fakes.applications = storage.applications
+
+
+async def test_an_application_is_created_and_shows_no_secret(client: Client, storage: Storage) -> None:
     made = await client.post(
         APPLICATIONS,
         {**STREAM, "sample_rate": 16000, "stream_auth": {"type": "bearer", "token": "s3cret"}},
     )
     assert made.status == 201
-    assert made.data["app_sid"] == made.data["sid"] == APP_SID
+    assert made.data["app_sid"] == made.data["sid"]
     assert (made.data["sample_rate"], made.data["stream_protocol"]) == (16000, "exotel")
     assert (made.data["forward_to"], made.data["record_all_calls"]) == (None, False)
     assert "s3cret" not in made.body.decode()
-    assert fakes.applications.values[0]["stream_auth"]["token"] == "s3cret"
+    kept = await storage.applications.get(ACCOUNT, made.data["sid"])
+    assert kept.binding.stream_auth == {"type": "bearer", "token": "s3cret"}
 
 
-async def test_read_change_and_delete(client: Client, fakes: Fakes) -> None:
+async def test_read_change_and_delete(client: Client, storage: Storage) -> None:
+    app_sid = (await storage.applications.create(ACCOUNT, STREAM)).app_sid
     listed = await client.get(APPLICATIONS + "?page=1&per_page=1")
     assert listed.json()["meta"]["total"] == 1
-    got = await client.get(f"{APPLICATIONS}/{APP_SID}")
+    got = await client.get(f"{APPLICATIONS}/{app_sid}")
     assert got.data == listed.data[0]
     changed = await client.patch(
-        f"{APPLICATIONS}/{APP_SID}", {"target": "forward", "forward_to": "+919800000001", "timeout": 20}
+        f"{APPLICATIONS}/{app_sid}", {"target": "forward", "forward_to": "+919800000001", "timeout": 20}
     )
     assert (changed.status, changed.data["target"], changed.data["timeout"]) == (200, "forward", 20)
-    assert fakes.applications.values == [
-        {"target": "forward", "forward_to": "+919800000001", "timeout_s": 20}
-    ]
-    gone = await client.delete(f"{APPLICATIONS}/{APP_SID}")
+    assert (await storage.applications.get(ACCOUNT, app_sid)).binding.timeout_s == 20
+    gone = await client.delete(f"{APPLICATIONS}/{app_sid}")
     assert (gone.status, gone.body) == (204, b"")
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_applications_of_others_and_of_nobody(client: Client, method: str) -> None:
+async def test_applications_of_others_and_of_nobody(client: Client, storage: Storage, method: str) -> None:
+    others = await storage.applications.create(OTHER_ACCOUNT, STREAM)
     body: Any = {} if method == "PATCH" else None
-    other = await client.request(method, f"{APPLICATIONS}/{OTHER_APP_SID}", json_body=body)
+    other = await client.request(method, f"{APPLICATIONS}/{others.app_sid}", json_body=body)
     assert (other.status, other.code) == (403, "FORBIDDEN")
     missing = await client.request(method, f"{APPLICATIONS}/{NOWHERE}", json_body=body)
     assert (missing.status, missing.code) == (404, "NOT_FOUND")

@@ -1,10 +1,10 @@
-"""What surrounds every endpoint: keys, limits, envelope, bodies, idempotency."""
+"""Behaviour around every endpoint: keys, limits, envelope, bodies, idempotency."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,9 +12,9 @@ from api.http import pipeline
 from api.http.app import create_app
 from api.http.endpoint import Endpoint, Identifiers, path_parameters
 from api.http.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
+from api.process.lifecycle import Phase
 from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
-from api.services import Phase
 from callcontrol import errors as domain
 from callcontrol.errors import DomainError, InsufficientBalance
 from tests.unit.api.client import Client, client_for
@@ -257,7 +257,14 @@ async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
         for endpoint in ENDPOINTS
     ]
     monkeypatch.setattr("api.http.app.ENDPOINTS", limited)
-    app = create_app(fakes.services(), metrics=Metrics(), public_url="http://x", check_replies=True)
+    app = create_app(
+        fakes.services(),
+        mcp=cast(Any, fakes.mcp),
+        lifecycle=fakes.lifecycle,
+        metrics=Metrics(),
+        public_url="http://x",
+        check_replies=True,
+    )
     path = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
     async with client_for(app) as client:
         answers = [await client.get(path) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What is answered where an application sends nothing."""
+"""Answers in place of an application that sends nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sessions of the Model Context Protocol are open, and which make room."""
+"""Open sessions of the Model Context Protocol, and those that make room."""
 
 from __future__ import annotations
 

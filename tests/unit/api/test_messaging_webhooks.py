@@ -40,7 +40,7 @@ def _keys(fakes: Fakes) -> None:
 
 
 def refusal(answer: Answer) -> tuple[int, str]:
-    """What is refused, in the one form that messaging has for it."""
+    """Return the error of a refusal, in the one form that messaging has for it."""
     body = answer.json()
     assert set(body) - {"details"} == {"success", "error", "code", "message"} and body["success"] is False
     return answer.status, body["code"]

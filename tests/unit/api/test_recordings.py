@@ -24,7 +24,7 @@ def recorded(fakes: Fakes, tmp_path: Path) -> Path:
 
 
 async def opens(client: Client, path: str, **options: Any) -> int:
-    """What a HEAD is answered: it says all that a GET does, without the file."""
+    """A HEAD is answered with all that a GET has, but the file."""
     return (await client.request("HEAD", path, **options)).status
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from api.http.endpoint import path_parameters
 from api.http.errors import ErrorStyle
+from api.process.lifecycle import Phase
 from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
-from api.services import Phase
 from callcontrol.histogram import Histogram
 from tests.unit.api.client import Client
 from tests.unit.api.fakes import Fakes

@@ -1,4 +1,4 @@
-"""What Twilio's clients send and read: Basic, forms, bare answers, their errors."""
+"""Requests of Twilio's clients, and the answers they read: Basic, forms, bare answers, errors."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SPEAKER = Speaker(LIBRARY)
 
 
 def texts(language: str) -> dict[str, str]:
-    """What the prompts of a language say, by name."""
+    """Return the texts of a language's prompts, by name."""
     told = tomllib.loads((DIRECTORY / "languages" / f"{language}.toml").read_text(encoding="utf-8"))
     said = {str(n): text.replace("_", " ") for n, text in enumerate(told["numbers"].split())}
     for table in ("tens", "hundreds", "words"):
@@ -37,7 +37,7 @@ def spoken(language: str, number: int | Decimal) -> str:
 
 
 def value(words: list[str]) -> int:
-    """What a sequence of prompts stands for: the way back, which knows nothing of how they were chosen."""
+    """Return the number that a sequence of prompts speaks, computed independently of their choice."""
     scales = {"thousand": 1000, "lakh": 100_000, "crore": 10_000_000}
     total = current = 0
     for word in (word.removesuffix("-joined") for word in words if word != "and"):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fixtures.prompts import DIRECTORY, make
-from media.audio import Clip, PromptLibrary, UnknownPrompt, WavError, level_dbfs, tone, write_wav
+from media.audio import Clip, PromptLibrary, UnknownPrompt, WavError, tone, write_wav
+from tests.support.levels import level_dbfs
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from media.aio.speech import EspeakSynthesizer
 from media.aio.speech_store import SpeechStore
-from media.audio import Clip, SpeechError, SpeechUnavailable, level_dbfs, tone, write_wav
+from media.audio import Clip, SpeechError, SpeechUnavailable, tone, write_wav
 from media.audio.speech import ESPEAK_VOICES, espeak_arguments, speech_text
+from tests.support.levels import level_dbfs
 
 SECRET = "your code is four seven one"
 needs_espeak = pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
@@ -40,7 +41,7 @@ def program(folder: Path, body: str) -> str:
 
 
 def runs(folder: Path) -> list[str]:
-    """How the program was run, a line each."""
+    """Return the program's runs, a line each."""
     log = folder / "log"
     return log.read_text().splitlines() if log.exists() else []
 
@@ -77,7 +78,7 @@ async def test_a_secret_leaves_nothing_behind(tmp_path: Path, caplog: pytest.Log
     ("body", "reason"),
     [
         ("sys.exit(3)", "ended with status 3"),
-        ("out.write(b'nothing')", "spoke no sound"),
+        ("out.write(b'nothing')", "returned no audio"),
         ("time.sleep(60)", "did not speak within 0 s"),
         ("[out.write(bytes(1 << 20)) for _ in range(64)]", "too long"),
     ],
@@ -97,7 +98,7 @@ async def test_too_many_texts_are_refused_and_giving_up_harms_nobody(tmp_path: P
     waits = asyncio.create_task(speaker.speak("one", "en"))
     other = asyncio.create_task(speaker.speak("two", "en"))
     await asyncio.sleep(0)
-    with pytest.raises(SpeechUnavailable, match="2 texts are being spoken"):
+    with pytest.raises(SpeechUnavailable, match="2 texts are already being spoken"):
         await speaker.speak("three", "en")
     gives_up.cancel()
     assert (await waits).duration_ms == 300
@@ -114,16 +115,16 @@ async def test_without_the_program_it_says_so() -> None:
 @pytest.mark.parametrize(
     ("text", "language", "reason"),
     [
-        ("", "en", "no word"),
-        (" \n\t", "en", "no word"),
-        ("?!", "en", "no word"),
-        ("a\0b", "en", "control characters"),
-        ("a\x1bb", "en", "control characters"),
-        ("a\ud800", "en", "control characters"),
+        ("", "en", "no letters"),
+        (" \n\t", "en", "no letters"),
+        ("?!", "en", "no letters"),
+        ("a\0b", "en", "control or unassigned characters"),
+        ("a\x1bb", "en", "control or unassigned characters"),
+        ("a\ud800", "en", "control or unassigned characters"),
         ("x" * 2001, "en", "2001 characters is too long"),
-        ("bonjour", "fr", "not spoken; these are: as, bn, en"),
-        ("hello", "../en", "not spoken"),
-        ("hello", "-v", "not spoken"),
+        ("bonjour", "fr", "unsupported language; supported are: as, bn, en"),
+        ("hello", "../en", "unsupported language"),
+        ("hello", "-v", "unsupported language"),
     ],
 )
 def test_other_texts_are_refused_with_the_reason(text: str, language: str, reason: str) -> None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from media.audio import TONE_PLANS, ToneError, dtmf, parse_tone, ringing_tone, tone_level_dbfs
+from media.audio import TONE_PLANS, ToneError, dtmf, parse_tone, ringing_tone
+from tests.support.levels import tone_level_dbfs
 
 NAMES = {
     *("dial", "ringback", "busy", "congestion", "unobtainable", "waiting", "confirm"),
@@ -136,7 +137,7 @@ def test_the_level_is_set_by_the_text_or_by_who_reads_it() -> None:
         ("5/100", "between 10 and 3800"),
         ("400*5000/100", "between 10 and 3800"),
         ("400+", "no part of a tone"),
-        ("0*25/100", "not modulated"),
+        ("0*25/100", "cannot be modulated"),
         ("400*25+300/100", "no part of a tone"),
         ("400+401+402+403+404", "at most 4"),
         ("400,0/200", "only the last part"),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from media.audio import level_dbfs, silence, tone, tone_level_dbfs
+from media.audio import silence, tone
+from tests.support.levels import level_dbfs, tone_level_dbfs
 
 
 @pytest.mark.parametrize("rate", [8000, 16_000])

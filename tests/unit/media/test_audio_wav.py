@@ -20,13 +20,12 @@ from media.audio import (
     alaw_to_l16,
     l16_to_alaw,
     l16_to_mulaw,
-    level_dbfs,
     mulaw_to_l16,
     read_wav,
     tone,
-    tone_level_dbfs,
     write_wav,
 )
+from tests.support.levels import level_dbfs, tone_level_dbfs
 
 # What follows the plain format: 22 bytes more, 16 valid bits, the left channel, and the GUID of PCM.
 GUID_PCM = struct.pack("<HHIH", 22, 16, 4, 1) + bytes.fromhex("000000001000800000aa00389b71")
@@ -228,5 +227,5 @@ def test_what_the_engine_plays_is_left_alone() -> None:
 
 
 def test_a_rate_that_is_none_is_refused() -> None:
-    with pytest.raises(AudioError, match="cannot be brought to 0 Hz"):
+    with pytest.raises(AudioError, match="cannot be resampled to 0 Hz"):
         Clip(b"\1\2").to_mono(0)

@@ -203,7 +203,7 @@ def test_playback_needs_whole_samples_and_is_bounded(face: Face) -> None:
         face.stream.play(b"123")
     ids = [face.stream.play(b"12") for _ in range(256)]
     assert len(set(ids)) == 256
-    with pytest.raises(MediaError, match="wait already"):
+    with pytest.raises(MediaError, match="already queued"):
         face.stream.play(b"12")
     assert face.stream.decode(60, 0, ids[0]) == PlaybackFinished(ids[0], interrupted=False)
     face.stream.play(b"12")

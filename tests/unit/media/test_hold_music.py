@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from media.audio import hold_music, level_dbfs, tone_level_dbfs
+from media.audio import hold_music
+from tests.support.levels import level_dbfs, tone_level_dbfs
 
 SECOND = 16_000
 

@@ -1,4 +1,4 @@
-"""What hides losses, judged on speech: nearer to the spectrum of the original than silence would be."""
+"""Loss concealment, measured on speech: nearer to the spectrum of the original than silence would be."""
 
 from __future__ import annotations
 

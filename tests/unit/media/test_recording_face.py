@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
@@ -42,26 +43,28 @@ def test_a_recording_that_cannot_start_is_forgotten(recordings: Recordings) -> N
     source = NotedSource()
     source.error = 2
     with pytest.raises(RecordingFailed) as raised:
-        recordings.start(source, "/nowhere/x.wav", RecordingSettings(), 8000, ignore)
+        recordings.start(cast(_engine.Stream, source), "/nowhere/x.wav", RecordingSettings(), 8000, ignore)
     assert raised.value.path == "/nowhere/x.wav"
     assert recordings.decode(8, 1, 0, 0, 0) is None
 
 
 def test_limits_are_handed_down(recordings: Recordings) -> None:
     source = NotedSource()
-    recordings.start(source, "x", RecordingSettings(max_duration_s=1.5, max_bytes=7), 8000, ignore)
+    recordings.start(
+        cast(_engine.Stream, source), "x", RecordingSettings(max_duration_s=1.5, max_bytes=7), 8000, ignore
+    )
     assert source.calls == [(1, "x", 1500, 7)]
 
 
 @pytest.mark.parametrize("settings", [RecordingSettings(max_duration_s=-1), RecordingSettings(max_bytes=-1)])
 def test_limits_below_zero_are_refused(recordings: Recordings, settings: RecordingSettings) -> None:
     with pytest.raises(InvalidMedia):
-        recordings.start(NotedSource(), "x", settings, 8000, ignore)
+        recordings.start(cast(_engine.Stream, NotedSource()), "x", settings, 8000, ignore)
 
 
 def test_orders_are_given_once_and_not_after_the_end(recordings: Recordings) -> None:
     source = NotedSource()
-    recording = recordings.start(source, "x", RecordingSettings(), 8000, ignore)
+    recording = recordings.start(cast(_engine.Stream, source), "x", RecordingSettings(), 8000, ignore)
     recording.pause()
     recording.pause()
     assert recording.paused
@@ -82,7 +85,7 @@ def test_orders_are_given_once_and_not_after_the_end(recordings: Recordings) -> 
     ],
 )
 def test_the_end_says_why(recordings: Recordings, reason: int, ended_by: str, error: str | None) -> None:
-    recording = recordings.start(NotedSource(), "x", RecordingSettings(), 8000, ignore)
+    recording = recordings.start(cast(_engine.Stream, NotedSource()), "x", RecordingSettings(), 8000, ignore)
     assert recordings.decode(30, 1, 0, 240, 0) == (recording, RecordingGap("x", 240))
     assert recording.result is None
     told = recordings.decode(8, 1, reason, 1000, 32_092)

@@ -1,4 +1,4 @@
-"""What can be asked of a session description."""
+"""Queries of a session description."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where RTCP goes by SDP (RFC 5761, RFC 3605)."""
+"""Address of RTCP by SDP (RFC 5761, RFC 3605)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from media.sdp import (
     Origin,
     SdpError,
     SessionDescription,
-    write_session_description,
 )
 
 TOKENS = st.text("abcXYZ019-_.", min_size=1, max_size=12)
@@ -61,7 +60,7 @@ def test_lines_stand_in_the_order_of_the_grammar() -> None:
         attributes=(Attribute("tool", "x"),),
         media=(MediaDescription("audio", 4000, "RTP/AVP", ("0", "8"), port_count=2),),
     )
-    assert write_session_description(session) == (
+    assert session.to_bytes() == (
         b"v=0\r\no=- 7 8 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nb=AS:64\r\nt=0 0\r\na=tool:x\r\n"
         b"m=audio 4000/2 RTP/AVP 0 8\r\n"
     )

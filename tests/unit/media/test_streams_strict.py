@@ -1,5 +1,5 @@
 """
-What strict clients make of whatever we send, in ten thousand random sessions.
+Our frames as strict clients read them, in ten thousand random sessions.
 
 Stock frameworks guess the dialect from the first two messages, and end the session on the first frame that
 misses a key. Here stand replicas of how they guess and of what they look up.
@@ -120,7 +120,7 @@ class Session:
         return self.random.random() < 0.5
 
     def write(self, made: Dialect, audio: bytes, now_ms: int) -> bytes | None:
-        """Have the dialect write any of what it can."""
+        """Write any frame that the dialect can."""
         writes: list[Callable[[], bytes | None]] = [
             lambda: made.media(audio, now_ms),
             lambda: self.marked(made),

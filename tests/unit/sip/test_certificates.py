@@ -1,4 +1,4 @@
-"""Whom a certificate speaks for (RFC 5922 7)."""
+"""Identities of a certificate (RFC 5922 7)."""
 
 import pytest
 

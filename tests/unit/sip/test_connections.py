@@ -63,7 +63,7 @@ def test_a_peer_that_answers_no_more_is_gone() -> None:
     streams.pass_time(1)
     assert connection.closed
     assert news.broken == 1
-    assert connection.trouble == "The peer answers keep-alives no more"
+    assert connection.transport_error == "The peer answers keep-alives no more"
     assert streams.transport.connection_count == 0
     streams.pass_time(100)
     assert news.broken == 1
@@ -127,7 +127,7 @@ def test_a_message_that_is_never_complete() -> None:
     assert not connection.closed
     streams.pass_time(1)
     assert connection.closed and stream.closing
-    assert connection.trouble == "A message was not complete in time"
+    assert connection.transport_error == "A message was not complete in time"
 
 
 def test_each_message_has_its_own_time() -> None:
@@ -216,7 +216,7 @@ def test_why_a_connection_broke_is_known() -> None:
     streams.come_up(connection)
     connection.watch(news)
     connection.connection_lost(ConnectionResetError(104, "Connection reset by peer"))
-    assert (connection.trouble, news.broken) == ("Connection reset by peer", 1)
+    assert (connection.transport_error, news.broken) == ("Connection reset by peer", 1)
 
 
 def test_a_connection_that_breaks_as_it_comes_up() -> None:
@@ -287,8 +287,8 @@ def test_a_network_of_ipv6_is_one_source() -> None:
 
 
 def test_strangers_have_few_connections_and_none_that_a_known_peer_needs() -> None:
-    streams = Streams(StreamLimits(max_connections=4, max_per_stranger=2, evict_after_s=5))
-    streams.transport.knows = lambda host: host.startswith("192.0.2.")
+    streams = Streams(StreamLimits(max_connections=4, max_per_unknown_source=2, evict_after_s=5))
+    streams.transport.is_trusted = lambda host: host.startswith("192.0.2.")
     known, _ = streams.accept("192.0.2.9")
     strangers = [streams.accept(f"198.51.100.{number // 2}", port=number + 1)[0] for number in range(4)]
     assert [connection.closed for connection in strangers] == [False, False, False, True]

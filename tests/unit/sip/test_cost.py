@@ -1,4 +1,4 @@
-"""What the dearest messages cost to read: a peer must not be able to buy seconds of our time with one."""
+"""Cost of the most expensive messages: a peer must not be able to buy seconds of our time with one."""
 
 import time
 
@@ -87,7 +87,7 @@ def test_a_stream_that_trickles_is_searched_once() -> None:
 
 
 def test_a_folded_length_is_read_whole() -> None:
-    """What follows on the next line belongs to the value, for whoever cuts the stream and whoever reads."""
+    """The next line belongs to the value, for the framer of a stream and for the parser."""
     assert StreamFramer().feed(HEAD + b"Content-Length:\r\n 2\r\n\r\nab") == [
         HEAD + b"Content-Length:\r\n 2\r\n\r\nab"
     ]

@@ -1,4 +1,4 @@
-"""What the BYE of a session says beside its Reason."""
+"""Header fields of a session's BYE beside its Reason."""
 
 import pytest
 

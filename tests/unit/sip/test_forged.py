@@ -1,4 +1,4 @@
-"""What somebody who does not see the messages can do to calls by forging some: nothing."""
+"""Forged messages by somebody who does not see the calls have no effect on them."""
 
 import random
 

@@ -62,12 +62,12 @@ def test_a_transaction(
             machine.receive(data.draw(st.sampled_from([request, make_request("ACK")])))
         else:
             timers = [event for event in module.Event if event.name.startswith("T")]
-            machine.handle(data.draw(st.sampled_from(timers)))
+            machine.trigger(data.draw(st.sampled_from(timers)))
         assert machine.state >= before
 
 
 def command(side: Side, name: str) -> None:
-    """Give a session one command, if it has it."""
+    """Run one command of a session, if it has it."""
     session = side.session
     commands: dict[str, Callable[[], None]] = {
         "hangup": session.hangup,

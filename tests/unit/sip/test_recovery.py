@@ -25,12 +25,12 @@ REASON = 'Q.850;cause=41;text="CRASH"'
 
 async def reborn(stage: Stage, agent: Agent) -> Agent:
     """Kill an agent without a word and start another at its address."""
-    agent.ua.endpoint.close()
+    agent.ua.layer.close()
     return await Agent(stage.network, agent.address).start()
 
 
 def journalled(saved: dict[str, Any] | None) -> dict[str, Any]:
-    """What was saved, as a journal gives it back."""
+    """Return saved dialogs as a journal gives them back."""
     loaded: dict[str, Any] = json.loads(json.dumps(saved))
     return loaded
 
@@ -40,7 +40,7 @@ async def ended_by_the_next(stage: Stage) -> tuple[RawPeer, Request, Agent]:
     raw, side, invite = stage.answered_by_raw()
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
-    again.ua.end_former(saved, REASON, None, lambda: None)
+    again.ua.terminate_recovered(saved, REASON, None, lambda: None)
     stage.advance()
     return raw, invite, again
 
@@ -55,10 +55,10 @@ async def test_a_peer_of_a_call_that_was_up_gets_a_bye_whichever_side_called(cal
     saved = journalled((side if calling else stage.alice.inbound[0]).session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
-    again.ua.end_former(saved, REASON, None, lambda: over.append(True))
+    again.ua.terminate_recovered(saved, REASON, None, lambda: over.append(True))
     stage.advance(1)
     assert peer.last(Ended).reason_header == REASON
-    assert over == [True] and again.ua.former_sessions == 0
+    assert over == [True]
     stage.alice = again
     stage.finish()
 
@@ -82,7 +82,7 @@ async def test_a_party_that_still_rings_is_cancelled_and_its_refusal_acknowledge
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
-    again.ua.end_former(saved, REASON, None, lambda: over.append(True))
+    again.ua.terminate_recovered(saved, REASON, None, lambda: over.append(True))
     stage.advance(1)
     assert stage.bob.inbound[0].names[-1] == "Cancelled" and over == [True]
     stage.alice = again
@@ -98,7 +98,7 @@ async def test_an_answer_that_crosses_the_cancel_is_acknowledged_and_hung_up_on(
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
-    again.ua.end_former(saved, REASON, None, lambda: over.append(True))
+    again.ua.terminate_recovered(saved, REASON, None, lambda: over.append(True))
     stage.advance()
     assert raw.requests("CANCEL")
     for _ in range(2):
@@ -120,7 +120,7 @@ async def test_a_caller_that_waits_is_refused_at_once() -> None:
     stage.advance()
     saved = journalled(stage.bob.inbound[0].session.saved())
     again = await reborn(stage, stage.bob)
-    again.ua.end_former(saved, REASON, None, lambda: None)
+    again.ua.terminate_recovered(saved, REASON, None, lambda: None)
     stage.advance(1)
     assert side.last(Failed).status == 503
     stage.bob = again
@@ -155,7 +155,7 @@ async def test_a_challenge_of_the_bye_is_answered_with_what_is_agreed_with_the_c
     saved = journalled(side.session.saved())
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
-    again.ua.end_former(saved, REASON, Credentials("user", "secret"), lambda: over.append(True))
+    again.ua.terminate_recovered(saved, REASON, Credentials("user", "secret"), lambda: over.append(True))
     stage.advance()
     raw.respond(raw.requests("BYE")[0], 401, WWW_Authenticate='Digest realm="r", nonce="n", qop="auth"')
     stage.advance()
@@ -177,14 +177,14 @@ async def test_hundreds_are_ended_at_a_pace_and_dead_peers_are_given_up() -> Non
     again = await reborn(stage, stage.alice)
     over: list[bool] = []
     for each in saved:
-        again.ua.end_former(each, REASON, None, lambda: over.append(True))
-    stage.bob.ua.endpoint.close()
+        again.ua.terminate_recovered(each, REASON, None, lambda: over.append(True))
+    stage.bob.ua.layer.close()
     stage.network.clock.advance(0.01)
     first = again.ua.transactions
     stage.advance(1)
     assert 0 < first < len(sides) == again.ua.transactions
     stage.advance(40)
-    assert len(over) == len(sides) and again.ua.former_sessions == 0
+    assert len(over) == len(sides)
     again.assert_clean()
 
 
@@ -206,8 +206,8 @@ async def test_hundreds_are_ended_at_a_pace_and_dead_peers_are_given_up() -> Non
 async def test_a_journal_that_cannot_be_read_is_told_of_and_harms_nothing(saved: dict[str, Any]) -> None:
     stage = await make_stage()
     with pytest.raises(ParseError):
-        stage.alice.ua.end_former(saved, REASON, None, lambda: None)
-    assert stage.alice.ua.former_sessions == 0
+        stage.alice.ua.terminate_recovered(saved, REASON, None, lambda: None)
+    assert not stage.alice.ua._recovered._waiting
     stage.finish()
 
 
@@ -219,12 +219,12 @@ async def test_one_that_nothing_can_be_sent_for_does_not_hold_up_the_others() ->
     again = await reborn(stage, stage.alice)
     over: list[int] = []
     for number, saved in enumerate(journal):
-        again.ua.end_former(saved, REASON, None, partial(over.append, number))
-    damaged = again.ua._former._waiting[0]._session.dialog
+        again.ua.terminate_recovered(saved, REASON, None, partial(over.append, number))
+    damaged = again.ua._recovered._waiting[0]._session.dialog
     assert damaged is not None
     damaged.route_set = ("<sip:",)  # As nothing that was checked when it was restored can be.
     stage.advance(1)
-    assert sorted(over) == [0, 1, 2] and again.ua.former_sessions == 0
+    assert sorted(over) == [0, 1, 2]
     stage.bob.inbound[0].session.hangup()
     stage.advance(1)
     stage.alice = again

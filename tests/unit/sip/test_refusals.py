@@ -1,4 +1,4 @@
-"""What is refused, how, and that nothing is remembered of it (RFC 3261 8.2, decisions on SIP policies)."""
+"""Refusals, their form, and that nothing is remembered of them (RFC 3261 8.2, decisions on SIP policies)."""
 
 import pytest
 

@@ -16,10 +16,10 @@ from sip import (
     parse_message,
     serialise,
 )
-from sip.aio import Listen, RegistrationRun
+from sip.aio import Listen, RegistrationIO
 from sip.aio.transport import Flow
 from tests.support.sip_agents import RawPeer
-from tests.support.sip_network import MemoryTransport
+from tests.support.sip_network import MemoryTransport, break_connection
 from tests.support.sip_stage import RAW, Stage
 
 CHALLENGE = 'Digest realm="registrar", nonce="{}", algorithm=SHA-256, qop="auth"'
@@ -45,7 +45,7 @@ class Line:
         self.run = stage.alice.ua.register(OutboundRegistration(**given), self.note, after_s)
         stage.advance()
 
-    def note(self, run: RegistrationRun) -> None:
+    def note(self, run: RegistrationIO) -> None:
         self.states.append(run.status.state)
 
     @property
@@ -405,14 +405,14 @@ async def test_a_connection_that_breaks_is_made_anew_soon(stage: Stage) -> None:
     await registrar.open()
     line = Line(stage, destination=Destination("tcp", *RAW))
     assert line.states[-1] is REGISTERED
-    flows[0].break_off()  # type: ignore[attr-defined]
+    break_connection(flows[0])
     stage.advance(6)
     assert len(flows) == 2
     assert flows[1] is not flows[0]
     line.run.stop()
     stage.advance()
     assert line.states[-1] is UNREGISTERED
-    flows[1].break_off()  # type: ignore[attr-defined]
+    break_connection(flows[1])
     stage.advance(6)
     assert len(flows) == 3
     stage.finish()

@@ -1,4 +1,4 @@
-"""What `sips` URIs ask for: TLS on the hop, and a Contact that keeps it up (RFC 3261 26.2, RFC 5630)."""
+"""Requirements of `sips` URIs: TLS on the hop, and a Contact that keeps it up (RFC 3261 26.2, RFC 5630)."""
 
 import pytest
 

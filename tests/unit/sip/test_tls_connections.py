@@ -98,7 +98,7 @@ def test_nothing_is_sent_to_somebody_else(authority: Authority) -> None:
     near.send(message())
     pair.run()
     assert near.closed and not near.established
-    assert near.trouble == "its certificate is for sbc.example.net, not for other.example.net"
+    assert near.transport_error == "its certificate is for sbc.example.net, not for other.example.net"
     assert news.broken == 1
     assert pair.server.messages == []
 
@@ -112,8 +112,8 @@ def test_a_peer_without_the_certificate_that_is_required(authority: Authority, t
     near.send(message())
     pair.run()
     assert near.closed and far.closed
-    assert near.trouble is not None and "unknown ca" in near.trouble
-    assert far.trouble is not None and "certificate is not accepted" in far.trouble
+    assert near.transport_error is not None and "unknown ca" in near.transport_error
+    assert far.transport_error is not None and "certificate is not accepted" in far.transport_error
     assert pair.server.messages == []
 
 
@@ -124,7 +124,7 @@ def test_a_handshake_that_never_ends(authority: Authority) -> None:
     near.watch(news)
     pair.client.pass_time(3)
     assert near.closed and news.broken == 1
-    assert near.trouble == "The handshake took too long"
+    assert near.transport_error == "The handshake took too long"
     far.data_received(b"\x16\x03\x01\x02")
     pair.server.pass_time(30)
     assert far.closed

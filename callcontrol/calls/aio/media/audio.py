@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
-from callcontrol.calls.events import Event, PlaybackEnded, PlayoutDrained, RecordingEnded
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
 from media.aio import AgentTap, Recording
 from media.audio import Clip, Sound, ringing_tone

@@ -3,17 +3,22 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from callcontrol.calls.aio.mailbox import CallMailbox
+from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.conference_room import ConferenceRoom, MemberTerms
-from callcontrol.calls.events import (
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects import media as do
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import (
     ConferenceBegan,
     ConferenceEntered,
     ConferenceOver,
     ConferenceRefused,
-    Event,
 )
 from callcontrol.ids import LegId
+from callcontrol.models import CallRecord
 from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, RtpStream
 from media.audio import Clip, Sound, hold_music, tone
 from media.errors import MediaError
@@ -159,4 +164,45 @@ class Conferences:
 
 
 def _refused(member: ConferenceMember, error: MediaError) -> None:
-    log.warning("cannot take part in a conference: %s", error, extra={"call_sid": member.call_sid})
+    log.warning("cannot join the conference: %s", error, extra={"call_sid": member.call_sid})
+
+
+class ConferencePerformer:
+    """Performs the conference effects of one call."""
+
+    def __init__(
+        self, conferences: Conferences | None, record: CallRecord, media: MediaLegs, mailbox: CallMailbox
+    ) -> None:
+        self._conferences = conferences
+        self._record = record
+        self._media = media
+        self._mailbox = mailbox
+        self._members: dict[int, str] = {}
+
+    def release(self) -> None:
+        """Leave all conferences at the end of the call."""
+        for leg in list(self._members):
+            self._leave(do.LeaveConference(leg))
+
+    def _enter(self, effect: do.EnterConference) -> None:
+        stream = self._media.stream_of(effect.leg)
+        if self._conferences is None or stream is None:
+            self._mailbox.post_outcome(ConferenceRefused(effect.leg, "media"))
+            return
+        record = self._record
+        member = ConferenceMember(record.call_sid, effect.leg, stream, self._mailbox.post)
+        self._members[effect.leg] = member.name
+        self._mailbox.post_outcome(
+            self._conferences.enter(record.account_sid, effect.name, member, effect.terms, effect.max_members)
+        )
+
+    def _leave(self, effect: do.LeaveConference) -> None:
+        name = self._members.pop(effect.leg, None)
+        if name is not None and self._conferences is not None:
+            self._conferences.leave(name)
+
+
+CONFERENCE_EFFECTS: Final[dict[type[Effect], Callable[[ConferencePerformer, Any], None]]] = {
+    do.EnterConference: ConferencePerformer._enter,
+    do.LeaveConference: ConferencePerformer._leave,
+}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from callcontrol.calls.events import MediaProblem
+from callcontrol.calls.events.legs import MediaProblem
 from callcontrol.trunks.media_policy import MediaPolicy
 from media.aio import AgentTap, RtpStream
 from media.audio import Clip
@@ -61,7 +61,7 @@ class LegMedia:
     """True while its party has put the other one on hold."""
     told_hold: bool = False
     """Hold state last reported to the call."""
-    company: "LegMedia | None" = None
+    peer_leg: "LegMedia | None" = None
     """The leg that it was dialled for, or that was dialled for it."""
     told: bool = False
     """True after our description was passed on for its party."""

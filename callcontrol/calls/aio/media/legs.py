@@ -11,9 +11,9 @@ from callcontrol.calls.aio.media.audio import DRAIN_MARK, LegAudio
 from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
 from callcontrol.calls.aio.media.messages import LegMessages
 from callcontrol.calls.aio.media.negotiation import Descriptions
-from callcontrol.calls.events import (
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import (
     DigitReceived,
-    Event,
     GreetingOver,
     LegHeld,
     MachineDetected,
@@ -134,7 +134,7 @@ class MediaLegs:
         media = self._legs.pop(leg, None)
         if media is not None:
             self.audio.part(media)
-            media.company = None
+            media.peer_leg = None
             name = "a" if leg == self.first_leg else "b"
             media.stream.close()
             quality = leg_quality(name, media.remote, media.stream.stats())

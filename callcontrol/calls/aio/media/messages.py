@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from callcontrol.calls.aio.media.leg import LegMedia
-from callcontrol.calls.events import Event, MessageEnded
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.media import MessageEnded
 from callcontrol.ids import LegId
 from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, Recording
 from media.errors import MediaError

@@ -8,8 +8,8 @@ from functools import lru_cache
 from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.trunks.media_policy import MediaPolicy, preferring
-from media.abilities import built_codecs, has_srtp
 from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
+from media.capabilities import built_codecs, has_srtp
 from media.errors import InvalidMedia, PortsExhausted
 from media.sdp import (
     LocalMedia,
@@ -62,19 +62,19 @@ class Descriptions:
         else:
             self._apply_offer(media, offer)
 
-    def offer(self, leg: LegId, like: LegId | None, policy: MediaPolicy) -> bytes:
+    def offer(self, leg: LegId, peer_leg: LegId | None, policy: MediaPolicy) -> bytes:
         """
         Open the stream of a leg to be dialled and return its offer, with codecs in the trunk's order.
 
-        The codec of the leg ``like`` comes first if the trunk allows it, which avoids transcoding.
+        The codec of the leg ``peer_leg`` comes first if the trunk allows it, which avoids transcoding.
 
         Raises:
             MediaRefusal: No port is free, or the engine has no codec or encryption of the trunk.
         """
-        other = self._legs.get(like) if like is not None else None
+        other = self._legs.get(peer_leg) if peer_leg is not None else None
         media = self._open(leg, policy, near=other)
         if other is not None:
-            media.company, other.company = other, media
+            media.peer_leg, other.peer_leg = other, media
         media.ours = media.offer = make_offer(_in_company(media))
         media.told = True
         return media.ours.to_bytes()
@@ -218,10 +218,10 @@ def _in_company(media: LegMedia) -> LocalMedia:
 
 
 def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
-    company = media.other or media.company
-    if company is None or company.remote is None:
+    peer_leg = media.other or media.peer_leg
+    if peer_leg is None or peer_leg.remote is None:
         return media.local.codecs
-    return preferring(media.local.codecs, company.remote.codec)
+    return preferring(media.local.codecs, peer_leg.remote.codec)
 
 
 @lru_cache(maxsize=256)

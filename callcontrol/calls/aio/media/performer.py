@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id
-from callcontrol.calls import effects as do
 from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.dtmf_info import InfoDigits
+from callcontrol.calls.aio.dtmf import InfoDigits
+from callcontrol.calls.aio.mailbox import CallMailbox
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.prompts import PROMPT_SCHEME, AudioUnavailable
-from callcontrol.calls.aio.owner import Owner
-from callcontrol.calls.events import PlaybackEnded
+from callcontrol.calls.effects import Effect
+from callcontrol.calls.effects import media as do
+from callcontrol.calls.effects.records import KeepMessage
+from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.recording import recording_file
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
@@ -35,26 +37,18 @@ class MediaPerformer:
         context: CallContext,
         record: CallRecord,
         media: MediaLegs,
-        owner: Owner,
+        mailbox: CallMailbox,
         info_digits: InfoDigits,
         takes_info: Callable[[LegId], bool],
     ) -> None:
         self._context = context
         self._record = record
         self._media = media
-        self._owner = owner
+        self._mailbox = mailbox
         self._info_digits = info_digits
         self._takes_info = takes_info
         self._loading: dict[LegId, asyncio.Task[None]] = {}
         """Tasks that load audio for a leg, by leg."""
-
-    def performs(self, effect: Any) -> bool:
-        """True when this performer handles an effect."""
-        return type(effect) in PERFORMERS
-
-    def perform(self, effect: Any) -> None:
-        """Perform one effect."""
-        PERFORMERS[type(effect)](self, effect)
 
     def release(self) -> None:
         """Stop loading audio: the call is over."""
@@ -77,16 +71,16 @@ class MediaPerformer:
         try:
             clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
         except AudioUnavailable as error:
-            self._owner.log.warning("not played: %s", error)
-            self._owner.follow(PlaybackEnded(effect.leg, str(error), effect.turn))
+            self._mailbox.log.warning("not played: %s", error)
+            self._mailbox.post_outcome(PlaybackEnded(effect.leg, str(error), effect.turn))
         else:
             self._media.audio.play(effect.leg, clip, effect.loops, effect.turn)
 
     def _speak(self, effect: do.Speak) -> None:
         speech = self._context.speech
         if speech is None:
-            self._owner.log.warning("not spoken: %s", NO_SPEECH)
-            self._owner.follow(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
+            self._mailbox.log.warning("not spoken: %s", NO_SPEECH)
+            self._mailbox.post_outcome(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
             return
         self._load(effect.leg, partial(speech.speak, effect.text, effect.language), 1, effect.turn)
 
@@ -95,7 +89,7 @@ class MediaPerformer:
         former = self._loading.pop(leg, None)
         if former is not None:
             former.cancel()
-        task = self._owner.spawn(self._play_loaded(leg, source, loops, turn))
+        task = self._mailbox.spawn(self._play_loaded(leg, source, loops, turn))
         self._loading[leg] = task
         task.add_done_callback(lambda done: self._loaded(leg, done))
 
@@ -105,8 +99,8 @@ class MediaPerformer:
         try:
             clip = await source()
         except (AudioUnavailable, AudioError) as error:
-            self._owner.log.warning("not played: %s", error)
-            self._owner.post(PlaybackEnded(leg, str(error), turn))
+            self._mailbox.log.warning("not played: %s", error)
+            self._mailbox.post(PlaybackEnded(leg, str(error), turn))
         else:
             self._media.audio.play(leg, clip, loops, turn)
 
@@ -154,12 +148,12 @@ class MediaPerformer:
     def _stop_message(self, effect: do.StopMessage) -> None:
         self._media.messages.stop(effect.number)
 
-    def _keep_message(self, effect: do.KeepMessage) -> None:
+    def _keep_message(self, effect: KeepMessage) -> None:
         if self._context.messages is not None:
             self._context.messages.add(effect.message)
 
     def _drop_message(self, effect: do.DropMessage) -> None:
-        self._owner.spawn(asyncio.to_thread(_unlink, effect.path))
+        self._mailbox.spawn(asyncio.to_thread(_unlink, effect.path))
 
     def _control_recording(self, effect: do.ControlRecording) -> None:
         self._media.audio.control_recording(effect.action)
@@ -182,7 +176,7 @@ def _unlink(path: str) -> None:
         os.unlink(path)
 
 
-PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
+MEDIA_EFFECTS: Final[dict[type[Effect], Callable[[MediaPerformer, Any], None]]] = {
     do.LinkMedia: MediaPerformer._link,
     do.MuteLeg: MediaPerformer._mute,
     do.PlayAudio: MediaPerformer._play,
@@ -196,7 +190,7 @@ PERFORMERS: Final[dict[type, Callable[[MediaPerformer, Any], None]]] = {
     do.StartRecording: MediaPerformer._record_leg,
     do.StartMessage: MediaPerformer._start_message,
     do.StopMessage: MediaPerformer._stop_message,
-    do.KeepMessage: MediaPerformer._keep_message,
+    KeepMessage: MediaPerformer._keep_message,
     do.DropMessage: MediaPerformer._drop_message,
     do.ControlRecording: MediaPerformer._control_recording,
     do.DetectMachine: MediaPerformer._detect_machine,

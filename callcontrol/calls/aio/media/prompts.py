@@ -7,7 +7,7 @@ from typing import Final
 
 import aiohttp
 
-from callcontrol.egress.aio.http_errors import problem_of
+from callcontrol.egress.aio.http_client import problem_of
 from callcontrol.egress.aio.resolver import checked_connector
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.calls.records.quality import quality_fields, stored_quality
 from callcontrol.database.statements import Statement, insert_into, update_columns
-from callcontrol.database.tables import calls
+from callcontrol.database.tables.calls import calls
 from callcontrol.database.values import (
     clean,
     pack,
@@ -33,6 +33,8 @@ _NAMES: Final = tuple(column.name for column in calls.c)
 _INSERT: Final = insert_into(calls, ignore_conflict=True)
 _UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
 _BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
+# Literal as in the index: SQLite uses a partial index only if the condition matches its text.
+_PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
 
 
 def row_of(record: CallRecord) -> dict[str, Any]:
@@ -159,18 +161,19 @@ def unfinished(connection: Connection, node: str) -> list[CallRecord]:
     return [_record(row) for row in rows]
 
 
+def with_pending_recording(connection: Connection, node: str) -> list[CallRecord]:
+    """Ended calls of a node with an unfinished recording: their process was killed in between."""
+    rows = connection.execute(
+        sa.select(calls).where(calls.c.node == node, _PENDING, calls.c.ended_at.is_not(None))
+    )
+    return [_record(row) for row in rows]
+
+
 def by_sids(connection: Connection, call_sids: Sequence[str]) -> list[CallRecord]:
     """Calls with these identifiers, in their order."""
     rows = connection.execute(sa.select(calls).where(calls.c.call_sid.in_(call_sids)))
     found = {record.call_sid: record for record in map(_record, rows)}
     return [found[call_sid] for call_sid in call_sids if call_sid in found]
-
-
-def count_unfinished(connection: Connection, **column: str) -> int:
-    """Count the active calls with a value in one column: ``carrier_sid``, ``app_sid`` and the like."""
-    ((name, value),) = column.items()
-    wanted = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
-    return connection.scalar(wanted.where(calls.c[name] == value)) or 0
 
 
 def _record(row: Row[Any]) -> CallRecord:

@@ -1,12 +1,16 @@
-"""Lists of calls: SQL conditions of each filter, in a form that the indexes support."""
+"""SQL of the lists of calls and of call logs: conditions in a form that the indexes support."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
 
+from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.database.listing import Condition, Listing
-from callcontrol.database.tables import calls
+from callcontrol.database.tables.calls import calls
+from callcontrol.database.tables.trunks import carriers, gateways
+from callcontrol.database.values import to_moment, to_moment_or_none, unpack
 from callcontrol.models import CallFilter
 
 LISTING: Final = Listing(calls.c.created_at, calls.c.call_sid)
@@ -34,3 +38,86 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
         calls.c.status == query.status.value,
         *(sa.func.coalesce(column, "") == value for column, value in wanted.items()),
     ]
+
+
+_QUALITY = ("codec", "mos", "jitter_ms", "packet_loss_pct")
+
+# Deleted trunks keep their names in the logs of their calls.
+_SOURCE = calls.outerjoin(carriers, carriers.c.carrier_sid == calls.c.carrier_sid).outerjoin(
+    gateways, gateways.c.gateway_sid == calls.c.gateway_sid
+)
+_COLUMNS: Final[Sequence[sa.ColumnElement[Any]]] = (
+    calls.c.call_sid,
+    calls.c.from_number,
+    calls.c.to_number,
+    calls.c.direction,
+    calls.c.status,
+    calls.c.carrier_sid,
+    calls.c.gateway_sid,
+    calls.c.app_sid,
+    calls.c.sip_status,
+    calls.c.sip_reason,
+    calls.c.sip_call_id,
+    calls.c.duration_sec,
+    calls.c.created_at,
+    calls.c.answered_at,
+    calls.c.ended_at,
+    calls.c.hangup_cause,
+    calls.c.hangup_source,
+    calls.c.node,
+    calls.c.quality,
+    carriers.c.name.label("trunk"),
+    gateways.c.host.label("remote_host"),
+)
+
+
+def cdrs_by_sids(connection: Connection, call_sids: Sequence[str]) -> list[Cdr]:
+    """Call logs of the calls with these identifiers, in their order."""
+    rows = connection.execute(
+        sa.select(*_COLUMNS).select_from(_SOURCE).where(calls.c.call_sid.in_(call_sids))
+    )
+    found = {row.call_sid: _cdr(row) for row in rows}
+    return [found[call_sid] for call_sid in call_sids if call_sid in found]
+
+
+def cdr_conditions(account_sid: str, query: CdrFilter) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of a filter, except for its time."""
+    wanted: list[sa.ColumnElement[bool]] = [calls.c.account_sid == account_sid]
+    if query.direction is not None:
+        wanted.append(calls.c.direction == query.direction)
+    if query.answered is not None:
+        never = calls.c.answered_at.is_(None)
+        wanted.append(sa.not_(never) if query.answered else never)
+    if query.carrier_sid is not None:
+        wanted.append(calls.c.carrier_sid == query.carrier_sid)
+    if query.text is not None:
+        columns = (calls.c.from_number, calls.c.to_number, calls.c.sip_call_id)
+        wanted.append(sa.or_(*(column.icontains(query.text, autoescape=True) for column in columns)))
+    return wanted
+
+
+def _cdr(row: Row[Any]) -> Cdr:
+    quality: Mapping[str, Any] = unpack(row.quality) if row.quality else {}
+    return Cdr(
+        call_sid=row.call_sid,
+        from_=row.from_number,
+        to=row.to_number,
+        direction=row.direction,
+        status=row.status,
+        carrier_sid=row.carrier_sid,
+        gateway_sid=row.gateway_sid,
+        app_sid=row.app_sid,
+        sip_status=row.sip_status,
+        sip_reason=row.sip_reason,
+        sip_call_id=row.sip_call_id,
+        duration_sec=row.duration_sec,
+        attempted_at=to_moment(row.created_at),
+        answered_at=to_moment_or_none(row.answered_at),
+        terminated_at=to_moment_or_none(row.ended_at),
+        termination_reason=row.hangup_cause,
+        terminated_by=row.hangup_source,
+        host=row.node,
+        remote_host=row.remote_host,
+        trunk=row.trunk,
+        **{name: quality.get(name) for name in _QUALITY},
+    )

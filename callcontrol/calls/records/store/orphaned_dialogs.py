@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.statements import Statement, insert_into
-from callcontrol.database.tables import former_dialogs
+from callcontrol.database.tables.calls import former_dialogs
 from callcontrol.database.values import clean, pack, unpack
 from callcontrol.models import CallRecord
 

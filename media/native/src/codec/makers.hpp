@@ -5,7 +5,7 @@
 
 #include "trunkline/codec/codec.hpp"
 
-// What registry.cpp chooses from. A maker may return null when its library refuses.
+// Makers for registry.cpp. A maker may return null when its library refuses.
 namespace trunkline::codec {
 
 std::unique_ptr<Decoder> make_g711_decoder(const Format& format);

@@ -20,7 +20,7 @@ struct Free {
     void operator()(OpusDecoder* decoder) const { opus_decoder_destroy(decoder); }
 };
 
-/// Whether the first frame of a packet carries its predecessor once more (LBRR, RFC 6716 4.2.3, 4.2.4).
+/// True if the first frame of a packet carries its predecessor once more (LBRR, RFC 6716 4.2.3, 4.2.4).
 bool carries_predecessor(std::span<const std::uint8_t> packet) {
     constexpr std::uint8_t celt_only = 0x80;  // Such frames never do.
     if (packet.empty() || (packet[0] & celt_only) != 0) return false;
@@ -86,7 +86,7 @@ class OpusAudioDecoder final : public Decoder {
     }
 
   private:
-    /// What was concealed beyond what was asked for.
+    /// Concealed samples beyond those asked for.
     struct Rest {
         std::array<std::int16_t, 4 * step_samples> samples{};
         std::size_t begin = 0;

@@ -32,7 +32,7 @@ opus_int32 bandwidth_for(std::uint32_t playback_hz) {
     return OPUS_BANDWIDTH_WIDEBAND;
 }
 
-/// Whether one frame of Opus can be that long (RFC 6716 2.1.4), at 16 kHz.
+/// True if one frame of Opus can be that long (RFC 6716 2.1.4), at 16 kHz.
 bool is_one_frame(std::size_t samples) {
     return samples == 160 || samples == 320 || samples == 640 || samples == 960;
 }

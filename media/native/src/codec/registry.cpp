@@ -1,4 +1,4 @@
-// Which codecs there are, and how they are made.
+// Table of codecs and their makers.
 
 #include <array>
 

@@ -9,21 +9,21 @@ namespace trunkline::dsp {
 
 namespace {
 
-/// What is softer is no tone meant to be heard.
+/// Least level of a tone.
 constexpr float min_level_db = -40;
 /// What foretelling may leave of a tone's power: noise 18 dB below it, more than G.711 and a bad line add.
 constexpr float max_residue = 0.016F;
-/// How far frames of one tone may differ.
+/// Tolerance between frames of one tone.
 constexpr float max_freq_step_hz = 15;
 constexpr float max_level_step_db = 3;
-/// How much the power of a tone may vary within a frame, noise and its edges included.
+/// Tolerance of a tone's power within a frame, noise and its edges included.
 constexpr double max_swell = 3;
 /// Of a tone's frames, so many may be gaps: two tones that beat look like one most of the time.
 constexpr std::uint32_t max_gap_share_pct = 12;
 /// A tone lives through a gap this long: a lost or a noisy frame.
 constexpr std::uint32_t max_missing_ms = 20;
 
-/// Whether the amplitude stays what it is. Of a sine, x[n]^2 - x[n-1] x[n+1] is the same everywhere (Teager);
+/// True if the amplitude is constant. Of a sine, x[n]^2 - x[n-1] x[n+1] is the same everywhere (Teager);
 /// of two tones that beat, as ringing tones do, it goes down to nothing again and again.
 bool steady(DetectorFrame frame) {
     constexpr std::size_t parts = 4;

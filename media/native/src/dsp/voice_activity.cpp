@@ -95,7 +95,7 @@ bool VoiceActivity::voice(DetectorFrame frame) {
     return voiced && !is_key();
 }
 
-/// Whether the window holds the two tones of a key and little else. Two tones that begin and end leave more
+/// True if the window holds the two tones of a key and little else. Two tones that begin and end leave more
 /// to prediction than steady ones.
 bool VoiceActivity::is_key() const {
     const auto windowed = through_window();

@@ -12,17 +12,17 @@ constexpr float power_smoothing = 0.2F;
 constexpr std::uint32_t talk_dbov = 45;
 /// So much louder than the talker must somebody be to be taken for it instead.
 constexpr float clearly_louder = 2.0F;
-/// For so many beats in a row: a cough is not a turn, and a pause for breath does not end one.
+/// For so many ticks in a row: a cough is not a turn, and a pause for breath does not end one.
 constexpr std::uint32_t talk_beats = 10;
 constexpr std::uint32_t silence_beats = 50;
 
 }  // namespace
 
-Conference::Conference(std::uint64_t id, std::uint32_t rate_hz, Outlet& outlet, TickWheel& wheel)
+Conference::Conference(std::uint64_t id, std::uint32_t rate_hz, EventQueue& event_queue, TimerWheel& wheel)
     : id_(id),
       rate_hz_(rate_hz),
       frame_samples_(rate_hz / 1000 * frame_ms),
-      outlet_(outlet),
+      event_queue_(event_queue),
       wheel_(wheel),
       playback_(*this) {}
 
@@ -35,7 +35,7 @@ Conference::~Conference() {
 
 void Conference::add(ConferenceMember* member, std::int64_t now_ns) {
     if (member_count_ == max_members) {
-        outlet_.discard(member);
+        event_queue_.discard(member);
         return;
     }
     members_[member_count_++] = member;
@@ -74,7 +74,7 @@ void Conference::pause_recorder(bool paused, std::int64_t now_ns) {
 void Conference::detach_recorder(std::int64_t now_ns) {
     if (recorder_ == nullptr) return;
     recorder_->finish(now_ns);
-    outlet_.discard(std::exchange(recorder_, nullptr));
+    event_queue_.discard(std::exchange(recorder_, nullptr));
 }
 
 void Conference::shut(std::int64_t now_ns) {
@@ -84,7 +84,7 @@ void Conference::shut(std::int64_t now_ns) {
         release(member_count_ - 1);
     }
     wheel_.disarm(*this);
-    outlet_.discard(this);
+    event_queue_.discard(this);
 }
 
 /// The clock runs while there is something to do.
@@ -118,7 +118,7 @@ void Conference::listen() {
     for (std::size_t n = 0; n < member_count_;) {
         ConferenceMember& member = *members_[n];
         if (member.line->hung_up()) {
-            outlet_.emit({id_, EventKind::conference_left, 0, member.stream, 0});
+            event_queue_.emit({id_, EventKind::conference_left, 0, member.stream, 0});
             release(n);
             continue;
         }
@@ -201,7 +201,7 @@ void Conference::follow_talker() {
     candidate_ = found;
     if (found == talker_ || candidate_beats_ < (found == 0 ? silence_beats : talk_beats)) return;
     talker_ = found;
-    outlet_.emit({id_, EventKind::active_talker, 0, found, 0});
+    event_queue_.emit({id_, EventKind::active_talker, 0, found, 0});
 }
 
 void Conference::release(std::size_t index) {
@@ -210,7 +210,7 @@ void Conference::release(std::size_t index) {
         // The place may be another's soon, whom nobody meant to whisper to.
         members_[n]->role.whisper_to.reset(member->slot);
     }
-    outlet_.discard(member);
+    event_queue_.discard(member);
 }
 
 std::size_t Conference::find(std::uint64_t stream) const {
@@ -224,11 +224,11 @@ void Conference::playback_finished(std::uint64_t id, graph::PlaybackEnd why, cha
                                    std::uint64_t played_ms) {
     const auto reason =
         static_cast<std::uint32_t>(why) | static_cast<std::uint32_t>(static_cast<std::uint8_t>(key)) << 8;
-    outlet_.emit({id_, EventKind::playback_finished, reason, id, played_ms});
+    event_queue_.emit({id_, EventKind::playback_finished, reason, id, played_ms});
 }
 
 void Conference::playback_position(std::uint64_t id, std::uint64_t played_ms) {
-    outlet_.emit({id_, EventKind::playback_position, 0, id, played_ms});
+    event_queue_.emit({id_, EventKind::playback_position, 0, id, played_ms});
 }
 
 }  // namespace trunkline::engine

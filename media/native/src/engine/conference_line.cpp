@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned origin_bits = 3;
 /// More than this beyond what is pulled is delay without a use: the stream's clock was stopped.
 constexpr std::size_t most_waiting_ms = 40;
-/// Where the audio stops or begins, it fades for so long.
+/// Length of fades where the audio stops or begins.
 constexpr std::size_t fade_ms = 4;
 
 }  // namespace
@@ -23,16 +23,16 @@ ConferenceLine::ConferenceLine(std::uint32_t rate_hz)
     level_dbov.set(graph::level_dbov(0));
 }
 
-void ConferenceLine::put(const graph::Piece& piece, std::int64_t now_ns) {
-    const std::size_t size_bytes = piece.samples.size_bytes();
+void ConferenceLine::put(const graph::AudioChunk& chunk, std::int64_t now_ns) {
+    const std::size_t size_bytes = chunk.samples.size_bytes();
     std::uint8_t* room = to_conference_.reserve(size_bytes);
     if (room == nullptr) {
         dropped.add(1);
         return;
     }
-    std::memcpy(room, piece.samples.data(), size_bytes);
+    std::memcpy(room, chunk.samples.data(), size_bytes);
     const auto tag =
-        static_cast<std::uint64_t>(now_ns) << origin_bits | static_cast<std::uint64_t>(piece.origin);
+        static_cast<std::uint64_t>(now_ns) << origin_bits | static_cast<std::uint64_t>(chunk.origin);
     to_conference_.commit(tag, size_bytes);
 }
 
@@ -101,7 +101,7 @@ void ConferenceLine::take(std::span<std::int16_t> out) {
     fetch(out.size());
     const auto fade = static_cast<std::int32_t>(std::min(fade_ms * rate_hz_ / 1000, out.size()));
     if (waiting_count_ < out.size()) {
-        // The beats of conference and stream are too near to one another: a frame more must wait from here
+        // The ticks of conference and stream are too near to one another: a frame more must wait from here
         // on.
         for (std::int32_t n = 0; n < static_cast<std::int32_t>(out.size()); ++n) {
             out[static_cast<std::size_t>(n)] =

@@ -9,7 +9,7 @@ namespace trunkline::engine {
 
 namespace {
 
-/// How long after our own digits their echo may still come.
+/// Time after our own digits in which their echo may arrive.
 constexpr std::int64_t echo_ns = 250'000'000;
 
 }  // namespace

@@ -64,7 +64,7 @@ std::shared_ptr<StreamHandle> Engine::open_stream(const StreamHandle* near) {
     PortLease lease(ports_, clock_, udp_port);
     ShardSlot& slot = near != nullptr && near->open() ? slot_of(*near->shard_) : emptiest();
     Shard& shard = *slot.shard;
-    auto made = std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.outlet(),
+    auto made = std::make_unique<Stream>(next_id(), std::move(socket), make_sender(), shard.event_queue(),
                                          shard.wheel(), clock_.now_ns());
     if (const int error = shard.watch(made->descriptor(), *made); error != 0) {
         throw std::system_error(error, std::generic_category(), "cannot watch an RTP socket");
@@ -82,7 +82,7 @@ std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz)
     if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
     Shard& shard = *emptiest().shard;
     const std::uint64_t id = next_id();
-    auto made = std::make_unique<Conference>(id, rate_hz, shard.outlet(), shard.wheel());
+    auto made = std::make_unique<Conference>(id, rate_hz, shard.event_queue(), shard.wheel());
     auto handle = std::make_shared<ConferenceHandle>(shared_from_this(), shard, made.get(), id, rate_hz);
     // From here on it is the shard's, which lets go of it when it is shut.
     (void)made.release();
@@ -128,20 +128,20 @@ void Engine::acknowledge() {
 
 bool Engine::next_event(Event& event) {
     for (ShardSlot& slot : shards_) {
-        if (slot.shard->outlet().events().pop(event)) return true;
+        if (slot.shard->event_queue().events().pop(event)) return true;
     }
-    return writer_->outlet().events().pop(event);
+    return writer_->event_queue().events().pop(event);
 }
 
 std::optional<util::ByteRing::Record> Engine::front_frame() {
     for (frame_shard_ = 0; frame_shard_ < shards_.size(); ++frame_shard_) {
-        if (auto record = shards_[frame_shard_].shard->outlet().frames().front()) return record;
+        if (auto record = shards_[frame_shard_].shard->event_queue().frames().front()) return record;
     }
     return std::nullopt;
 }
 
 void Engine::release_frame() {
-    shards_[frame_shard_].shard->outlet().frames().release();
+    shards_[frame_shard_].shard->event_queue().frames().release();
 }
 
 std::unique_ptr<Recorder> Engine::make_recorder(std::uint64_t recording_id, const std::string& path,
@@ -171,10 +171,10 @@ EngineFigures Engine::figures() const {
         figures.underruns += handle->stream_->figures().underruns.get();
     }
     for (const ShardSlot& slot : shards_) {
-        figures.events_dropped += slot.shard->outlet().events_dropped();
-        figures.frames_dropped += slot.shard->outlet().frames_dropped();
+        figures.events_dropped += slot.shard->event_queue().events_dropped();
+        figures.frames_dropped += slot.shard->event_queue().frames_dropped();
     }
-    figures.events_dropped += writer_->outlet().events_dropped();
+    figures.events_dropped += writer_->event_queue().events_dropped();
     return figures;
 }
 
@@ -209,7 +209,7 @@ Engine::ShardSlot& Engine::emptiest() {
         [](const ShardSlot& one, const ShardSlot& other) { return one.streams < other.streams; });
 }
 
-/// Have a shard close a stream: at once, or with its next turn when nothing waits for that.
+/// Close a stream on its shard: at once, or with its next turn when nothing waits for that.
 void Engine::submit_closing(const Shard& shard, Command* command, bool at_once) {
     ShardSlot& slot = slot_of(shard);
     const bool wake = at_once || short_of_ports();
@@ -241,7 +241,7 @@ void Engine::closed(ConferenceHandle& handle) {
 /// Destroy what the engine threads are done with.
 void Engine::destroy_spent() {
     for (ShardSlot& slot : shards_) {
-        util::NodeStack::destroy(slot.shard->outlet().spent().take_newest_first());
+        util::NodeStack::destroy(slot.shard->event_queue().spent().take_newest_first());
     }
 }
 

@@ -7,7 +7,7 @@ namespace {
 /// A candidate that sent nothing for so long makes room for another.
 constexpr std::int64_t candidate_patience_ns = 200'000'000;
 
-// How likely a source that was not signalled is the far end.
+// Likelihood that a source that was not signalled is the far end.
 constexpr int rank_elsewhere = 0;
 constexpr int rank_network = 1;
 constexpr int rank_host = 2;
@@ -44,7 +44,7 @@ bool Latch::is_own(const io::Address& address) const {
     return own_.is_wildcard() ? address.is_loopback() : own_.same_host(address);
 }
 
-/// Whether the source has now sent enough packets in a row.
+/// True if the source has now sent enough packets in a row.
 bool Latch::proves(const io::Address& source, const rtp::Header& header, std::int64_t now_ns) {
     if (!consider(source, header, now_ns)) return false;
     if (candidate_.rank == rank_host) return candidate_.packets >= proof_packets_same_host;

@@ -8,10 +8,10 @@ namespace trunkline::engine {
 
 namespace {
 
-/// How often what came is put on disk for good; a process that is killed loses no more than this, and what
+/// Interval of syncs to disk; a process that is killed loses no more than this, and what
 /// lies in the tracks and between two rounds of the writer.
 constexpr std::int64_t update_interval_ns = 200'000'000;
-/// How often silence in place of lost frames is told.
+/// Interval of reports of silence in place of lost frames.
 constexpr std::int64_t gap_interval_ns = 1'000'000'000;
 /// The longest stall of the disk that leaves no gap.
 constexpr std::size_t ring_ms = 4000;
@@ -36,18 +36,18 @@ void Recording::push(std::uint64_t number, std::span<const std::int16_t> frame) 
     ring_.commit(number, frame.size_bytes());
 }
 
-bool Recording::write(std::int64_t now_ns, Outlet& outlet) {
+bool Recording::write(std::int64_t now_ns, EventQueue& event_queue) {
     const bool ended = ended_.load(std::memory_order_acquire);
     if (reported_) return ended;
     int error = drain();
-    tell_gap(now_ns, outlet);
+    tell_gap(now_ns, event_queue);
     const bool last = ended || limit_ != 0;
     if (error == 0 && !last && now_ns - updated_ns_ >= update_interval_ns) {
         updated_ns_ = now_ns;
         error = file_->update();
     }
     if (error == 0 && !last) return false;
-    finish(error, outlet);
+    finish(error, event_queue);
     return ended;
 }
 
@@ -87,21 +87,21 @@ int Recording::write_frame(std::uint64_t number, std::span<const std::uint8_t> b
     return 0;
 }
 
-void Recording::tell_gap(std::int64_t now_ns, Outlet& outlet) {
+void Recording::tell_gap(std::int64_t now_ns, EventQueue& event_queue) {
     if (gap_ms_ == told_gap_ms_ || now_ns - told_gap_ns_ < gap_interval_ns) return;
     told_gap_ns_ = now_ns;
     told_gap_ms_ = gap_ms_;
-    outlet.emit({id_, EventKind::recording_gap, 0, gap_ms_, 0});
+    event_queue.emit({id_, EventKind::recording_gap, 0, gap_ms_, 0});
 }
 
-void Recording::finish(int error, Outlet& outlet) {
+void Recording::finish(int error, EventQueue& event_queue) {
     reported_ = true;
     over_.store(true, std::memory_order_relaxed);
     // After an error as well: what is on disk may still be made playable, rewriting a header takes no room.
     const int last_error = file_->finish();
     if (error == 0) error = last_error;
     const std::uint32_t reason = error != 0 ? static_cast<std::uint32_t>(error) : limit_;
-    outlet.emit({id_, EventKind::recording_finished, reason, file_->duration_ms(), file_->bytes()});
+    event_queue.emit({id_, EventKind::recording_finished, reason, file_->duration_ms(), file_->bytes()});
 }
 
 }  // namespace trunkline::engine

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "trunkline/engine/thread.hpp"
-#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/engine/timer_wheel.hpp"
 
 namespace trunkline::engine {
 
@@ -15,7 +15,8 @@ constexpr std::int64_t write_interval_ns = std::chrono::nanoseconds(write_interv
 
 }  // namespace
 
-RecordingWriter::RecordingWriter(const Clock& clock, Notifier& notifier) : clock_(clock), outlet_(notifier) {
+RecordingWriter::RecordingWriter(const Clock& clock, Notifier& notifier)
+    : clock_(clock), event_queue_(notifier) {
     if (!clock_.driven()) thread_ = start_thread("tl-recorder", [this] { run(); });
 }
 
@@ -44,7 +45,7 @@ std::int64_t RecordingWriter::advance() {
         const std::lock_guard lock(mutex_);
         take_added();
     }
-    if (active_.empty()) return TickWheel::never_ns;
+    if (active_.empty()) return TimerWheel::never_ns;
     const std::int64_t now_ns = clock_.now_ns();
     if (now_ns >= next_write_ns_) {
         write_all();
@@ -80,8 +81,8 @@ void RecordingWriter::take_added() {
 
 void RecordingWriter::write_all() {
     const std::int64_t now_ns = clock_.now_ns();
-    std::erase_if(active_, [&](const auto& recording) { return recording->write(now_ns, outlet_); });
-    outlet_.flush(now_ns);
+    std::erase_if(active_, [&](const auto& recording) { return recording->write(now_ns, event_queue_); });
+    event_queue_.flush(now_ns);
 }
 
 }  // namespace trunkline::engine

@@ -19,10 +19,10 @@ constexpr std::int64_t check_interval_ns = 250'000'000;
 /// Waking up costs more than reading a packet. When sockets become ready faster than this, they are read on a
 /// grid, many at a time, which delays a packet by half of the grid on average.
 constexpr std::int64_t pace_ns = 312'500;
-/// The grid while nothing is relayed, which is that of the beats: audio for agents, recordings and
-/// conferences leaves with the next beat, and is read just before it.
-constexpr std::int64_t calm_pace_ns = TickWheel::slot_ns;
-constexpr std::int64_t hurried_ns = 250'000'000;
+/// The grid while nothing is relayed, which is that of the ticks: audio for agents, recordings and
+/// conferences leaves with the next tick, and is read just before it.
+constexpr std::int64_t calm_pace_ns = TimerWheel::slot_ns;
+constexpr std::int64_t low_latency_ns = 250'000'000;
 constexpr std::int64_t pace_window_ns = 8'000'000;
 constexpr std::size_t paced_ready = 24;
 /// Streams one shard has room for before its table must grow; far above what one core can carry.
@@ -38,7 +38,8 @@ int watch_edges(int epoll, int descriptor, Readable* owner) {
 
 }  // namespace
 
-Shard::Shard(std::size_t number, const Clock& clock, Notifier& notifier) : clock_(clock), outlet_(notifier) {
+Shard::Shard(std::size_t number, const Clock& clock, Notifier& notifier)
+    : clock_(clock), event_queue_(notifier) {
     streams_.reserve(reserved_streams);
     // A stream has two sockets at most.
     unfinished_.reserve(2 * reserved_streams);
@@ -100,7 +101,7 @@ void Shard::remove(Stream* stream, std::int64_t now_ns) {
     forget(*stream);
     forget(stream->rtcp());
     stream->shut(now_ns);
-    outlet_.discard_soon(stream);
+    event_queue_.discard_soon(stream);
 }
 
 void Shard::run() {
@@ -116,7 +117,7 @@ std::int64_t Shard::advance() {
     return due || ready_count_ != 0 ? now_ns : next_due_ns();
 }
 
-/// Wait for packets and beats, so long at most, and do what they ask for. Returns the time at which it did.
+/// Wait for packets and ticks, so long at most, and do what they ask for. Returns the time at which it did.
 std::int64_t Shard::turn(int patience_ms) {
     const int count = epoll_wait(epoll_, ready_.data(), max_events, patience_ms);
     ready_count_ = static_cast<std::size_t>(std::max(count, 0));
@@ -127,13 +128,13 @@ std::int64_t Shard::turn(int patience_ms) {
         // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
         auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
         if (reader == nullptr) continue;
-        if (reader->hurried) hurried_until_ns_ = now_ns + hurried_ns;
+        if (reader->low_latency) low_latency_until_ns_ = now_ns + low_latency_ns;
         receive(*reader, now_ns);
     }
     receive_unfinished(now_ns);
     wheel_.advance(now_ns);
     check_streams(now_ns);
-    outlet_.flush(now_ns);
+    event_queue_.flush(now_ns);
     return now_ns;
 }
 
@@ -147,7 +148,7 @@ void Shard::pace(std::int64_t now_ns) {
     }
     // A full batch tells that more sockets are ready than were asked for.
     if (!paced_ || !unfinished_.empty() || stopping_ || ready_count_ == max_events) return;
-    const std::int64_t grid_ns = now_ns < hurried_until_ns_ ? pace_ns : calm_pace_ns;
+    const std::int64_t grid_ns = now_ns < low_latency_until_ns_ ? pace_ns : calm_pace_ns;
     sleep_until((monotonic_ns() / grid_ns + 1) * grid_ns);
 }
 
@@ -156,10 +157,10 @@ std::int64_t Shard::next_due_ns() {
     if (!unfinished_.empty()) return 0;
     // The check without a stream too: a command that was submitted without a wake-up may bring the first one,
     // and take it away again, with a port that others wait for.
-    return std::min({wheel_.next_due_ns(), outlet_.flush_due_ns(), next_check_ns_});
+    return std::min({wheel_.next_due_ns(), event_queue_.flush_due_ns(), next_check_ns_});
 }
 
-/// How long to sleep at most, in milliseconds as epoll counts them.
+/// Longest sleep, in milliseconds as epoll counts them.
 int Shard::patience_ms(std::int64_t now_ns) {
     const std::int64_t left_ns = std::max<std::int64_t>(next_due_ns() - now_ns, 0);
     return static_cast<int>((left_ns + 999'999) / 1'000'000);
@@ -194,7 +195,7 @@ void Shard::run_commands(std::int64_t now_ns) {
     for (util::Node* node = commands_.take_oldest_first(); node != nullptr;) {
         util::Node* following = node->next_node;
         static_cast<Command*>(node)->run(now_ns);
-        outlet_.discard(node);
+        event_queue_.discard(node);
         node = following;
     }
 }
@@ -214,7 +215,7 @@ void Shard::shut_all() {
     while (!streams_.empty()) {
         remove(streams_.back(), now_ns);
     }
-    outlet_.flush(now_ns);
+    event_queue_.flush(now_ns);
 }
 
 }  // namespace trunkline::engine

@@ -16,7 +16,7 @@ namespace trunkline::engine {
 
 namespace {
 
-/// Where the SSRC stands in a packet (RFC 3550 5.1, 6.4.1).
+/// Offset of the SSRC in a packet (RFC 3550 5.1, 6.4.1).
 std::uint32_t ssrc_of(SrtpKind kind, std::span<const std::uint8_t> packet) {
     const std::uint8_t* at = packet.data() + (kind == SrtpKind::rtp ? 8 : 4);
     return static_cast<std::uint32_t>(at[0]) << 24 | static_cast<std::uint32_t>(at[1]) << 16 |
@@ -194,16 +194,16 @@ SrtpReceiver::~SrtpReceiver() {
     delete before_;
 }
 
-void SrtpReceiver::use(SrtpContext* context, Outlet& outlet) {
-    if (before_ != nullptr) outlet.discard(std::exchange(before_, nullptr));
+void SrtpReceiver::use(SrtpContext* context, EventQueue& event_queue) {
+    if (before_ != nullptr) event_queue.discard(std::exchange(before_, nullptr));
     if (context == nullptr) {
-        if (current_ != nullptr) outlet.discard(std::exchange(current_, nullptr));
+        if (current_ != nullptr) event_queue.discard(std::exchange(current_, nullptr));
     } else {
         before_ = std::exchange(current_, context);
     }
 }
 
-SrtpOpened SrtpReceiver::open(SrtpKind kind, std::span<std::uint8_t> packet, Outlet& outlet) {
+SrtpOpened SrtpReceiver::open(SrtpKind kind, std::span<std::uint8_t> packet, EventQueue& event_queue) {
     SrtpOpened opened = current_->open(kind, packet);
     if (before_ == nullptr) return opened;
     if (opened.verdict == SrtpVerdict::unauthentic && kind == SrtpKind::rtp) {
@@ -212,7 +212,7 @@ SrtpOpened SrtpReceiver::open(SrtpKind kind, std::span<std::uint8_t> packet, Out
     if (opened.verdict == SrtpVerdict::unauthentic) return before_->open(kind, packet);
     // RTCP says nothing about what the packets of RTP on their way are under.
     const bool turned = kind == SrtpKind::rtp && opened.verdict == SrtpVerdict::authentic;
-    if (turned) outlet.discard(std::exchange(before_, nullptr));
+    if (turned) event_queue.discard(std::exchange(before_, nullptr));
     return opened;
 }
 

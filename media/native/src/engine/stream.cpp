@@ -12,14 +12,14 @@ constexpr std::uint8_t filling_noise_dbov = 58;
 
 }  // namespace
 
-Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel,
-               std::int64_t now_ns)
+Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, EventQueue& event_queue,
+               TimerWheel& wheel, std::int64_t now_ns)
     : id_(id),
-      wire_(std::move(socket), figures_, outlet),
+      media_socket_(std::move(socket), figures_, event_queue),
       sender_(sender),
-      outlet_(outlet),
+      event_queue_(event_queue),
       wheel_(wheel),
-      latch_(wire_.local()),
+      latch_(media_socket_.local()),
       rtcp_(*this, sender_.ssrc(), now_ns),
       playback_(*this) {
     figures_.ssrc_out.set(sender_.ssrc());
@@ -28,8 +28,8 @@ Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outle
 Stream::~Stream() {
     delete tap_;
     delete recorder_;
-    delete hearing_;
-    delete speaking_;
+    delete receive_path_;
+    delete send_path_;
     while (listeners_ != nullptr) {
         delete std::exchange(listeners_, listeners_->next_listener_);
     }
@@ -37,21 +37,21 @@ Stream::~Stream() {
 }
 
 void Stream::equip(StreamParts parts, std::int64_t now_ns) {
-    if (parts.drop_hearing && hearing_ != nullptr) {
-        outlet_.discard(std::exchange(hearing_, nullptr));
+    if (parts.drop_receive_path && receive_path_ != nullptr) {
+        event_queue_.discard(std::exchange(receive_path_, nullptr));
         hears_ = false;
     }
-    if (parts.hearing != nullptr) {
-        if (hearing_ != nullptr) outlet_.discard(hearing_);
-        hearing_ = parts.hearing.release();
+    if (parts.receive_path != nullptr) {
+        if (receive_path_ != nullptr) event_queue_.discard(receive_path_);
+        receive_path_ = parts.receive_path.release();
         hears_ = false;
     }
-    if (parts.decoders != nullptr && hearing_ != nullptr) {
-        outlet_.discard(hearing_->replace(parts.decoders.release(), now_ns));
+    if (parts.decoders != nullptr && receive_path_ != nullptr) {
+        event_queue_.discard(receive_path_->replace(parts.decoders.release(), now_ns));
     }
-    if (parts.speaking != nullptr) {
-        if (speaking_ != nullptr) outlet_.discard(speaking_);
-        speaking_ = parts.speaking.release();
+    if (parts.send_path != nullptr) {
+        if (send_path_ != nullptr) event_queue_.discard(send_path_);
+        send_path_ = parts.send_path.release();
         key_tones_.stop();
     }
     run_clocks(now_ns);
@@ -59,8 +59,8 @@ void Stream::equip(StreamParts parts, std::int64_t now_ns) {
 
 void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint32_t fresh_ssrc,
                      std::int64_t now_ns) {
-    wire_.protect(srtp);
-    const bool beat_changed = settings.ptime_ms != settings_.ptime_ms;
+    media_socket_.protect(srtp);
+    const bool period_changed = settings.ptime_ms != settings_.ptime_ms;
     const std::uint32_t clock_hz = settings.format.clock_hz;
     if (srtp.sent_again || clock_hz != sender_.clock_hz()) {
         sender_.restart(fresh_ssrc, clock_hz);
@@ -80,7 +80,7 @@ void Stream::connect(const MediaSettings& settings, SrtpChange& srtp, std::uint3
     rtcp_.session.start(now_ns);
     // What was not expected before is not missed either.
     last_heard_ns_ = now_ns;
-    if (beat_changed) wheel_.disarm(send_ticker_);
+    if (period_changed) wheel_.disarm(send_ticker_);
     run_clocks(now_ns);
     if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
@@ -90,7 +90,7 @@ void Stream::link(Stream& other, std::int64_t now_ns) {
     other.unlink(now_ns);
     peer_ = &other;
     other.peer_ = this;
-    hurried = other.hurried = true;
+    low_latency = other.low_latency = true;
     route_ = other.route_ = Route::none;
     event_.press = other.event_.press = 0;
     run_clocks(now_ns);
@@ -101,7 +101,7 @@ void Stream::unlink(std::int64_t now_ns) {
     if (peer_ == nullptr) return;
     Stream& other = *std::exchange(peer_, nullptr);
     other.peer_ = nullptr;
-    hurried = other.hurried = false;
+    low_latency = other.low_latency = false;
     run_clocks(now_ns);
     other.run_clocks(now_ns);
 }
@@ -163,7 +163,7 @@ void Stream::attach_tap(Tap* tap, std::int64_t now_ns) {
 void Stream::detach_tap(std::int64_t now_ns) {
     if (tap_ == nullptr) return;
     tap_->playout().clear();
-    outlet_.discard(std::exchange(tap_, nullptr));
+    event_queue_.discard(std::exchange(tap_, nullptr));
     run_clocks(now_ns);
 }
 
@@ -178,7 +178,7 @@ void Stream::attach_recorder(Recorder* recorder, std::int64_t now_ns) {
 void Stream::detach_recorder(std::int64_t now_ns) {
     if (recorder_ == nullptr) return;
     recorder_->finish(now_ns);
-    outlet_.discard(std::exchange(recorder_, nullptr));
+    event_queue_.discard(std::exchange(recorder_, nullptr));
     run_clocks(now_ns);
     if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
@@ -196,7 +196,7 @@ void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
     }
     if (*place == nullptr) return;
     *place = listener->next_listener_;
-    outlet_.discard(listener);
+    event_queue_.discard(listener);
     run_clocks(now_ns);
 }
 
@@ -232,7 +232,7 @@ void Stream::shut(std::int64_t now_ns) {
     source_ = nullptr;
     wheel_.disarm(send_ticker_);
     wheel_.disarm(receive_ticker_);
-    wire_.close();
+    media_socket_.close();
     rtcp_.socket.close();
 }
 
@@ -250,19 +250,19 @@ void Stream::check_silence(std::int64_t now_ns) {
     const std::int64_t silent_ns = now_ns - last_ns;
     if (silent_ns < limit_ns) return;
     silence_reported_ = true;
-    outlet_.emit({id_, EventKind::media_timeout, held ? 1U : 0U,
-                  static_cast<std::uint64_t>(silent_ns / 1'000'000), 0});
+    event_queue_.emit({id_, EventKind::media_timeout, held ? 1U : 0U,
+                       static_cast<std::uint64_t>(silent_ns / 1'000'000), 0});
 }
 
-/// Arm the beats that are needed and no others.
+/// Arm the ticks that are needed and no others.
 void Stream::run_clocks(std::int64_t now_ns) {
     if (!must_send()) {
         wheel_.disarm(send_ticker_);
     } else if (!send_ticker_.armed()) {
         wheel_.arm(send_ticker_, settings_.ptime_ms, now_ns);
     }
-    const bool hears = hearing_ != nullptr && must_hear();
-    if (hears && !hears_) hearing_->begin(now_ns);
+    const bool hears = receive_path_ != nullptr && must_hear();
+    if (hears && !hears_) receive_path_->begin(now_ns);
     hears_ = hears;
     if (!hears && recorder_ == nullptr && !dtmf_receiver_.pressed()) {
         wheel_.disarm(receive_ticker_);
@@ -283,11 +283,11 @@ void Stream::speech_started(std::int64_t now_ns) {
 
 void Stream::playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key, std::uint64_t played_ms) {
     const auto cause = static_cast<std::uint32_t>(why) | std::uint32_t{static_cast<std::uint8_t>(key)} << 8;
-    outlet_.emit({id_, EventKind::playback_finished, cause, id, played_ms});
+    event_queue_.emit({id_, EventKind::playback_finished, cause, id, played_ms});
 }
 
 void Stream::playback_position(std::uint64_t id, std::uint64_t played_ms) {
-    outlet_.emit({id_, EventKind::playback_position, 0, id, played_ms});
+    event_queue_.emit({id_, EventKind::playback_position, 0, id, played_ms});
 }
 
 }  // namespace trunkline::engine

@@ -23,7 +23,7 @@ bool Stream::sending_digits() const {
     return digits_ != Digits::none || key_tones_.busy();
 }
 
-/// Let the digits have the next frame; false when audio may be sent in it.
+/// Send digits in the next frame; false when audio may be sent in it.
 bool Stream::step_digits(std::span<std::int16_t> samples, std::int64_t now_ns) {
     if (!sending_digits()) return false;
     if (event_.down && now_ns - event_.last_ns >= rtp::DtmfReceiver::lost_end_ns) {
@@ -92,8 +92,8 @@ void Stream::finish_dtmf_text() {
     DtmfText* text = dtmf_first_;
     dtmf_first_ = static_cast<DtmfText*>(text->next_node);
     if (dtmf_first_ == nullptr) dtmf_last_ = nullptr;
-    outlet_.emit({id_, EventKind::dtmf_sent, text->token, 0, 0});
-    outlet_.discard(text);
+    event_queue_.emit({id_, EventKind::dtmf_sent, text->token, 0, 0});
+    event_queue_.discard(text);
     dtmf_sender_ = {};
     key_tones_.stop();
 }

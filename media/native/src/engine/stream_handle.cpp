@@ -211,7 +211,7 @@ std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format, boo
     use(Use::tap);
     const std::uint64_t id = engine_->next_id();
     const std::uint64_t sent_id = both ? engine_->next_id() : 0;
-    auto tap = std::make_unique<Tap>(id, sent_id, id_, format, stream_->figures(), shard_->outlet());
+    auto tap = std::make_unique<Tap>(id, sent_id, id_, format, stream_->figures(), shard_->event_queue());
     auto handle = std::make_shared<TapHandle>(shared_from_this(), id, sent_id, tap.get(), format);
     tap_ = handle;
     order([tap = std::move(tap)](Stream& stream, std::int64_t now_ns) mutable {

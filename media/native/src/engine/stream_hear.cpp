@@ -1,4 +1,4 @@
-// What a stream receives as linear audio, on its way to everybody who wants it.
+// Distribution of a stream's received linear audio.
 
 #include <array>
 
@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::array<std::int16_t, codec::max_packet_samples> silence{};
 
-/// A piece of silence as long as the samples.
-graph::Piece silent_piece(std::span<const std::int16_t> samples) {
+/// A chunk of silence as long as the samples.
+graph::AudioChunk silent_chunk(std::span<const std::int16_t> samples) {
     return {std::span(silence).first(samples.size()), graph::Origin::silence};
 }
 
 }  // namespace
 
-/// Whether anybody wants what is received as linear audio.
+/// True if there is a consumer of received linear audio.
 bool Stream::must_hear() const {
     if (tap_ != nullptr || recorder_ != nullptr || listeners_ != nullptr) return true;
     return peer_ != nullptr && (peer_->recorder_ != nullptr || !alike(settings_, peer_->settings_));
@@ -25,16 +25,16 @@ bool Stream::must_hear() const {
 
 /// Hand out what is due.
 void Stream::hear(std::int64_t now_ns) {
-    for (graph::Piece piece; hearing_->next(piece, now_ns);) {
-        hand_out(piece, now_ns);
+    for (graph::AudioChunk chunk; receive_path_->next(chunk, now_ns);) {
+        hand_out(chunk, now_ns);
     }
-    figures_.late.set(hearing_->figures().late);
+    figures_.late.set(receive_path_->figures().late);
 }
 
-void Stream::hand_out(const graph::Piece& piece, std::int64_t now_ns) {
+void Stream::hand_out(const graph::AudioChunk& chunk, std::int64_t now_ns) {
     const auto at = [&](std::uint32_t rate_hz, bool muted) {
-        const graph::Piece heard{hearing_->at(rate_hz, piece), piece.origin};
-        return muted ? silent_piece(heard.samples) : heard;
+        const graph::AudioChunk heard{receive_path_->at(rate_hz, chunk), chunk.origin};
+        return muted ? silent_chunk(heard.samples) : heard;
     };
     const bool muted = muted_.received;
     if (tap_ != nullptr) tap_->put(at(tap_->rate_hz(), muted).samples, now_ns);
@@ -48,8 +48,8 @@ void Stream::hand_out(const graph::Piece& piece, std::int64_t now_ns) {
         if (peer_->recorder_ != nullptr && peer_->passes()) {
             peer_->recorder_->put_sent(at(peer_->recorder_->rate_hz(), false).samples, now_ns);
         }
-    } else if (route_ == Route::transcoded && peer_->speaking_ != nullptr) {
-        peer_->transcode(at(peer_->speaking_->rate_hz(), false), now_ns);
+    } else if (route_ == Route::transcoded && peer_->send_path_ != nullptr) {
+        peer_->transcode(at(peer_->send_path_->rate_hz(), false), now_ns);
     }
 }
 

@@ -35,11 +35,11 @@ bool StreamOutfit::must_speak(const StreamOutfit* peer) const {
 StreamParts StreamOutfit::make_missing(const StreamOutfit* peer) {
     StreamParts parts;
     if (!must_hear(peer)) {
-        parts.drop_hearing = std::exchange(hears_, false);
+        parts.drop_receive_path = std::exchange(hears_, false);
     } else if (!hears_) {
         hears_ = true;
         decodes_ = settings_.format;
-        parts.hearing = std::make_unique<Hearing>(std::make_unique<DecoderSet>(decodes_));
+        parts.receive_path = std::make_unique<ReceivePath>(std::make_unique<DecoderSet>(decodes_));
     } else if (!(decodes_ == settings_.format)) {
         decodes_ = settings_.format;
         parts.decoders = std::make_unique<DecoderSet>(decodes_);
@@ -49,7 +49,7 @@ StreamParts StreamOutfit::make_missing(const StreamOutfit* peer) {
         can_speak_ = true;
         encodes_ = settings_.format;
         encoding_ = settings_.encoder;
-        parts.speaking = std::make_unique<Speaking>(settings_);
+        parts.send_path = std::make_unique<SendPath>(settings_);
     }
     return parts;
 }

@@ -14,13 +14,13 @@ constexpr std::uint8_t type_pcma = 8;
 constexpr std::uint8_t type_comfort_noise = 13;
 /// A key that was reported by one method is not reported again by the other within this.
 constexpr std::int64_t same_digit_ns = 500'000'000;
-/// What an event or a description of noise counts for.
+/// Cost of an event or of comfort noise.
 constexpr std::int64_t other_packet_ns = 5'000'000;
 
 }  // namespace
 
 bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) {
-    const std::size_t count = wire_.receive(batch);
+    const std::size_t count = media_socket_.receive(batch);
     for (std::size_t n = 0; n < count; ++n) {
         if (batch.truncated(n)) {
             figures_.dropped_invalid.add(1);
@@ -28,7 +28,7 @@ bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64
             take_datagram(batch.datagram(n), batch.source(n), relayed, now_ns);
         }
     }
-    if (peer_ != nullptr) peer_->wire_.flush(relayed, peer_->latch_.remote());
+    if (peer_ != nullptr) peer_->media_socket_.flush(relayed, peer_->latch_.remote());
     return count == io::batch_datagrams;
 }
 
@@ -51,7 +51,7 @@ codec::Format Stream::format_of(Speech speech) const {
     return {speech == Speech::pcmu ? codec::Codec::pcmu : codec::Codec::pcma, 8000};
 }
 
-/// How long an audio packet lasts; 0 for one that is malformed or too long.
+/// Duration of an audio packet; 0 for one that is malformed or too long.
 std::uint32_t Stream::audible_units(const rtp::PacketView& packet, Meaning meaning) const {
     const codec::Format format = format_of(meaning.speech);
     const std::uint32_t units = codec::payload_units(format, packet.payload);
@@ -59,7 +59,7 @@ std::uint32_t Stream::audible_units(const rtp::PacketView& packet, Meaning meani
     return fits && units <= codec::units_of_ms(format, max_packet_ms) ? units : 0;
 }
 
-/// What a packet counts for in the far end's allowance.
+/// Tokens that a packet takes of the far end's bucket.
 std::int64_t Stream::cost_ns(Meaning meaning, std::uint32_t units) const {
     if (meaning.kind != Kind::audio) return other_packet_ns;
     return units * std::int64_t{1'000'000'000} / format_of(meaning.speech).clock_hz;
@@ -67,8 +67,8 @@ std::int64_t Stream::cost_ns(Meaning meaning, std::uint32_t units) const {
 
 void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& source,
                            io::SendBatch& relayed, std::int64_t now_ns) {
-    datagram = wire_.open(datagram);
-    if (datagram.empty() && wire_.encrypted()) return;
+    datagram = media_socket_.open(datagram);
+    if (datagram.empty() && media_socket_.encrypted()) return;
     if (rtp::is_rtcp(datagram)) {
         take_rtcp(datagram, source, true, now_ns);
         return;
@@ -93,14 +93,14 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
     figures_.packets_in.add(1);
     figures_.bytes_in.add(datagram.size());
     if (!follow_source(packet->header, now_ns)) return;
-    // What is forged or repeated is no sign of life.
+    // Forged or replayed packets do not restart the media timeout.
     last_heard_ns_ = now_ns;
     silence_reported_ = false;
     if (!heard_) {
         heard_ = true;
-        outlet_.emit({id_, EventKind::first_packet, 0, 0, 0});
+        event_queue_.emit({id_, EventKind::first_packet, 0, 0, 0});
     }
-    if (!settings_.receive || !allowance_.take(cost_ns(meaning, units), now_ns)) {
+    if (!settings_.receive || !token_bucket_.take(cost_ns(meaning, units), now_ns)) {
         figures_.dropped_unwanted.add(1);
     } else if (meaning.kind == Kind::audio) {
         take_audio(*packet, meaning.speech, units, relayed, now_ns);
@@ -111,7 +111,7 @@ void Stream::take_datagram(std::span<std::uint8_t> datagram, const io::Address& 
     }
 }
 
-/// Whether a packet comes from where the far end is.
+/// True if a packet comes from the far end's address.
 bool Stream::follow_address(const io::Address& source, const rtp::Header& header, std::int64_t now_ns) {
     const std::uint32_t moves = latch_.moves();
     if (!latch_.accept(source, header, now_ns)) return false;
@@ -162,7 +162,7 @@ void Stream::take_audio(const rtp::PacketView& packet, Speech speech, std::uint3
              : relays(format, units)             ? Route::relayed
                                                  : Route::transcoded;
     if (hears_) {
-        hearing_->put(speech, packet, std::exchange(restarted_, false), now_ns);
+        receive_path_->put(speech, packet, std::exchange(restarted_, false), now_ns);
         hear(now_ns);
     }
     // Last, because relaying rewrites the packet in its buffer.
@@ -171,7 +171,7 @@ void Stream::take_audio(const rtp::PacketView& packet, Speech speech, std::uint3
 
 void Stream::take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
     if (hears_) {
-        hearing_->put_noise(packet, std::exchange(restarted_, false), now_ns);
+        receive_path_->put_noise(packet, std::exchange(restarted_, false), now_ns);
         hear(now_ns);
     }
     if (peer_ != nullptr && route_ == Route::relayed && peer_->settings_.noise_type && peer_->passes()) {
@@ -185,7 +185,7 @@ void Stream::take_event(const rtp::PacketView& packet, io::SendBatch& relayed, s
     report(dtmf_receiver_.packet(packet.header.timestamp, packet.payload, now_ns), false, now_ns);
     if (dtmf_receiver_.presses() != presses) key_pressed(dtmf_receiver_.key(), now_ns);
     if (dtmf_receiver_.pressed() != was_pressed) run_clocks(now_ns);
-    if (hears_) hearing_->skip(packet.header);
+    if (hears_) receive_path_->skip(packet.header);
     if (peer_ != nullptr) peer_->relay_event(packet, *this, relayed, now_ns);
 }
 
@@ -207,7 +207,7 @@ void Stream::report(const std::optional<rtp::Digit>& digit, bool by_tone, std::i
     last_digit_by_tone_ = by_tone;
     last_digit_ns_ = now_ns;
     if (again) return;
-    outlet_.emit(
+    event_queue_.emit(
         {id_, EventKind::dtmf_received, static_cast<std::uint8_t>(digit->key), digit->duration_ms, 0});
 }
 

@@ -1,4 +1,4 @@
-// What a stream does for the one it is linked with: sends on what that one receives, undecoded where it can.
+// Relay of a linked stream's received packets, undecoded where possible.
 
 #include <algorithm>
 
@@ -31,23 +31,23 @@ std::uint32_t scaled(std::uint32_t units, std::uint32_t from_hz, std::uint32_t t
 
 }  // namespace
 
-/// Whether a packet just received goes to the linked stream as it is.
+/// True if a packet just received goes to the linked stream as it is.
 bool Stream::relays(const codec::Format& format, std::uint32_t units) {
     const MediaSettings& wanted = peer_->settings_;
     if (!convertible(format, wanted.format)) return false;
-    if (hearing_ == nullptr || alike(settings_, wanted)) return true;
+    if (receive_path_ == nullptr || alike(settings_, wanted)) return true;
     // The packet times differ as they were agreed on. One packet of another length is no change of them.
     if (units == last_units_) regular_units_ = units;
     last_units_ = units;
     return regular_units_ == codec::units_of_ms(wanted.format, wanted.ptime_ms);
 }
 
-/// Whether audio of our own is being sent, so that the linked stream's must wait.
+/// True if audio of our own is being sent, so that the linked stream's must wait.
 bool Stream::occupied() const {
     return dtmf_sender_.pressing() || key_tones_.sounding() || plays();
 }
 
-/// Whether audio is being sent that is ours and no digits.
+/// True if audio of our own other than digits is being sent.
 bool Stream::plays() const {
     return (tap_ != nullptr && tap_->playout().playing()) || playback_.playing() || source_ != nullptr;
 }
@@ -69,7 +69,7 @@ void Stream::relay_packet(const rtp::PacketView& packet, std::uint8_t payload_ty
     header->payload_type = payload_type;
     std::uint8_t* start = packet.payload.data() - rtp::header_bytes;
     rtp::write_header(start, *header);
-    wire_.queue(relayed, start, rtp::header_bytes + packet.payload.size());
+    media_socket_.queue(relayed, start, rtp::header_bytes + packet.payload.size());
 }
 
 /// Send on an event, muted or not, as the far end takes it.
@@ -138,7 +138,7 @@ std::uint32_t Stream::units_since_press(std::uint32_t timestamp, std::uint32_t c
 void Stream::sound_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns) {
     const rtp::DtmfReceiver& received = from.dtmf_receiver_;
     // A late packet of an earlier press would have that sound again, and then the present one.
-    if (speaking_ == nullptr || !received.is_latest(packet.header.timestamp)) return;
+    if (send_path_ == nullptr || !received.is_latest(packet.header.timestamp)) return;
     const EventPayload event = parse_event(packet.payload);
     if (event_.press != received.presses()) {
         begin_sound(event.key, now_ns);
@@ -150,14 +150,14 @@ void Stream::sound_event(const rtp::PacketView& packet, const Stream& from, std:
     key_tones_.release_after(received.lasting() / (from.settings_.format.clock_hz / 1000));
 }
 
-/// Have a relayed key sound. Packets that were held up come together; the keys they tell of then sound one
-/// after the other, those that waited as long as any that we send by ourselves.
+/// Play a relayed key as a tone. Delayed packets arrive together; their keys are then played one after the
+/// other, those that waited as long as any that we send by ourselves.
 void Stream::begin_sound(char key, std::int64_t now_ns) {
     event_.known = true;
     if (event_.down) key_tones_.release_after(0);
     event_.down = !key_tones_.busy() && pressed_count_ == 0;
     if (event_.down) {
-        key_tones_.hold(key, speaking_->rate_hz());
+        key_tones_.hold(key, send_path_->rate_hz());
     } else {
         queue_press(key);
     }
@@ -166,27 +166,27 @@ void Stream::begin_sound(char key, std::int64_t now_ns) {
 
 /// Send what the linked stream hears, at the rate that is sent, in packets of our own. Its pauses are not
 /// sent, or described as noise.
-void Stream::transcode(const graph::Piece& piece, std::int64_t now_ns) {
-    FrameGatherer& gathered = speaking_->gathered;
-    if (!passes() || !speaking_->serves(settings_)) {
+void Stream::transcode(const graph::AudioChunk& chunk, std::int64_t now_ns) {
+    FrameGatherer& gathered = send_path_->gathered;
+    if (!passes() || !send_path_->serves(settings_)) {
         gathered.clear();
         return;
     }
-    if (graph::is_quiet(piece.origin) && gathered.size() == 0) {
-        pass_pause(piece, now_ns);
+    if (graph::is_quiet(chunk.origin) && gathered.size() == 0) {
+        pass_pause(chunk, now_ns);
         return;
     }
-    gathered.append(piece.samples);
+    gathered.append(chunk.samples);
     std::array<std::int16_t, codec::max_packet_samples> room;
-    const auto frame = std::span(room).first(speaking_->rate_hz() / 1000 * settings_.ptime_ms);
+    const auto frame = std::span(room).first(send_path_->rate_hz() / 1000 * settings_.ptime_ms);
     while (gathered.take(frame)) {
         send_audio(frame, rtp::Feed::transcoded, false, now_ns);
     }
 }
 
-void Stream::pass_pause(const graph::Piece& pause, std::int64_t now_ns) {
-    const auto ms = static_cast<std::uint32_t>(pause.samples.size() * 1000 / speaking_->rate_hz());
-    if (pause.origin == graph::Origin::noise) speaking_->noise.observe(pause.samples);
+void Stream::pass_pause(const graph::AudioChunk& pause, std::int64_t now_ns) {
+    const auto ms = static_cast<std::uint32_t>(pause.samples.size() * 1000 / send_path_->rate_hz());
+    if (pause.origin == graph::Origin::noise) send_path_->noise.observe(pause.samples);
     note_sent(pause.samples, now_ns);
     if (!hush(ms, 0, rtp::Feed::transcoded, now_ns)) sender_.pause();
     sender_.advance(units_of(pause.samples.size()), now_ns, rtp::Feed::transcoded);

@@ -68,7 +68,7 @@ void Stream::take_rtcp(std::span<std::uint8_t> datagram, const io::Address& sour
         return;
     }
     // What came on the port of RTP was opened there.
-    if (!shared) datagram = wire_.open(datagram);
+    if (!shared) datagram = media_socket_.open(datagram);
     if (datagram.empty()) return;
     if (!rtcp_.session.take(datagram, now_ns)) {
         figures_.dropped_invalid.add(1);
@@ -91,7 +91,7 @@ void Stream::note_far_report() {
     }
     if (!far) return;
     // A codec that can repeat itself does so by as much as is lost.
-    if (speaking_ != nullptr) speaking_->note_loss(far->fraction_lost);
+    if (send_path_ != nullptr) send_path_->note_loss(far->fraction_lost);
     const rtp::QualityContext context = quality_context();
     const auto jitter_us = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(far->jitter * 1'000'000ULL / context.clock_hz, 10'000'000));
@@ -120,7 +120,7 @@ void Stream::send_report(bool bye, std::int64_t now_ns) {
     if (!to.reachable()) return;
     rtcp_.spoken = true;
     const bool own_socket = rtcp_.path.separate() && rtcp_.socket.descriptor() >= 0;
-    wire_.send_rtcp(room.data(), report.size(), own_socket ? &rtcp_.socket : nullptr, to);
+    media_socket_.send_rtcp(room.data(), report.size(), own_socket ? &rtcp_.socket : nullptr, to);
 }
 
 /// Say goodbye, if anything was ever said (RFC 3550 6.3.7).

@@ -13,19 +13,19 @@ namespace {
 
 /// Silence of our own is sent for so long before noise is described instead of it.
 constexpr std::uint32_t hush_after_ms = 200;
-/// How often the noise is described again, for far ends that joined late and paths through NATs.
+/// Interval of comfort noise, for far ends that joined late and NAT bindings.
 constexpr std::uint32_t noise_interval_ms = 1000;
 
 }  // namespace
 
-/// Whether a clock must run that sends.
+/// True if a send clock must run.
 bool Stream::must_send() const {
-    if (!connected_ || speaking_ == nullptr) return false;
+    if (!connected_ || send_path_ == nullptr) return false;
     return tap_ != nullptr || source_ != nullptr || !playback_.empty() || sending_digits() || stands_in() ||
            fills_with_noise_;
 }
 
-/// Whether silence is sent in place of a linked stream's audio that is muted.
+/// True if silence is sent in place of a linked stream's audio that is muted.
 bool Stream::stands_in() const {
     return peer_ != nullptr && (muted_.sent || peer_->muted_.received);
 }
@@ -40,7 +40,7 @@ void Stream::tick_send(std::int64_t now_ns) {
     std::array<std::int16_t, codec::max_packet_samples> room;
     const auto frame = std::span(room).first(settings_.format.rate_hz() / 1000 * settings_.ptime_ms);
     bool silent = false;
-    if (!speaking_->serves(settings_)) {
+    if (!send_path_->serves(settings_)) {
         // Parts for these settings are on their way.
         sender_.advance(units_of(frame.size()), now_ns);
     } else if (!step_digits(frame, now_ns)) {
@@ -84,12 +84,12 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
         silent = true;
     }
     const std::uint32_t rate_hz = settings_.format.rate_hz();
-    if (!silent) speaking_->silent_ms = 0;
+    if (!silent) send_path_->silent_ms = 0;
     if (may_send()) {
         const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / rate_hz);
         if (!silent || !hush(ms, hush_after_ms, feed, now_ns)) {
             PacketRoom room;
-            const std::size_t size = speaking_->encoder().encode(
+            const std::size_t size = send_path_->encoder().encode(
                 samples, std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
             if (size == 0) {
                 sender_.pause();
@@ -97,13 +97,13 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
                 send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
             }
         }
-        // By the beat, so that a thread that was late leaves no gap in what has none.
-        note_sent(samples, feed == rtp::Feed::own ? wheel_.beat_ns() : now_ns);
+        // By the tick, so that a thread that was late leaves no gap in what has none.
+        note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }
 
-/// Let the recorder have what is sent, and the tap if it wants that too.
+/// Pass sent audio to the recorder, and to the tap if it wants that.
 void Stream::note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
     const std::uint32_t rate_hz = settings_.format.rate_hz();
     if (recorder_ != nullptr) recorder_->put_sent(samples, rate_hz, now_ns);
@@ -113,13 +113,13 @@ void Stream::note_sent(std::span<const std::int16_t> samples, std::int64_t now_n
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.
 bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns) {
     if (!settings_.noise_type) return false;
-    std::uint32_t& silent_ms = speaking_->silent_ms;
-    if (silent_ms == 0) speaking_->noise_due_ms = after_ms;
-    const bool due = silent_ms >= speaking_->noise_due_ms;
+    std::uint32_t& silent_ms = send_path_->silent_ms;
+    if (silent_ms == 0) send_path_->noise_due_ms = after_ms;
+    const bool due = silent_ms >= send_path_->noise_due_ms;
     const bool hushed = silent_ms >= after_ms;
     silent_ms += ms;
     if (due) {
-        speaking_->noise_due_ms += noise_interval_ms;
+        send_path_->noise_due_ms += noise_interval_ms;
         send_noise(feed, now_ns);
     }
     if (hushed) sender_.pause();
@@ -130,7 +130,7 @@ bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std:
 void Stream::send_noise(rtp::Feed feed, std::int64_t now_ns) {
     PacketRoom room;
     const std::size_t size = codec::write_noise(
-        speaking_->noise.parameters(), std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+        send_path_->noise.parameters(), std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
     rtp::Header header = sender_.local(*settings_.noise_type, now_ns, feed);
     header.marker = false;
     send_payload(room, header, size);
@@ -139,7 +139,7 @@ void Stream::send_noise(rtp::Feed feed, std::int64_t now_ns) {
 /// Send a packet whose payload stands in its place.
 void Stream::send_payload(PacketRoom& room, const rtp::Header& header, std::size_t size) {
     rtp::write_header(room.data(), header);
-    wire_.send(room.data(), rtp::header_bytes + size, latch_.remote());
+    media_socket_.send(room.data(), rtp::header_bytes + size, latch_.remote());
 }
 
 }  // namespace trunkline::engine

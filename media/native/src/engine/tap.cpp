@@ -8,13 +8,13 @@
 namespace trunkline::engine {
 
 Tap::Tap(std::uint64_t id, std::uint64_t sent_id, std::uint64_t stream, graph::AudioFormat format,
-         StreamFigures& figures, Outlet& outlet)
+         StreamFigures& figures, EventQueue& event_queue)
     : id_(id),
       sent_id_(sent_id),
       stream_(stream),
       format_(format),
       figures_(figures),
-      outlet_(outlet),
+      event_queue_(event_queue),
       playout_(format, *this),
       sent_(sent_id == 0 ? nullptr : std::make_unique<Sent>(format.rate_hz)) {}
 
@@ -31,13 +31,13 @@ void Tap::put(std::span<const std::int16_t> samples, std::int64_t now_ns) {
         if (sent_ == nullptr) continue;
         std::array<std::int16_t, max_frame_samples> room;
         const auto sent = std::span(room).first(frame_samples);
-        sent_->cushion.take(sent);
+        sent_->buffer.take(sent);
         hand_out(sent_id_, sent, now_ns);
     }
 }
 
 void Tap::put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz) {
-    sent_->cushion.put(sent_->bridge.convert(samples, rate_hz, this->rate_hz()));
+    sent_->buffer.put(sent_->bridge.convert(samples, rate_hz, this->rate_hz()));
 }
 
 bool Tap::pull(std::span<std::int16_t> out, std::uint32_t rate_hz, std::int64_t now_ns) {
@@ -52,7 +52,7 @@ bool Tap::pull(std::span<std::int16_t> out, std::uint32_t rate_hz, std::int64_t 
 
 void Tap::hand_out(std::uint64_t id, std::span<const std::int16_t> frame, std::int64_t now_ns) {
     const std::size_t size_bytes = frame.size() * format_.sample_bytes();
-    std::uint8_t* room = outlet_.reserve_frame(size_bytes);
+    std::uint8_t* room = event_queue_.reserve_frame(size_bytes);
     if (room == nullptr) return;
     switch (format_.encoding) {
         case graph::Encoding::l16:
@@ -65,19 +65,19 @@ void Tap::hand_out(std::uint64_t id, std::span<const std::int16_t> frame, std::i
             dsp::encode(dsp::Law::a, frame, room);
             break;
     }
-    outlet_.commit_frame(id, size_bytes, now_ns);
+    event_queue_.commit_frame(id, size_bytes, now_ns);
 }
 
 void Tap::mark_reached(std::uint32_t mark, bool cleared) {
-    outlet_.emit({stream_, EventKind::mark_reached, cleared ? 1U : 0U, mark, 0});
+    event_queue_.emit({stream_, EventKind::mark_reached, cleared ? 1U : 0U, mark, 0});
 }
 
 void Tap::playout_drained() {
-    outlet_.emit({stream_, EventKind::playout_drained, 0, 0, 0});
+    event_queue_.emit({stream_, EventKind::playout_drained, 0, 0, 0});
 }
 
 void Tap::playout_level(bool full, std::uint64_t level_ms) {
-    outlet_.emit({stream_, EventKind::playout_level, full ? 1U : 0U, level_ms, 0});
+    event_queue_.emit({stream_, EventKind::playout_level, full ? 1U : 0U, level_ms, 0});
 }
 
 }  // namespace trunkline::engine

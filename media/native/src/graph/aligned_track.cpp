@@ -9,7 +9,7 @@ namespace trunkline::graph {
 
 namespace {
 
-/// How far audio may lie ahead of time: a burst after a stall of the network.
+/// Most that audio may lie ahead of time: a burst after a stall of the network.
 constexpr std::int64_t max_ahead_ms = 300;
 /// A window of this length, and longer the more delays vary, has a packet with next to no delay.
 constexpr std::int64_t window_ms = 1000;
@@ -24,7 +24,7 @@ constexpr std::int64_t settle_ms = 250;
 constexpr std::int64_t settle_slack_ms = 1;
 /// An error this large is corrected without waiting for a pause. Smaller ones are less than a cut in a word.
 constexpr std::int64_t urgent_ms = 40;
-/// What a gap must exceed to be told from jitter.
+/// Shortest gap that is distinguished from jitter.
 constexpr std::int64_t gap_ms = 20;
 /// Edges of cuts are softened for so long.
 constexpr std::int64_t fade_ms = 3;
@@ -79,7 +79,7 @@ void AlignedTrack::skip(std::int64_t samples) {
     read_ += samples;
 }
 
-/// How much later than its place a piece may come and still belong right behind the one before.
+/// How much later than its place a chunk may come and still belong right behind the one before.
 std::int64_t AlignedTrack::tolerance() const {
     if (run_ == Run::unbroken) return of_ms(lag_ms);
     return std::min(of_ms(gap_ms) + 2 * spread_, of_ms(lag_ms));
@@ -91,8 +91,8 @@ void AlignedTrack::begin_stretch(std::int64_t room) {
     stretch_room_ = room;
 }
 
-/// A stretch of sound is placed by its first piece, which may be one that was delayed. While nothing of it
-/// was taken out, a piece with less delay moves all of it into the quiet before, and no cut is needed later.
+/// A stretch of sound is placed by its first chunk, which may be one that was delayed. While nothing of it
+/// was taken out, a chunk with less delay moves all of it into the quiet before, and no cut is needed later.
 void AlignedTrack::settle(std::int64_t lateness) {
     const std::int64_t earlier = std::min({-lateness, stretch_room_, stretch_begin_ - read_});
     if (earlier <= of_ms(settle_slack_ms) || write_ - stretch_begin_ > of_ms(settle_ms)) return;

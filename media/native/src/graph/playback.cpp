@@ -8,7 +8,7 @@ namespace trunkline::graph {
 
 namespace {
 
-/// What the converters hold back, in samples at 8 kHz.
+/// Delay of the converters, in samples at 8 kHz.
 constexpr std::uint32_t converter_delay_samples = dsp::half_taps;
 constexpr std::size_t max_block_samples = 2 * dsp::Downsampler::max_block_samples;
 constexpr std::uint32_t tick_hz = 16'000;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t granule_hz = 48000;
 /// A page is written when it holds so much, in packets of 20 ms.
 constexpr std::uint64_t page_ms = 400;
-/// What the encoder may take for one packet, far more than speech needs.
+/// Limit of the encoder for one packet, far more than speech needs.
 constexpr std::size_t max_packet_bytes = 640;
 /// Header of a page with as many segments as 400 ms need.
 constexpr std::size_t page_overhead_bytes = 27 + 255;

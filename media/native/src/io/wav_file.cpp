@@ -13,7 +13,7 @@ namespace trunkline::io {
 
 namespace {
 
-/// What is written at once at the latest.
+/// Most bytes that are buffered before a write.
 constexpr std::size_t pending_bytes = 16 << 10;
 constexpr std::uint16_t format_linear = 1;
 constexpr std::uint16_t format_mulaw = 7;

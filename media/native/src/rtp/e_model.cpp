@@ -10,7 +10,7 @@ namespace {
 /// The rating of G.711 without loss and delay, by the default values of ITU-T G.107.
 constexpr double best_rating = 93.2;
 
-/// What delay beyond 100 ms costs a conversation: Idd of ITU-T G.107, 7.4.
+/// Impairment by delay beyond 100 ms: Idd of ITU-T G.107, 7.4.
 double delay_impairment(double delay_ms) {
     if (delay_ms <= 100) return 0;
     const double x = std::log2(delay_ms / 100);
@@ -18,7 +18,7 @@ double delay_impairment(double delay_ms) {
     return 25 * (root(x) - 3 * root(x / 3) + 2);
 }
 
-/// What the codec and lost packets cost: Ie,eff of ITU-T G.107, 7.5.
+/// Impairment by codec and loss: Ie,eff of ITU-T G.107, 7.5.
 double equipment_impairment(Impairment impairment, double loss, double burst_ratio) {
     const double percent = 100 * std::clamp(loss, 0.0, 1.0);
     const double burst = std::max(burst_ratio, 1.0);

@@ -6,7 +6,7 @@ namespace trunkline::rtp {
 
 namespace {
 
-/// Where the payload starts, past contributing sources and extension; nothing when the datagram ends before.
+/// Offset of the payload, past contributing sources and extension; empty when the datagram ends before.
 std::optional<std::size_t> payload_offset(std::span<const std::uint8_t> datagram) {
     std::size_t offset = header_bytes + 4U * (datagram[0] & 0x0F);
     const bool extended = (datagram[0] & 0x10) != 0;

@@ -54,7 +54,7 @@ ReportBlock Reception::report() {
     return block;
 }
 
-/// Whether the packet is of the source that is heard, or of one that may follow it.
+/// True if the packet is of the source that is heard, or of one that may follow it.
 bool Reception::belongs(const Header& header, std::int64_t now_ns) {
     if (started_ && header.ssrc == ssrc_) {
         has_candidate_ = false;

@@ -165,7 +165,7 @@ bool is_report(std::uint8_t type) {
     return type == type_sender_report || type == type_receiver_report;
 }
 
-/// Take padding off the last part; false when it says something impossible.
+/// Remove padding from the last part; false when it says something impossible.
 bool strip_padding(Bytes& body) {
     const std::size_t padding_bytes = body.empty() ? 0 : body.back();
     if (padding_bytes == 0 || padding_bytes % 4 != 0 || padding_bytes > body.size()) return false;

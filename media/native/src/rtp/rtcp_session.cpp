@@ -78,7 +78,7 @@ void RtcpSession::write_report(RtcpWriter& writer, const Outgoing& sent, Recepti
     if (far_extended_) write_extended(writer, sender, now_ns);
 }
 
-/// Let the round trip be measured also while one of the two sends nothing (RFC 3611 4.4, 4.5).
+/// Measure the round trip also while one side sends nothing (RFC 3611 4.4, 4.5).
 void RtcpSession::write_extended(RtcpWriter& writer, bool sender, std::int64_t now_ns) {
     if (!sender) {
         writer.reference_time(ssrc_, ntp(now_ns));

@@ -78,7 +78,7 @@ void SequenceTracker::widen(std::uint64_t number) {
     base_ = number;
 }
 
-/// Whether the packet so far behind the highest has come, or cannot be missed.
+/// True if the packet so far behind the highest has come, or cannot be missed.
 bool SequenceTracker::came(std::uint16_t distance) const {
     if (distance >= window_bits || highest_ - distance < base_) return true;
     return (window_ & std::uint64_t{1} << distance) != 0;

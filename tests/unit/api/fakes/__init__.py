@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
-from api.services import Lifecycle, Mcp, Phase, Services
+from api.process.lifecycle import Lifecycle, Phase
+from callcontrol.agents.aio.service import AgentService
+from callcontrol.applications.aio import ApplicationService
+from callcontrol.messaging.aio.contacts import ContactListService, ContactService
+from callcontrol.numbers.aio.trunk_numbers import TrunkNumberService
 from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
 from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
 from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
 from tests.unit.api.fakes.campaigns import FakeCampaigns
-from tests.unit.api.fakes.contacts import FakeContactLists, FakeContacts
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
     AGENT_ID,
@@ -39,13 +44,12 @@ from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskin
 from tests.unit.api.fakes.mcp import FakeMcp
 from tests.unit.api.fakes.messages import MESSAGE_ID, FakeMessages
 from tests.unit.api.fakes.numbers import FakeMarket, FakeNumbers
-from tests.unit.api.fakes.products import FakeAgents, FakeOtp
+from tests.unit.api.fakes.products import FakeOtp
 from tests.unit.api.fakes.recordings import FakeRecordings
-from tests.unit.api.fakes.streams import FakeStreamSettings
 from tests.unit.api.fakes.subscriptions import DELIVERY_ID, SUBSCRIPTION_ID, FakeSubscriptions
 from tests.unit.api.fakes.templates import FakeChannels, FakeTemplates
 from tests.unit.api.fakes.tools import FakeAppKeys, FakeToolRegistry, FakeTools, FakeToolUsage
-from tests.unit.api.fakes.trunks import FakeApplications, FakeTrunkNumbers, FakeTrunks
+from tests.unit.api.fakes.trunks import FakeTrunks
 
 __all__ = [
     "ACCOUNT",
@@ -56,12 +60,8 @@ __all__ = [
     "CARRIER_SID",
     "DELIVERY_ID",
     "ENDED_SID",
-    "FakeAgents",
-    "FakeApplications",
     "FakeCallLogs",
     "FakeCalls",
-    "FakeContactLists",
-    "FakeContacts",
     "FakeCampaigns",
     "FakeIdempotency",
     "FakeKeys",
@@ -81,7 +81,6 @@ __all__ = [
     "FakeReply",
     "FakeSubscriptions",
     "FakeTraceEntry",
-    "FakeTrunkNumbers",
     "FakeTrunks",
     "FakeWallets",
     "Fakes",
@@ -121,21 +120,20 @@ class Fakes:
     masking_numbers: FakeMaskingNumbers = field(default_factory=FakeMaskingNumbers)
     masking_logs: FakeMaskingLogs = field(default_factory=FakeMaskingLogs)
     masking_settings: FakeMaskingSettings = field(default_factory=FakeMaskingSettings)
-    stream_settings: FakeStreamSettings = field(default_factory=FakeStreamSettings)
     masking_webhooks: FakeSubscriptions = field(default_factory=FakeSubscriptions)
-    trunk_numbers: FakeTrunkNumbers = field(default_factory=FakeTrunkNumbers)
-    applications: FakeApplications = field(default_factory=FakeApplications)
+    trunk_numbers: TrunkNumberService | None = None
+    applications: ApplicationService | None = None
     call_logs: FakeCallLogs = field(default_factory=FakeCallLogs)
     campaigns: FakeCampaigns = field(default_factory=FakeCampaigns)
-    agents: FakeAgents = field(default_factory=FakeAgents)
+    agents: AgentService | None = None
     assistant: FakeAssistant = field(default_factory=FakeAssistant)
     assistant_keys: FakeAssistantKeys = field(default_factory=FakeAssistantKeys)
     assistant_webhooks: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("assistant"))
     messages: FakeMessages = field(default_factory=FakeMessages)
     webhook_endpoints: FakeSubscriptions = field(default_factory=lambda: FakeSubscriptions("messaging"))
     subscriptions: FakeSubscriptions = field(default_factory=FakeSubscriptions)
-    contacts: FakeContacts = field(default_factory=FakeContacts)
-    contact_lists: FakeContactLists = field(default_factory=FakeContactLists)
+    contacts: ContactService | None = None
+    contact_lists: ContactListService | None = None
     templates: FakeTemplates = field(default_factory=FakeTemplates)
     channels: FakeChannels = field(default_factory=FakeChannels)
     wallets: FakeWallets = field(default_factory=FakeWallets)
@@ -144,46 +142,13 @@ class Fakes:
     tool_usage: FakeToolUsage = field(default_factory=FakeToolUsage)
     app_keys: FakeAppKeys = field(default_factory=FakeAppKeys)
     idempotency: FakeIdempotency = field(default_factory=FakeIdempotency)
-    mcp: Mcp = field(default_factory=FakeMcp)
+    mcp: FakeMcp = field(default_factory=FakeMcp)
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle(Phase.READY))
 
-    def services(self) -> Services:
-        return Services(
-            keys=self.keys,
-            calls=self.calls,
-            numbers=self.numbers,
-            market=self.market,
-            trunks=self.trunks,
-            otp=self.otp,
-            recordings=self.recordings,
-            masking=self.masking,
-            stream_settings=self.stream_settings,
-            masking_sessions=self.masking_sessions,
-            masking_numbers=self.masking_numbers,
-            masking_logs=self.masking_logs,
-            masking_settings=self.masking_settings,
-            masking_webhooks=self.masking_webhooks,
-            trunk_numbers=self.trunk_numbers,
-            applications=self.applications,
-            call_logs=self.call_logs,
-            campaigns=self.campaigns,
-            agents=self.agents,
-            assistant=self.assistant,
-            assistant_keys=self.assistant_keys,
-            assistant_webhooks=self.assistant_webhooks,
-            messages=self.messages,
-            webhook_endpoints=self.webhook_endpoints,
-            subscriptions=self.subscriptions,
-            contacts=self.contacts,
-            contact_lists=self.contact_lists,
-            templates=self.templates,
-            channels=self.channels,
-            wallets=self.wallets,
-            tools=self.tools,
-            tool_registry=self.tool_registry,
-            tool_usage=self.tool_usage,
-            app_keys=self.app_keys,
-            idempotency=self.idempotency,
-            mcp=self.mcp,
-            lifecycle=self.lifecycle,
+    def services(self) -> Any:
+        """Services as the application takes them."""
+        storage = SimpleNamespace(**vars(self), wallet=self.wallets)
+        tools = SimpleNamespace(
+            service=self.tools, registry=self.tool_registry, usage=self.tool_usage, app_keys=self.app_keys
         )
+        return SimpleNamespace(**{**vars(self), "storage": storage, "tools": tools})

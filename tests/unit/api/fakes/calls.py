@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from callcontrol.calls.live.requests import LiveUpdate
-from callcontrol.calls.records.logs import CallLog, CallLogFilter
+from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.errors import CallEnded, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, CallStatus, Page, Position
 from callcontrol.trunks.gateway_health import GatewayTable
@@ -24,7 +24,7 @@ from tests.unit.api.fakes.facts import (
     OTHER_CALL_SID,
 )
 
-CALL_LOG = CallLog(
+CALL_LOG = Cdr(
     call_sid=CALL_SID,
     from_="+918047000001",
     to="+919800000001",
@@ -140,8 +140,8 @@ class FakeCalls:
 
 class FakeCallLogs:
     def __init__(self) -> None:
-        self.filters: list[CallLogFilter] = []
+        self.filters: list[CdrFilter] = []
 
-    async def list(self, account_sid: str, query: CallLogFilter, page: int, per_page: int) -> Page[CallLog]:
+    async def list(self, account_sid: str, query: CdrFilter, page: int, per_page: int) -> Page[Cdr]:
         self.filters.append(query)
         return Page([CALL_LOG], 1, page, per_page)

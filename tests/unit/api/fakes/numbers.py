@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from callcontrol.errors import DomainError, NotFound
-from callcontrol.models import Binding, Page, PhoneNumber, Wiring
+from callcontrol.models import Binding, NumberConfiguration, Page, PhoneNumber
 from callcontrol.numbers.inventory import Listing, ListingFilter
 from callcontrol.numbers.orders import Purchase, PurchaseRequest
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
@@ -25,33 +25,35 @@ class FakeNumbers:
         self.listed.append(filters)
         return Page([self.number], 1, page, per_page)
 
-    async def wiring(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def configuration(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         if self.failure is not None:
             raise self.failure
         if phone_number_id != NUMBER_ID:
             raise NotFound("There is no such number on the account.")
-        return Wiring.of(self.number)
+        return NumberConfiguration.of(self.number)
 
-    async def register(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def register(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         self.number = replace(self.number, registered=True)
-        return await self.wiring(account_sid, phone_number_id)
+        return await self.configuration(account_sid, phone_number_id)
 
-    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool) -> Wiring:
+    async def deregister(self, account_sid: str, phone_number_id: str, *, force: bool) -> NumberConfiguration:
         self.forced.append(force)
         self.number = replace(self.number, registered=False)
-        return await self.wiring(account_sid, phone_number_id)
+        return await self.configuration(account_sid, phone_number_id)
 
-    async def bind(self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool) -> Wiring:
+    async def bind(
+        self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool
+    ) -> NumberConfiguration:
         self.forced.append(force)
         self.number = replace(self.number, registered=True, binding=binding)
-        return await self.wiring(account_sid, phone_number_id)
+        return await self.configuration(account_sid, phone_number_id)
 
-    async def unbind(self, account_sid: str, phone_number_id: str) -> Wiring:
+    async def unbind(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         self.number = replace(self.number, binding=None)
-        return await self.wiring(account_sid, phone_number_id)
+        return await self.configuration(account_sid, phone_number_id)
 
     async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
-        await self.wiring(account_sid, phone_number_id)
+        await self.configuration(account_sid, phone_number_id)
         return self.number
 
     async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-from callcontrol.agents.agent import VoiceAgent, changed_agent, new_agent
-from callcontrol.errors import DomainError, Forbidden, NotFound
+from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Page
-from callcontrol.otp.calls import otp_details
 from callcontrol.otp.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
+from callcontrol.otp.product import otp_details
 from tests.unit.api.fakes.calls import call
-from tests.unit.api.fakes.facts import ACCOUNT, AGENT_ID, CALL_SID, MOMENT, OTHER_AGENT_ID, OTP_ID
-
-
-class FakeAgents:
-    def __init__(self) -> None:
-        values = {"name": "Asha", "stream_url": "wss://a.example/"}
-        self.agent = new_agent(AGENT_ID, ACCOUNT, values, MOMENT)
-        self.values: list[Mapping[str, Any]] = []
-
-    async def create(self, account_sid: str, values: Mapping[str, Any]) -> VoiceAgent:
-        self.values.append(values)
-        return new_agent(AGENT_ID, account_sid, values, MOMENT)
-
-    async def list(self, account_sid: str, page: int, per_page: int) -> Page[VoiceAgent]:
-        return Page([self.agent], 1, page, per_page)
-
-    async def get(self, account_sid: str, agent_id: str) -> VoiceAgent:
-        if agent_id == OTHER_AGENT_ID:
-            raise Forbidden("The agent belongs to another account.")
-        if agent_id != AGENT_ID:
-            raise NotFound("There is no such agent.")
-        return self.agent
-
-    async def update(self, account_sid: str, agent_id: str, values: Mapping[str, Any]) -> VoiceAgent:
-        self.values.append(values)
-        return changed_agent(await self.get(account_sid, agent_id), values, MOMENT)
-
-    async def delete(self, account_sid: str, agent_id: str) -> None:
-        await self.get(account_sid, agent_id)
+from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, MOMENT, OTP_ID
 
 
 class FakeOtp:

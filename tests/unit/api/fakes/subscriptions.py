@@ -9,8 +9,6 @@ from typing import Any
 
 from callcontrol.errors import NotFound
 from callcontrol.webhooks.subscriptions import (
-    EVENT_TYPES,
-    NUMBERED,
     LoggedDelivery,
     Replayed,
     SubscribedService,
@@ -19,6 +17,7 @@ from callcontrol.webhooks.subscriptions import (
     changed_subscription,
     new_subscription,
 )
+from tests.support.subscribed import SERVICE_EVENTS
 from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, MOMENT
 
 SUBSCRIPTION_ID = "eeeeeeee-9999-4999-8999-999999999999"
@@ -30,21 +29,21 @@ class FakeSubscriptions:
     """One subscription, with one delivery that has failed and one that is of no call."""
 
     def __init__(self, service: SubscribedService = "calls") -> None:
-        self.service: SubscribedService = service
+        self.events = SERVICE_EVENTS[service]
         values = {
             "url": "https://app.example.com/missed",
             "secret": SECRET,
-            "event_types": [EVENT_TYPES[service][0]],
+            "event_types": [self.events.names[0]],
         }
-        self.held = self._numbered(new_subscription(SUBSCRIPTION_ID, ACCOUNT, service, values, MOMENT))
+        self.held = self._numbered(new_subscription(SUBSCRIPTION_ID, ACCOUNT, self.events, values, MOMENT))
         self.trial = Trial(204)
         self.asked: list[Any] = []
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         self.asked.append(values)
-        if self.service in NUMBERED:
+        if self.events.numbered:
             values = {"secret": SECRET, **values}
-        return self._numbered(new_subscription(SUBSCRIPTION_ID, account_sid, self.service, values, MOMENT))
+        return self._numbered(new_subscription(SUBSCRIPTION_ID, account_sid, self.events, values, MOMENT))
 
     async def get(self, account_sid: str, subscription_id: str) -> Subscription:
         self._find(subscription_id)
@@ -61,7 +60,7 @@ class FakeSubscriptions:
     async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
         self._find(subscription_id)
         self.asked.append(values)
-        return changed_subscription(self.held, values, MOMENT)
+        return changed_subscription(self.held, self.events, values, MOMENT)
 
     async def delete(self, account_sid: str, subscription_id: str) -> None:
         self._find(subscription_id)
@@ -80,7 +79,7 @@ class FakeSubscriptions:
             LoggedDelivery(
                 delivery_id=DELIVERY_ID,
                 subscription_id=SUBSCRIPTION_ID,
-                event_type=EVENT_TYPES[self.service][0],
+                event_type=self.events.names[0],
                 call_sid=CALL_SID,
                 status="failed",
                 attempts=8,
@@ -94,7 +93,7 @@ class FakeSubscriptions:
             LoggedDelivery(
                 delivery_id=SUBSCRIPTION_ID,
                 subscription_id=SUBSCRIPTION_ID,
-                event_type=EVENT_TYPES[self.service][0],
+                event_type=self.events.names[0],
                 call_sid=None,
                 status="pending",
                 attempts=0,
@@ -121,7 +120,7 @@ class FakeSubscriptions:
         return Replayed(10_000, truncated=True)
 
     def _numbered(self, made: Subscription) -> Subscription:
-        return replace(made, number=1) if self.service in NUMBERED else made
+        return replace(made, number=1) if self.events.numbered else made
 
     def _find(self, subscription_id: str) -> None:
         if subscription_id != SUBSCRIPTION_ID:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from callcontrol.errors import DomainError, NotFound
-from callcontrol.messaging.channels import SANDBOX_NUMBER
-from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
+from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateCategory, TemplateStatus
 from callcontrol.messaging.templates import new_template
 from callcontrol.models import Page
 from tests.unit.api.fakes.facts import ACCOUNT, MOMENT

@@ -1,4 +1,4 @@
-"""What the trunk portal keeps, in memory."""
+"""Rows of the trunk portal, in memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from callcontrol.applications.application import Application, changed_application, new_application
 from callcontrol.errors import Forbidden, NotFound
-from callcontrol.models import Carrier, Gateway, Page, PhoneNumber
+from callcontrol.models import Carrier, Gateway, Page
 from tests.unit.api.fakes.facts import (
     ACCOUNT,
-    APP_SID,
     CARRIER_SID,
     GATEWAY_SID,
     MOMENT,
-    NUMBER_ID,
-    OTHER_APP_SID,
     OTHER_CARRIER_SID,
 )
 
@@ -76,62 +72,3 @@ class FakeTrunks:
         await self.get_carrier(account_sid, carrier_sid)
         if gateway_sid != GATEWAY_SID:
             raise NotFound("There is no such gateway on the carrier.")
-
-
-class FakeTrunkNumbers:
-    def __init__(self) -> None:
-        self.number = PhoneNumber(
-            NUMBER_ID, ACCOUNT, "+918047000002", MOMENT, MOMENT, carrier_sid=CARRIER_SID, registered=True
-        )
-        self.values: list[Mapping[str, Any]] = []
-
-    async def register(self, account_sid: str, number: str, carrier_sid: str, **values: Any) -> PhoneNumber:
-        self.values.append({"number": number, "carrier_sid": carrier_sid, **values})
-        return replace(self.number, number=number, carrier_sid=carrier_sid, **values)
-
-    async def list(
-        self, account_sid: str, filters: Mapping[str, str], page: int, per_page: int
-    ) -> Page[PhoneNumber]:
-        self.values.append(filters)
-        return Page([self.number], 1, page, per_page)
-
-    async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
-        self.values.append(values)
-        await self.remove(account_sid, number_sid)
-        return replace(self.number, **values)
-
-    async def remove(self, account_sid: str, number_sid: str) -> None:
-        if number_sid != NUMBER_ID:
-            raise NotFound("There is no such number.")
-
-
-class FakeApplications:
-    def __init__(self) -> None:
-        self.application = new_application(
-            APP_SID,
-            ACCOUNT,
-            {"name": "Desk", "target": "media_stream", "stream_url": "wss://a.example/"},
-            MOMENT,
-        )
-        self.values: list[Mapping[str, Any]] = []
-
-    async def create(self, account_sid: str, values: Mapping[str, Any]) -> Application:
-        self.values.append(values)
-        return new_application(APP_SID, account_sid, values, MOMENT)
-
-    async def list(self, account_sid: str, page: int, per_page: int) -> Page[Application]:
-        return Page([self.application], 1, page, per_page)
-
-    async def get(self, account_sid: str, app_sid: str) -> Application:
-        if app_sid == OTHER_APP_SID:
-            raise Forbidden("The application belongs to another account.")
-        if app_sid != APP_SID:
-            raise NotFound("There is no such application.")
-        return self.application
-
-    async def update(self, account_sid: str, app_sid: str, values: Mapping[str, Any]) -> Application:
-        self.values.append(values)
-        return changed_application(await self.get(account_sid, app_sid), values, MOMENT)
-
-    async def delete(self, account_sid: str, app_sid: str) -> None:
-        await self.get(account_sid, app_sid)

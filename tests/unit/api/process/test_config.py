@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from api.process.config import PREFIX, VARIABLES, ConfigError, load_settings
-from api.process.sip_settings import sip_listens, user_agent_settings
+from api.process.config import PREFIX, VARIABLES, ConfigError, Variable, load_settings
+from api.process.server import sip_listens, user_agent_settings
 from api.process.values import HostPort, ListenAddress, PortRange
 from sip.aio import ClientCertificates, TlsSettings
 
@@ -79,6 +79,60 @@ def test_the_database_follows_the_data_directory(tmp_path: Path) -> None:
 
 def test_unknown_variables_are_kept_for_a_warning() -> None:
     assert load_settings({"TRUNKLINE_MAX_CALL": "1"}).unknown_variables == ("TRUNKLINE_MAX_CALL",)
+
+
+FORMER = [(variable.former, variable) for variable in VARIABLES if variable.former]
+
+
+def test_the_former_names() -> None:
+    assert {former: variable.name for former, variable in FORMER} == {
+        "TAKEOVER": "HOT_RESTART",
+        "SIP_STRANGERS": "SIP_UNKNOWN_SOURCES",
+    }
+
+
+def test_a_former_name_is_read_and_reported(tmp_path: Path) -> None:
+    settings = load_settings({"TRUNKLINE_TAKEOVER": "1", "TRUNKLINE_SIP_STRANGERS": "silent"})
+    assert settings.hot_restart and settings.sip_unknown_sources == "silent"
+    assert dict(settings.renamed_variables) == {
+        "TRUNKLINE_TAKEOVER": "TRUNKLINE_HOT_RESTART",
+        "TRUNKLINE_SIP_STRANGERS": "TRUNKLINE_SIP_UNKNOWN_SOURCES",
+    }
+    assert settings.unknown_variables == ()
+    end = "; the former name works in this version only"
+    assert sorted(settings.name_warnings()) == [
+        f"TRUNKLINE_SIP_STRANGERS is now TRUNKLINE_SIP_UNKNOWN_SOURCES{end}",
+        f"TRUNKLINE_TAKEOVER is now TRUNKLINE_HOT_RESTART{end}",
+    ]
+    file = tmp_path / "trunkline.toml"
+    file.write_text("takeover = true")
+    settings = load_settings({"TRUNKLINE_TAKEOVER": ""}, file)
+    assert settings.hot_restart and settings.renamed_variables == (("takeover", "hot_restart"),)
+    assert load_settings({"TRUNKLINE_HOT_RESTART": "1"}).name_warnings() == []
+
+
+@pytest.mark.parametrize(("former", "variable"), FORMER, ids=lambda value: str(value)[:20])
+def test_both_names_with_one_value_are_no_contradiction(former: str, variable: Variable) -> None:
+    both = {PREFIX + former: variable.default, PREFIX + variable.name: variable.default}
+    assert load_settings(both).renamed_variables == ((PREFIX + former, PREFIX + variable.name),)
+
+
+def test_both_names_with_different_values_are_refused(tmp_path: Path) -> None:
+    named = problems({"TRUNKLINE_TAKEOVER": "1", "TRUNKLINE_HOT_RESTART": "0"})
+    assert list(named) == ["TRUNKLINE_TAKEOVER"] and "TRUNKLINE_HOT_RESTART" in named["TRUNKLINE_TAKEOVER"]
+    file = tmp_path / "trunkline.toml"
+    file.write_text("sip_strangers = 'silent'\nsip_unknown_sources = 'forbid'")
+    assert list(problems({}, file)) == ["sip_strangers"]
+
+
+def test_the_new_name_in_the_environment_wins_over_the_former_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "trunkline.toml"
+    file.write_text("takeover = true")
+    assert not load_settings({"TRUNKLINE_HOT_RESTART": "0"}, file).hot_restart
+
+
+def test_a_wrong_value_under_a_former_name_names_the_setting() -> None:
+    assert list(problems({"TRUNKLINE_SIP_STRANGERS": "loud"})) == ["TRUNKLINE_SIP_UNKNOWN_SOURCES"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What comes through the door of a takeover that no server would send, and servers that die at it."""
+"""Messages on a handover socket that no server would send, and servers that die during it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from api.process.handover import Succession, _Channel
-from sip.aio import HandedOver, SendFrame
+from api.process.handover import HotRestart, _Channel
+from sip.aio import HandedOverState, SendFrame
 from tests.support.waiting import PATIENCE_S, until
 
 _HELLO, _TAKE, _PASSED = b"\x00\x00\x00\x04\x00blue", b"\x00\x00\x00\x00\x02", b"\x00\x00\x00\x03\x06a\nb"
 
 
-class Elder:
+class PreviousServer:
     """Gives one socket away, and counts."""
 
     def __init__(self) -> None:
@@ -24,25 +24,25 @@ class Elder:
         self.handed = self.back = 0
         self.received: list[bytes] = []
 
-    async def hand_over(self) -> HandedOver:
+    async def hand_over(self) -> HandedOverState:
         self.handed += 1
-        return HandedOver({"udp:a": self.given}, ["x"], [])
+        return HandedOverState({"udp:a": self.given}, ["x"], [])
 
     async def take_back(self) -> None:
         self.back += 1
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
         self.received.append(frame)
-        raise ValueError("its header is no list")
+        raise ValueError("the frame header is not a list")
 
 
 @pytest.fixture
-async def elder(tmp_path: Path) -> AsyncIterator[Elder]:
-    heritage, succession = Elder(), Succession(tmp_path, "green")
-    await succession.open_door(heritage)
-    yield heritage
-    await succession.close()
-    heritage.given.close()
+async def previous(tmp_path: Path) -> AsyncIterator[PreviousServer]:
+    source, hot_restart = PreviousServer(), HotRestart(tmp_path, "green")
+    await hot_restart.listen(source)
+    yield source
+    await hot_restart.close()
+    source.given.close()
 
 
 async def say(folder: Path, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -69,36 +69,36 @@ async def until_cut(reader: asyncio.StreamReader) -> None:
     ids=["http", "no text", "four gigabytes", "twice"],
 )
 async def test_garbage_at_the_door_is_cut_and_the_next_one_served(
-    elder: Elder, tmp_path: Path, said: bytes
+    previous: PreviousServer, tmp_path: Path, said: bytes
 ) -> None:
     reader, writer = await say(tmp_path, said)
     await until_cut(reader)
     writer.close()
-    assert elder.handed == 0
-    younger = Succession(tmp_path, "blue")
-    await younger.meet()
-    handed = await younger.take()
+    assert previous.handed == 0
+    successor = HotRestart(tmp_path, "blue")
+    await successor.connect()
+    handed = await successor.take()
     assert handed is not None and not any(sock.get_inheritable() for sock in handed.sockets.values())
     assert not handed.sockets["udp:a"].getblocking()
     handed.sockets["udp:a"].close()
-    await younger.close()
+    await successor.close()
 
 
 @pytest.mark.parametrize("then", [b"", b"\xff\xff\xff\xff\x06"], ids=["dies", "four gigabytes"])
 async def test_a_younger_one_that_sends_nonsense_or_dies_gives_the_addresses_back(
-    elder: Elder, tmp_path: Path, then: bytes
+    previous: PreviousServer, tmp_path: Path, then: bytes
 ) -> None:
     reader, writer = await say(tmp_path, _HELLO + _TAKE)
     await reader.readuntil(b"[]]")  # The end of the state.
     writer.write(_PASSED * 3)
-    await until(lambda: len(elder.received) == 3)
-    assert elder.back == 0, "what cannot be read is lost and no more"
+    await until(lambda: len(previous.received) == 3)
+    assert previous.back == 0, "what cannot be read is lost and no more"
     writer.write(then)
     if then:
         await until_cut(reader)
     writer.close()
-    await until(lambda: elder.back == 1)
-    assert elder.handed == elder.back == 1
+    await until(lambda: previous.back == 1)
+    assert previous.handed == previous.back == 1
 
 
 async def test_what_is_no_message_is_never_dropped_for_one_that_does_not_read() -> None:

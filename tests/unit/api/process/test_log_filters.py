@@ -1,4 +1,4 @@
-"""How many lines of a kind there may be, and which call a line of SIP belongs to."""
+"""Limits of log lines of a kind, and the call of a line about SIP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from api.process.log_filters import CallNamer, LineLimit, naming_calls
 from api.process.logs import configure_logging
-from callcontrol.calls.aio.log import CallLog
+from callcontrol.calls.aio.log import CallLogger
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_flood_of_one_kind_is_cut_and_hides_no_other(lines: io.StringIO) -> No
     assert limit.filter(record("another", 5.9))
     assert limit.filter(record("banned source=%s", 6.0))
     (told,) = lines.getvalue().splitlines()
-    assert json.loads(told)["message"] == "990 more lines of sip.test were left out: banned source=%s"
+    assert json.loads(told)["message"] == "990 more lines of sip.test were suppressed: banned source=%s"
 
 
 def test_lines_of_many_calls_are_of_one_kind(lines: io.StringIO) -> None:
@@ -55,7 +55,7 @@ def test_a_line_of_sip_names_its_call(lines: io.StringIO) -> None:
     log = logging.getLogger("sip.test")
     log.warning("failed", extra={"call_id": "dialog-1"})
     log.warning("failed", extra={"call_id": "dialog-2"})
-    CallLog("c-2").warning("failed")
+    CallLogger("c-2").warning("failed")
     end()
     log.warning("failed", extra={"call_id": "dialog-1"})
     found = [json.loads(line).get("call_sid") for line in lines.getvalue().splitlines()]
@@ -63,7 +63,7 @@ def test_a_line_of_sip_names_its_call(lines: io.StringIO) -> None:
 
 
 def test_a_call_that_is_named_keeps_its_name() -> None:
-    """What a line says of its call is not changed."""
+    """A call named in the line is not replaced."""
     named = record("text", 1.0, call_sid="c-1", call_id="dialog-1")
     assert CallNamer(lambda _: "c-9").filter(named)
     assert named.__dict__["call_sid"] == "c-1"

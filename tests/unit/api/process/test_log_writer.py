@@ -13,7 +13,7 @@ from typing import TextIO
 
 import pytest
 
-from api.process.log_writer import Outlet, say, standard_descriptors
+from api.process.log_writer import NonBlockingWriter, print_line, standard_descriptors
 from api.process.logs import configure_logging, dropped_lines
 
 _SMALLEST_PIPE = 4096
@@ -32,42 +32,42 @@ def pipe() -> Iterator[tuple[int, TextIO]]:
 
 def test_lines_wait_for_a_reader_and_come_in_order(pipe: tuple[int, TextIO]) -> None:
     reader, stream = pipe
-    outlet = Outlet(stream)
+    writer = NonBlockingWriter(stream)
     lines = [f"{number} {'x' * 1500}" for number in range(10)]
     for line in lines:
-        outlet.put(line)
+        writer.put(line)
     came = b""
     for _ in range(20):
         came += os.read(reader, 65_536)
-        outlet.flush()
+        writer.flush()
         if came.count(b"\n") == len(lines):
             break
     assert came.decode().splitlines() == lines
-    assert outlet.dropped == 0
+    assert writer.dropped == 0
 
 
 def test_of_too_many_lines_the_oldest_are_lost_and_it_is_said_how_many(pipe: tuple[int, TextIO]) -> None:
     reader, stream = pipe
-    outlet = Outlet(stream)
-    outlet.put("first " + "x" * 4000)
+    writer = NonBlockingWriter(stream)
+    writer.put("first " + "x" * 4000)
     for number in range(1100):
-        outlet.put(str(number))
-    assert outlet.dropped == 100
+        writer.put(str(number))
+    assert writer.dropped == 100
     os.read(reader, 65_536)
-    outlet.flush()
+    writer.flush()
     came = os.read(reader, 65_536).decode()
-    outlet.flush()
+    writer.flush()
     came += os.read(reader, 65_536).decode()
     assert came.splitlines()[:2] == ["(100 lines of the log were dropped: nobody read them)", "100"]
 
 
 def test_a_line_that_is_longer_than_the_pipe_blocks_nobody(pipe: tuple[int, TextIO]) -> None:
     reader, stream = pipe
-    outlet = Outlet(stream)
-    outlet.put("y" * 100_000)
-    outlet.put("next")
+    writer = NonBlockingWriter(stream)
+    writer.put("y" * 100_000)
+    writer.put("next")
     os.read(reader, 65_536)
-    outlet.flush()
+    writer.flush()
     assert os.read(reader, 65_536).decode() == "\nnext\n"
 
 
@@ -76,18 +76,18 @@ def test_a_reader_that_is_gone_is_no_error(pipe: tuple[int, TextIO]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as broken:
-        outlet = Outlet(broken)
-        outlet.put("to nobody")
-    assert outlet.dropped == 1
-    Outlet(stream).put("to somebody")
+        lines = NonBlockingWriter(broken)
+        lines.put("to nobody")
+    assert lines.dropped == 1
+    NonBlockingWriter(stream).put("to somebody")
 
 
 def test_files_and_strings_are_written_to_at_once(tmp_path: Path) -> None:
     text = io.StringIO()
-    Outlet(text).put("one")
+    NonBlockingWriter(text).put("one")
     assert text.getvalue() == "one\n"
     with (tmp_path / "log").open("w") as file:
-        Outlet(file).put("two")
+        NonBlockingWriter(file).put("two")
     assert (tmp_path / "log").read_text() == "two\n"
 
 
@@ -106,7 +106,7 @@ def test_the_log_counts_what_nobody_reads(pipe: tuple[int, TextIO]) -> None:
 
 def test_without_a_standard_output_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
-    say("hello")
+    print_line("hello")
 
 
 def test_descriptors_that_are_closed_lead_to_nowhere() -> None:

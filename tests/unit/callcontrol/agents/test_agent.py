@@ -5,19 +5,13 @@ from typing import Any
 
 import pytest
 
-from callcontrol.agents.agent import (
-    VoiceAgent,
-    agent_errors,
-    agent_step,
-    changed_agent,
-    new_agent,
-    with_agent,
-)
+from callcontrol.agents.agent import agent_step, changed_agent, new_agent, with_agent
 from callcontrol.calls.plan import Converse, Stream
 from callcontrol.calls.requests import CreateCall
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import ValidationFailed
-from callcontrol.models import Binding
+from callcontrol.models import Binding, VoiceAgent
+from callcontrol.numbers.aio.binding_checks import agent_errors
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OTHER_SID, OWN_NUMBER
 
 AGENT_ID = "0a6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
@@ -142,7 +136,9 @@ def test_a_binding_must_name_an_agent_that_can_be_reached(
     directory = Directory()
     directory.apply(Changes(1, agents=[(agent, True)] if agent is not None else []))
     binding = Binding("voice_agent", agent_id=AGENT_ID, workspace_id=WORKSPACE)
-    assert [error.field for error in agent_errors(ACCOUNT_SID, binding, directory)] == fields
+    found = directory.agent(AGENT_ID)
+    owner = None if found is None else (found.account_sid, found.workspace_id)
+    assert [error.field for error in agent_errors(ACCOUNT_SID, binding, owner)] == fields
 
 
 def test_the_directory_forgets_an_agent_that_is_deleted() -> None:

@@ -1,4 +1,4 @@
-"""What may be the script of an agent, and what is said of one that may not."""
+"""Valid scripts of an agent, and the errors of invalid ones."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callcontrol.agents.script import DIGITS, STOCK_WORDS, fill, sentences, stock_script, usable
+from callcontrol.agents.script import STOCK_WORDS, fill, sentences, stock_script, usable
 from callcontrol.agents.script_parser import read_script
 from callcontrol.errors import ValidationFailed
+from callcontrol.models.scripts import DIGITS
 from tests.support.examples import examples
 
 BYE = {"say": "Goodbye.", "hangup": True}

@@ -1,11 +1,11 @@
-"""What accounts set for their streams: the default dialect, and the secret, changed with an overlap."""
+"""Stream settings of accounts: the default dialect, and the secret, changed with an overlap."""
 
 from datetime import timedelta
 
 import pytest
 
 from callcontrol.agents.stream_settings import MAX_OVERLAP_S, check_protocol, rotated
-from callcontrol.calls.events import AgentOpened
+from callcontrol.calls.events.agent import AgentOpened
 from callcontrol.calls.plan import Stream
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Account

@@ -1,4 +1,4 @@
-"""What is kept of what was said on calls."""
+"""Storage of transcripts."""
 
 from callcontrol.agents.transcripts import (
     MAX_CHARACTERS,

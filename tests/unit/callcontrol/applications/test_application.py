@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from callcontrol.applications.application import Application, changed_application, inbound_of, new_application
+from callcontrol.applications.application import changed_application, new_application
 from callcontrol.applications.call_defaults import applied
+from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.inbound import Arrival, Invitation, receive
-from callcontrol.calls.plan import Consult, Dial, Stream
-from callcontrol.calls.requests import CreateCall, StreamRequest, plan_of
+from callcontrol.calls.plan import Dial, RequestInstructions, Stream
+from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.directory.directory import Changes
 from callcontrol.errors import ValidationFailed
+from callcontrol.instructions.call_plan import plan_of
 from callcontrol.instructions.verbs import VerbRules
-from callcontrol.models import Binding
+from callcontrol.models import Application, Binding
 from sip import NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -47,8 +49,8 @@ def test_an_application_has_the_defaults_of_its_target_written_out() -> None:
     made = make({**STREAM, "record_all_calls": True})
     assert (made.binding.sample_rate, made.binding.stream_protocol) == (8000, "exotel")
     assert made.binding.record is None
-    assert made.wiring.record is True
-    assert make(FORWARD).wiring.record is None
+    assert made.call_binding.record is True
+    assert make(FORWARD).call_binding.record is None
     assert make(FORWARD).binding.caller_id == "passthrough"
 
 
@@ -110,12 +112,12 @@ def test_the_own_binding_wins_then_the_application_then_that_of_the_carrier() ->
     ]
     for number, carrier_app, expected in cases:
         routes = town(first, second, carrier_app=carrier_app, **number)
-        found = inbound_of(make_number(carrier_sid="carrier-1", **number), routes)
+        found = routes.inbound_binding(make_number(carrier_sid="carrier-1", **number))
         assert found.app_sid == expected
         if "binding" in number:
             assert found.binding is bound
     foreign = town(make(STREAM, "app-1", OTHER_SID), carrier_app="app-1")
-    assert inbound_of(make_number(carrier_sid="carrier-1"), foreign).binding is None
+    assert foreign.inbound_binding(make_number(carrier_sid="carrier-1")).binding is None
 
 
 def test_a_deleted_application_is_forgotten() -> None:
@@ -123,14 +125,14 @@ def test_a_deleted_application_is_forgotten() -> None:
     routes = town(application, app_sid="app-1")
     routes.apply(Changes(routes.revision + 1, applications=[(application, False)]))
     assert routes.application("app-1") is None
-    assert inbound_of(make_number(app_sid="app-1"), routes).binding is None
+    assert routes.inbound_binding(make_number(app_sid="app-1")).binding is None
 
 
 def test_a_call_in_goes_by_the_application() -> None:
     routes = town(make({**FORWARD, "record_all_calls": True}), app_sid="app-1")
     uri = SipUri("sip", user=OWN_NUMBER, host="127.0.0.1")
     invitation = Invitation(("127.0.0.1", 5080), uri, NameAddr(None, uri), NameAddr(None, uri))
-    arrival = receive(invitation, routes, allowed_countries={"IN"}, time_limit_s=60.0)
+    arrival = receive(invitation, routes, PRODUCTS, allowed_countries={"IN"}, time_limit_s=60.0)
     assert isinstance(arrival, Arrival) and arrival.plan is not None
     assert (arrival.inbound.app_sid, arrival.plan.record) == ("app-1", True)
     assert isinstance(arrival.plan.steps[0], Dial)
@@ -194,7 +196,7 @@ def test_a_placed_call_asks_the_server_or_the_agent_of_its_application() -> None
     asked = applied(request(), make({"name": "W", "target": "webhook", "webhook_url": "https://w.example/"}))
     assert (asked.webhook_url, asked.webhook_method) == ("https://w.example/", "POST")
     (step,) = steps(asked)
-    assert isinstance(step, Consult)
+    assert isinstance(step, RequestInstructions)
     agent_id, workspace_id = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
     agent = {"name": "A", "target": "voice_agent", "agent_id": agent_id, "workspace_id": workspace_id}
     assert applied(request(needs_stream=True), make(agent)).agent_id == agent_id

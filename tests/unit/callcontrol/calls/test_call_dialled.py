@@ -2,24 +2,24 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    InstructionsFailed,
-    InstructionsReceived,
+from callcontrol.calls.effects.instructions import AskWebhook
+from callcontrol.calls.effects.signalling import HangUpLeg
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
+from callcontrol.calls.events.legs import (
     LegAnswered,
     LegConfirmed,
     LegEnded,
     LegFailed,
     MediaConnected,
     OfferTaken,
-    RouteRefused,
 )
 from callcontrol.calls.hangup_cause import NO_ROUTE_DESTINATION
-from callcontrol.calls.plan import FALLBACK_EVENT, Answer, Consult, Dial, Hangup, Pause
+from callcontrol.calls.plan import FALLBACK_EVENT, Answer, Dial, Hangup, Pause, RequestInstructions
 from tests.support.call_drive import B, Drive, assert_nothing_left, make_party, outcome
 
-ACTION = Consult("https://customer.example/after", event="call.dialled")
-SPARE = Consult("https://spare.example/", event=FALLBACK_EVENT)
+ACTION = RequestInstructions("https://customer.example/after", event="call.dialled")
+SPARE = RequestInstructions("https://spare.example/", event=FALLBACK_EVENT)
 
 
 def dialled(*before: Answer, **fields: float) -> Drive:
@@ -29,7 +29,7 @@ def dialled(*before: Answer, **fields: float) -> Drive:
 
 
 def told(drive: Drive) -> dict[str, str | int | None]:
-    (asked,) = drive.done(do.AskWebhook)
+    (asked,) = drive.done(AskWebhook)
     assert (asked.url, asked.event) == (ACTION.url, "call.dialled")
     return dict(asked.facts)
 
@@ -67,7 +67,7 @@ def test_a_party_that_rings_too_long_is_no_answer() -> None:
 def test_a_caller_who_hangs_up_is_not_asked_about() -> None:
     drive = dialled()
     drive.feed(LegAnswered(B, b"sdp"), LegEnded(0))
-    assert not drive.done(do.AskWebhook)
+    assert not drive.done(AskWebhook)
     assert_nothing_left(drive)
 
 
@@ -75,9 +75,9 @@ def test_when_the_time_is_up_the_first_party_goes_on() -> None:
     drive = dialled(time_limit_s=30.0)
     drive.feed(LegAnswered(B, b"sdp"))
     drive.after(29.0)
-    assert not drive.done(do.HangUpLeg)
+    assert not drive.done(HangUpLeg)
     drive.after(2.0)
-    assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [B]
+    assert [effect.leg for effect in drive.done(HangUpLeg)] == [B]
     assert told(drive) == {"dial_call_status": "completed", "dial_call_duration": 30}
     assert drive.record.status == "in-progress"
 
@@ -93,7 +93,7 @@ def test_a_limit_that_was_not_reached_limits_nothing_later() -> None:
 
 
 def failing() -> Drive:
-    first = Consult(
+    first = RequestInstructions(
         "https://customer.example/", event="call.incoming", facts=(("digits", "1"),), fallback=SPARE
     )
     drive = Drive(first).start()
@@ -103,7 +103,7 @@ def failing() -> Drive:
 
 def test_a_fallback_is_asked_and_told_what_failed() -> None:
     drive = failing()
-    first, spare = drive.done(do.AskWebhook)
+    first, spare = drive.done(AskWebhook)
     assert first.fallback == SPARE
     assert (spare.number, spare.url, spare.event, spare.fallback) == (
         2,
@@ -122,7 +122,7 @@ def test_a_fallback_is_asked_and_told_what_failed() -> None:
     assert drive.record.status == "in-progress"
 
 
-SPARE_LATER = Consult(SPARE.url, event=FALLBACK_EVENT)
+SPARE_LATER = RequestInstructions(SPARE.url, event=FALLBACK_EVENT)
 
 
 def test_a_fallback_that_fails_ends_the_call() -> None:
@@ -141,11 +141,13 @@ def test_what_a_fallback_has_to_say_may_be_nothing() -> None:
 
 
 def test_who_has_asked_too_often_asks_nobody_else() -> None:
-    drive = Drive(Consult("https://customer.example/", fallback=SPARE)).start()
+    drive = Drive(RequestInstructions("https://customer.example/", fallback=SPARE)).start()
     for number in range(1, 201):
-        drive.feed(InstructionsReceived(number, (Consult("https://customer.example/", fallback=SPARE),)))
+        drive.feed(
+            InstructionsReceived(number, (RequestInstructions("https://customer.example/", fallback=SPARE),))
+        )
     assert outcome(drive)[0] == "failed"
-    assert all(asked.url != SPARE.url for asked in drive.done(do.AskWebhook))
+    assert all(asked.url != SPARE.url for asked in drive.done(AskWebhook))
     assert_nothing_left(drive)
 
 

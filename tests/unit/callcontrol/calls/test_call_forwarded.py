@@ -2,9 +2,11 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    DigitReceived,
+from callcontrol.calls.effects.media import AnswerOffer, CloseMedia, LinkMedia, RelayDigit, SendDigits
+from callcontrol.calls.effects.records import Arm, FindRoute, Finish, RestGateway, Save
+from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.legs import (
     LegAnswered,
     LegCancelled,
     LegEnded,
@@ -12,10 +14,9 @@ from callcontrol.calls.events import (
     LegOffered,
     LegProgress,
     LegRefused,
-    MediaSilent,
     OfferTaken,
-    RouteRefused,
 )
+from callcontrol.calls.events.media import DigitReceived, MediaSilent
 from callcontrol.calls.hangup_cause import CALL_REJECTED
 from callcontrol.calls.plan import Dial
 from callcontrol.models import CallStatus
@@ -35,26 +36,26 @@ from tests.support.call_drive import (
 
 def test_a_forwarded_call_in_all_its_steps() -> None:
     drive = forward()
-    assert [type(effect) for effect in drive.all] == [do.TakeOffer, do.FindRoute, do.Arm, do.DialLeg]
-    assert drive.done(do.DialLeg)[0].like == A
+    assert [type(effect) for effect in drive.all] == [TakeOffer, FindRoute, Arm, DialLeg]
+    assert drive.done(DialLeg)[0].peer_leg == A
     drive.feed(LegProgress(B, 180))
-    assert drive.effects == [do.RingLeg(A, 180, False), do.Save("call.ringing")]
+    assert drive.effects == [RingLeg(A, 180, False), Save("call.ringing")]
     drive.after(3)
     drive.feed(LegAnswered(B, b"sdp"))
-    assert do.AnswerLeg(A) in drive.effects and do.LinkMedia(A, B) in drive.effects
+    assert AnswerLeg(A) in drive.effects and LinkMedia(A, B) in drive.effects
     assert drive.record.status is CallStatus.IN_PROGRESS
     drive.answer_a()
     drive.after(61.4)
     drive.feed(LegEnded(A))
     assert [type(effect) for effect in drive.effects] == [
-        do.CloseMedia,
-        do.HangUpLeg,
-        do.CloseMedia,
-        do.Finish,
+        CloseMedia,
+        HangUpLeg,
+        CloseMedia,
+        Finish,
     ]
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "caller")
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (61, 120)
-    assert drive.done(do.Finish)[0].charge_paise == 2 * (40 + 60)
+    assert drive.done(Finish)[0].charge_paise == 2 * (40 + 60)
     assert drive.events() == ["call.ringing", "call.answered"]
     assert_nothing_left(drive)
 
@@ -64,8 +65,8 @@ def test_ringing_is_told_once() -> None:
     drive.feed(
         LegProgress(B, 180), LegProgress(B, 180), LegProgress(B, 183, b"sdp"), LegProgress(B, 183, b"sdp")
     )
-    assert drive.done(do.RingLeg) == [do.RingLeg(A, 180, False), do.RingLeg(A, 183, True)]
-    assert drive.done(do.LinkMedia)[0] == do.LinkMedia(A, B)
+    assert drive.done(RingLeg) == [RingLeg(A, 180, False), RingLeg(A, 183, True)]
+    assert drive.done(LinkMedia)[0] == LinkMedia(A, B)
     assert drive.events() == ["call.ringing", "call.early-media"]
 
 
@@ -89,16 +90,16 @@ def test_a_callee_that_is_not_reached(
     drive = forward()
     drive.feed(failure)
     assert outcome(drive) == expected
-    assert drive.done(do.RejectLeg)[0].status == rejection
-    assert drive.done(do.Finish)[0].charge_paise == 0
+    assert drive.done(RejectLeg)[0].status == rejection
+    assert drive.done(Finish)[0].charge_paise == 0
     assert_nothing_left(drive)
 
 
 def test_the_next_gateway_is_tried_and_the_first_rests() -> None:
     drive = forward(routes=2)
     drive.feed(LegFailed(B, 503, "", "response", 30.0))
-    assert drive.done(do.RestGateway) == [do.RestGateway("gateway-1", 30.0)]
-    assert [effect.attempt.gateway.gateway_sid for effect in drive.done(do.DialLeg)] == [
+    assert drive.done(RestGateway) == [RestGateway("gateway-1", 30.0)]
+    assert [effect.attempt.gateway.gateway_sid for effect in drive.done(DialLeg)] == [
         "gateway-1",
         "gateway-2",
     ]
@@ -123,7 +124,7 @@ def test_the_ring_timeout_covers_all_gateways() -> None:
     drive.feed(LegFailed(B, 503))
     drive.after(6)
     assert outcome(drive) == ("no-answer", "NO_ANSWER", "system")
-    assert drive.done(do.HangUpLeg)[0].leg == C
+    assert drive.done(HangUpLeg)[0].leg == C
     assert_nothing_left(drive)
 
 
@@ -131,8 +132,8 @@ def test_the_caller_cancels() -> None:
     drive = forward()
     drive.feed(LegProgress(B, 180), LegCancelled(A))
     assert outcome(drive) == ("no-answer", "ORIGINATOR_CANCEL", "caller")
-    assert drive.done(do.HangUpLeg) == [do.HangUpLeg(B, drive.done(do.HangUpLeg)[0].cause)]
-    assert not drive.done(do.RejectLeg), "SIP has answered the INVITE already"
+    assert drive.done(HangUpLeg) == [HangUpLeg(B, drive.done(HangUpLeg)[0].cause)]
+    assert not drive.done(RejectLeg), "SIP has answered the INVITE already"
     assert_nothing_left(drive)
 
 
@@ -140,7 +141,7 @@ def test_a_caller_who_has_cancelled_before_our_answer_left_was_not_answered() ->
     drive = forward()
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegCancelled(A))
     assert outcome(drive) == ("no-answer", "ORIGINATOR_CANCEL", "caller")
-    assert drive.done(do.Finish)[0].charge_paise == 0
+    assert drive.done(Finish)[0].charge_paise == 0
     record = drive.record
     assert (record.answered_at, record.duration_sec, record.bill_duration_sec) == (None, 0, 0)
     assert record.sip_status == 487
@@ -151,7 +152,7 @@ def test_a_party_that_may_not_be_dialled() -> None:
     drive = Drive(DIAL, obliging=False).start()
     drive.feed(OfferTaken(A), RouteRefused(CALL_REJECTED, "no"))
     assert outcome(drive) == ("failed", "CALL_REJECTED", "system")
-    assert drive.done(do.RejectLeg)[0].status == 403
+    assert drive.done(RejectLeg)[0].status == 403
     assert_nothing_left(drive)
 
 
@@ -159,16 +160,16 @@ def test_the_callers_offer_is_refused_before_anyone_is_dialled() -> None:
     for problem, status in (("codec", 488), ("ports", 503)):
         drive = Drive(DIAL, obliging=False).start()
         drive.feed(LegRefused(A, problem))  # type: ignore[arg-type]
-        assert drive.done(do.RejectLeg)[0].status == status
+        assert drive.done(RejectLeg)[0].status == status
         assert drive.record.sip_status == status
-        assert not drive.done(do.FindRoute)
+        assert not drive.done(FindRoute)
         assert_nothing_left(drive)
 
 
 def test_new_offers_of_both_sides_are_answered_by_us() -> None:
     drive = bridged()
-    assert drive.feed(LegOffered(A, b"hold")) == [do.AnswerOffer(A, b"hold")]
-    assert drive.feed(LegOffered(B, b"")) == [do.AnswerOffer(B, b"")]
+    assert drive.feed(LegOffered(A, b"hold")) == [AnswerOffer(A, b"hold")]
+    assert drive.feed(LegOffered(B, b"")) == [AnswerOffer(B, b"")]
 
 
 def test_a_lost_party_is_told_from_one_that_hung_up() -> None:
@@ -186,16 +187,16 @@ def test_silence_of_either_party_ends_the_call() -> None:
         drive = bridged()
         drive.feed(MediaSilent(leg, 60.0))
         assert outcome(drive) == ("completed", "MEDIA_TIMEOUT", "system")
-        assert len(drive.done(do.HangUpLeg)) == 2
+        assert len(drive.done(HangUpLeg)) == 2
         assert_nothing_left(drive)
 
 
 def test_digits_in_signalling_are_sent_on_and_others_are_left_to_the_relay() -> None:
     drive = bridged()
-    assert drive.feed(DigitReceived(A, "5", 100, in_band=False))[1:] == [do.SendDigits(B, "5", 100)]
-    assert drive.feed(DigitReceived(B, "6", 100, in_band=False))[1:] == [do.SendDigits(A, "6", 100)]
+    assert drive.feed(DigitReceived(A, "5", 100, in_band=False))[1:] == [SendDigits(B, "5", 100)]
+    assert drive.feed(DigitReceived(B, "6", 100, in_band=False))[1:] == [SendDigits(A, "6", 100)]
     drive.feed(DigitReceived(A, "7", 100))
     assert drive.effects == [
-        do.Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"}),
-        do.RelayDigit(B, "7", 100),
+        Save("call.dtmf", {"digit": "7", "duration_ms": 100, "leg": "a"}),
+        RelayDigit(B, "7", 100),
     ]

@@ -1,37 +1,48 @@
 """Orders of the API to calls that are up, and who answered, on virtual time."""
 
+from typing import Any
+
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    AgentClosed,
-    AgentExit,
-    ConsultRequested,
+from callcontrol.calls.effects.agent import ListenAgent, StopAgent, TellAgentDigitsSent, TellAgentTransfer
+from callcontrol.calls.effects.media import (
+    ControlRecording,
+    DetectMachine,
+    LinkMedia,
+    MuteLeg,
+    PlayRingback,
+    SendDigits,
+    StartRecording,
+    StopAudio,
+    StopDetecting,
+)
+from callcontrol.calls.effects.records import Arm, Save
+from callcontrol.calls.effects.signalling import DialLeg, HangUpLeg, RejectLeg
+from callcontrol.calls.effects.transfers import AcceptTransfer, TellTransfer
+from callcontrol.calls.events.agent import AgentClosed, AgentExit
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.commands import (
     DigitsRequested,
-    DigitsSent,
-    GreetingOver,
     HangupRequested,
-    LegAnswered,
-    LegEnded,
-    LegFailed,
-    LegProgress,
     ListenRequested,
-    LiveOrder,
-    MachineDetected,
+    ListenStatus,
+    LiveCommand,
     MuteRequested,
     PartyName,
-    RecordingEnded,
     RecordingRequested,
-    RouteRefused,
+    RedirectRequested,
     TimeLimitRequested,
-    TransferOrdered,
+    TransferCommand,
 )
+from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.media import DigitsSent, GreetingOver, MachineDetected, RecordingEnded
 from callcontrol.calls.hangup_cause import NO_ANSWER, NO_ROUTE_DESTINATION
-from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, orders_of
+from callcontrol.calls.live import control
+from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, commands_of
 from callcontrol.calls.plan import Pause, Play, SendDtmf
 from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
 from callcontrol.models import CallStatus
-from callcontrol.routing.targets import PhoneTarget
+from callcontrol.models.routes import PhoneTarget
 from tests.support.call_drive import (
     AGENT,
     A,
@@ -52,15 +63,15 @@ NEW = make_party("+919812345678")
 GIVE_UP = HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER)
 
 
-def to_new(party: PartyName = "a") -> TransferOrdered:
-    return TransferOrdered(party, NEW)
+def to_new(party: PartyName = "a") -> TransferCommand:
+    return TransferCommand(party, NEW)
 
 
-def objection(drive: Drive, order: LiveOrder) -> str | None:
-    """What is said against an order; one that is objected to must do nothing."""
-    reason = drive.machine.control.objection(order)
+def reject_reason(drive: Drive, command: LiveCommand) -> str | None:
+    """Return the reason to refuse a command; a refused one must do nothing."""
+    reason = control.reject_reason(drive.machine, command)
     if reason is not None:
-        assert drive.feed(order) == []
+        assert drive.feed(command) == []
     return reason
 
 
@@ -69,7 +80,7 @@ def status(drive: Drive) -> str | None:
 
 
 def details(drive: Drive, event: str) -> list[dict[str, object]]:
-    return [dict(effect.details) for effect in drive.done(do.Save) if effect.event == event]
+    return [dict(effect.details) for effect in drive.done(Save) if effect.event == event]
 
 
 # --- the end ------------------------------------------------------------------------------------------------
@@ -83,14 +94,14 @@ def test_a_call_that_nobody_answered_yet_is_given_up(inbound: bool) -> None:
     drive.feed(LegProgress(A, 180))
     drive.feed(GIVE_UP)
     assert outcome(drive) == ("no-answer", "NO_ANSWER", "api")
-    assert bool(drive.done(do.RejectLeg)) is inbound
+    assert bool(drive.done(RejectLeg)) is inbound
     if inbound:
-        assert drive.done(do.RejectLeg)[0].status == 480
+        assert drive.done(RejectLeg)[0].status == 480
 
 
 def test_an_answered_call_is_not_given_up_but_ended() -> None:
     drive = streamed()
-    assert objection(drive, GIVE_UP) == "the call was answered; end it with completed"
+    assert reject_reason(drive, GIVE_UP) == "the call was answered; end it with completed"
     drive.feed(HangupRequested())
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api")
 
@@ -120,37 +131,38 @@ def test_a_time_limit_may_be_set_before_the_answer() -> None:
 
 def test_either_party_may_be_muted_while_both_are_there() -> None:
     drive = bridged()
-    assert drive.feed(MuteRequested("a", says=True)) == [do.MuteLeg(A, says=True)]
-    assert drive.feed(MuteRequested("b", hears=True)) == [do.MuteLeg(B, hears=True)]
+    assert drive.feed(MuteRequested("a", says=True)) == [MuteLeg(A, says=True)]
+    assert drive.feed(MuteRequested("b", hears=True)) == [MuteLeg(B, hears=True)]
     ringing = forward()
     for party in ("a", "b"):
-        assert objection(ringing, MuteRequested(party, says=True)) == f"its party {party} is not there"
-    assert objection(streamed(), MuteRequested("b", says=True)) == "its party b is not there"
+        assert reject_reason(ringing, MuteRequested(party, says=True)) == f"its party {party} is not there"
+    assert reject_reason(streamed(), MuteRequested("b", says=True)) == "its party b is not there"
 
 
 def test_an_agent_hears_what_the_api_lets_it_hear() -> None:
     drive = streamed()
     stream = drive.record.stream
     assert stream is not None
-    for status, state in (("pause", "paused"), ("silence", "silenced"), ("resume", "streaming")):
-        drive.feed(ListenRequested(status))  # type: ignore[arg-type]
-        assert drive.effects == [do.ListenAgent(status), do.Save()]  # type: ignore[arg-type]
+    states: dict[ListenStatus, str] = {"pause": "paused", "silence": "silenced", "resume": "streaming"}
+    for status, state in states.items():
+        drive.feed(ListenRequested(status))
+        assert drive.effects == [ListenAgent(status), Save()]
         assert stream.state == state
     for other in (bridged(), Drive(AGENT).start(), placed(Pause(9))):
-        assert objection(other, ListenRequested("pause")) == "no agent hears the call"
+        assert reject_reason(other, ListenRequested("pause")) == "no agent hears the call"
 
 
 def test_digits_of_the_api_are_no_digits_of_the_plan() -> None:
     drive = placed(SendDtmf("123"), Pause(60))
     drive.feed(DigitsRequested("a", "9"))
-    assert drive.effects == [do.SendDigits(A, "9", by_api=True)]
+    assert drive.effects == [SendDigits(A, "9", by_api=True)]
     assert drive.feed(DigitsSent(A, "9", by_api=True)) == [], "the plan still waits for its own"
-    assert any(isinstance(effect, do.Arm) for effect in drive.feed(DigitsSent(A, "123")))
+    assert any(isinstance(effect, Arm) for effect in drive.feed(DigitsSent(A, "123")))
     agent = streamed()
     agent.feed(DigitsRequested("a", "9"), DigitsSent(A, "9", by_api=True))
-    assert not agent.done(do.TellAgentDigitsSent)
-    assert bridged().feed(DigitsRequested("b", "9")) == [do.SendDigits(B, "9", by_api=True)]
-    assert objection(forward(), DigitsRequested("b", "9")) is not None
+    assert not agent.done(TellAgentDigitsSent)
+    assert bridged().feed(DigitsRequested("b", "9")) == [SendDigits(B, "9", by_api=True)]
+    assert reject_reason(forward(), DigitsRequested("b", "9")) is not None
 
 
 # --- recording ----------------------------------------------------------------------------------------------
@@ -159,21 +171,21 @@ def test_digits_of_the_api_are_no_digits_of_the_plan() -> None:
 def test_a_recording_is_started_paused_resumed_and_stopped() -> None:
     drive = bridged()
     for action in ("stop", "pause", "resume"):
-        assert objection(drive, RecordingRequested(action)) == "the call is not being recorded"
+        assert reject_reason(drive, RecordingRequested(action)) == "the call is not being recorded"
     drive.feed(RecordingRequested("start", 1))
-    assert drive.effects[0] == do.StartRecording(A, 1)
-    assert objection(drive, RecordingRequested("start")) == "the call is being recorded already"
+    assert drive.effects[0] == StartRecording(A, 1)
+    assert reject_reason(drive, RecordingRequested("start")) == "the call is being recorded already"
     drive.feed(RecordingRequested("pause"))
-    assert drive.effects == [do.ControlRecording("pause"), do.Save()]
+    assert drive.effects == [ControlRecording("pause"), Save()]
     assert status(drive) == "paused"
     drive.feed(RecordingRequested("pause"))
-    assert drive.effects == [do.ControlRecording("pause")], "nothing has changed"
+    assert drive.effects == [ControlRecording("pause")], "nothing has changed"
     drive.feed(RecordingRequested("resume"))
     assert status(drive) == "in-progress"
     drive.feed(RecordingRequested("stop"), RecordingEnded(A, "/x.wav", 1200))
     assert drive.record.recording_status == "completed"
     assert details(drive, "call.recording.ready") == [{"recording_duration_ms": 1200}]
-    assert "one recording" in str(objection(drive, RecordingRequested("start")))
+    assert "one recording" in str(reject_reason(drive, RecordingRequested("start")))
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)
 
@@ -188,7 +200,7 @@ def test_the_end_of_a_paused_recording_is_waited_for() -> None:
 
 
 def test_a_call_that_was_not_answered_is_not_recorded() -> None:
-    assert objection(forward(), RecordingRequested("start")) == "the call was not answered yet"
+    assert reject_reason(forward(), RecordingRequested("start")) == "the call was not answered yet"
 
 
 # --- transfers ----------------------------------------------------------------------------------------------
@@ -197,13 +209,13 @@ def test_a_call_that_was_not_answered_is_not_recorded() -> None:
 def test_the_party_of_an_agent_is_put_through() -> None:
     drive = streamed()
     drive.feed(to_new())
-    assert drive.done(do.DialLeg)[-1].party.target == PhoneTarget("+919812345678")
+    assert drive.done(DialLeg)[-1].party.target == PhoneTarget("+919812345678")
     drive.feed(LegProgress(B, 180))
-    assert not drive.done(do.PlayRingback), "it hears its agent meanwhile"
+    assert not drive.done(PlayRingback), "it hears its agent meanwhile"
     drive.feed(LegAnswered(B, b"sdp"))
-    assert do.LinkMedia(A, B) in drive.effects
-    assert do.StopAgent("stopped", "transferred") in drive.effects
-    assert not drive.done(do.TellAgentTransfer), "the agent asked for nothing"
+    assert LinkMedia(A, B) in drive.effects
+    assert StopAgent("stopped", "transferred") in drive.effects
+    assert not drive.done(TellAgentTransfer), "the agent asked for nothing"
     assert details(drive, "call.transferred") == [{"transfer": {"mode": "bridge", "to": "+919812345678"}}]
     drive.feed(LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
@@ -223,8 +235,8 @@ def test_an_agent_keeps_its_party_when_nobody_is_reached() -> None:
             }
         }
     ]
-    assert not drive.done(do.TellAgentTransfer)
-    assert objection(drive, to_new()) is None
+    assert not drive.done(TellAgentTransfer)
+    assert reject_reason(drive, to_new()) is None
     drive.feed(AgentClosed(AgentExit.AT_ONCE))
     assert_nothing_left(drive)
 
@@ -233,12 +245,12 @@ def test_an_agent_keeps_its_party_when_nobody_is_reached() -> None:
 def test_a_party_is_put_through_and_the_other_one_leaves(party: PartyName, stays: int, leaves: int) -> None:
     drive = bridged()
     drive.feed(to_new(party))
-    assert objection(drive, to_new()) == "its parties are being transferred already"
+    assert reject_reason(drive, to_new()) == "its parties are being transferred already"
     drive.feed(LegProgress(C, 180), LegAnswered(C, b"sdp"))
-    assert do.LinkMedia(stays, C) in drive.effects
-    assert not drive.done(do.AcceptTransfer) and not drive.done(do.TellTransfer), "nobody sent a REFER"
+    assert LinkMedia(stays, C) in drive.effects
+    assert not drive.done(AcceptTransfer) and not drive.done(TellTransfer), "nobody sent a REFER"
     drive.after(0.1)
-    assert any(isinstance(e, do.HangUpLeg) and e.leg == leaves for e in drive.all)
+    assert any(isinstance(e, HangUpLeg) and e.leg == leaves for e in drive.all)
     assert details(drive, "call.transferred") == [{"transfer": {"mode": "bridge", "to": "+919812345678"}}]
     drive.feed(LegEnded(C))
     assert drive.record.status is CallStatus.COMPLETED
@@ -271,9 +283,9 @@ def test_two_parties_go_on_talking_when_nobody_is_reached() -> None:
 def test_whoever_plays_something_stops_and_lets_it_ring() -> None:
     drive = placed(Play("prompt:x"), Pause(5))
     drive.feed(to_new())
-    assert drive.effects[0] == do.StopAudio(A)
+    assert drive.effects[0] == StopAudio(A)
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"))
-    assert do.PlayRingback(A) in drive.all and do.LinkMedia(A, B) in drive.all
+    assert PlayRingback(A) in drive.all and LinkMedia(A, B) in drive.all
     assert drive.events()[-1] == "call.transferred"
     drive.feed(LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
@@ -285,25 +297,27 @@ def test_whoever_plays_something_stops_and_lets_it_ring() -> None:
 
 
 def test_what_cannot_be_transferred() -> None:
-    assert objection(Drive(Pause(9), inbound=False).start(), to_new()) == "the call was not answered yet"
-    assert objection(streamed(), to_new("b")) == "it has no second party"
+    assert reject_reason(Drive(Pause(9), inbound=False).start(), to_new()) == "the call was not answered yet"
+    assert reject_reason(streamed(), to_new("b")) == "it has no second party"
     dialling = placed(Pause(1), forward().plan.steps[0])
     dialling.after(2)
-    assert objection(dialling, to_new()) == "its second party is still being called"
+    assert reject_reason(dialling, to_new()) == "its second party is still being called"
     leaving = streamed()
     leaving.feed(AgentClosed(AgentExit.NORMAL))
-    assert objection(leaving, to_new()) is not None
+    assert reject_reason(leaving, to_new()) is not None
 
 
 def test_a_server_is_asked_what_to_do_with_a_call_that_is_there() -> None:
-    ask = ConsultRequested("https://x.example/")
-    assert objection(streamed(), ask) is None
-    assert objection(forward(), ask) is None, "a caller who waits may be sent elsewhere"
+    ask = RedirectRequested("https://x.example/")
+    assert reject_reason(streamed(), ask) is None
+    assert reject_reason(forward(), ask) is None, "a caller who waits may be sent elsewhere"
     placed_only = Drive(Pause(9), inbound=False).start()
-    assert placed_only.machine.control.objection(ask) == "the call cannot be redirected: it is not answered"
+    assert (
+        control.reject_reason(placed_only.machine, ask) == "the call cannot be redirected: it is not answered"
+    )
     moving = bridged()
     moving.feed(to_new())
-    assert "being transferred" in str(moving.machine.control.objection(ask))
+    assert "being transferred" in str(control.reject_reason(moving.machine, ask))
 
 
 # --- who answered -------------------------------------------------------------------------------------------
@@ -311,14 +325,14 @@ def test_a_server_is_asked_what_to_do_with_a_call_that_is_there() -> None:
 
 def test_who_answered_is_told_once() -> None:
     drive = placed(Pause(60), machine_detection="detect")
-    assert drive.done(do.DetectMachine) == [do.DetectMachine(A)]
+    assert drive.done(DetectMachine) == [DetectMachine(A)]
     drive.feed(MachineDetected(A, "machine", "long_greeting", 1900), MachineDetected(A, "human", "x", 1))
     assert drive.record.answered_by == "machine"
     assert details(drive, "call.machine_detection") == [{"reason": "long_greeting", "detection_ms": 1900}]
     drive.feed(GreetingOver(A, "beep", 7000))
     assert drive.effects == [
-        do.Save("call.greeting_ended", {"reason": "beep", "detection_ms": 7000}),
-        do.StopDetecting(A),
+        Save("call.greeting_ended", {"reason": "beep", "detection_ms": 7000}),
+        StopDetecting(A),
     ]
 
 
@@ -327,7 +341,7 @@ def test_people_are_not_hung_up_on(who: str) -> None:
     drive = placed(Pause(60), machine_detection="hangup")
     drive.feed(MachineDetected(A, who, "short_greeting", 1200))
     assert drive.record.answered_by == who
-    assert do.StopDetecting(A) in drive.effects
+    assert StopDetecting(A) in drive.effects
     assert not drive.record.status.ended
 
 
@@ -339,14 +353,14 @@ def test_a_machine_is_hung_up_on_when_people_were_wanted() -> None:
 
 
 def test_nobody_is_listened_for_unless_asked() -> None:
-    assert not placed(Pause(60)).done(do.DetectMachine)
+    assert not placed(Pause(60)).done(DetectMachine)
 
 
 # --- requests -----------------------------------------------------------------------------------------------
 
 
-def read(**update: object) -> list[LiveOrder]:
-    return orders_of(LiveUpdate(**update), streamed().record, {"IN"}, check_url)  # type: ignore[arg-type]
+def read(**update: Any) -> list[LiveCommand]:
+    return commands_of(LiveUpdate(**update), streamed().record, {"IN"}, check_url)
 
 
 def check_url(url: str, *, schemes: object) -> None:
@@ -374,14 +388,14 @@ def test_a_request_means_its_orders_in_their_order() -> None:
         ListenRequested("silence"),
         RecordingRequested("start", 1),
         DigitsRequested("b", "1"),
-        TransferOrdered(
+        TransferCommand(
             "a",
             make_party("+919812345678", caller_id=OWN_NUMBER, ring_timeout_s=5.0, headers=(("X-A", "b"),)),
         ),
     ]
     assert read(mute_status="unmute", mute_direction="hears") == [MuteRequested("a", hears=False)]
     assert read(call_status="no-answer") == [GIVE_UP]
-    assert read(webhook_url="https://x.example/") == [ConsultRequested("https://x.example/")]
+    assert read(webhook_url="https://x.example/") == [RedirectRequested("https://x.example/")]
 
 
 @pytest.mark.parametrize("url", ["ftp://x.example/", "http://10.0.0.1/"])

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from callcontrol.calls.aio.log import CallLog
+from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.aio.log import CallLogger
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.hangup_cause import CRASH
+from callcontrol.calls.records.end import close_record
 from callcontrol.calls.records.events import call_event
-from callcontrol.calls.records.reconcile import close_record
 from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
@@ -44,9 +45,9 @@ def test_stream_sids_differ_by_call_and_number() -> None:
 
 def test_events_are_numbered_and_chosen() -> None:
     record = make_record(status_webhook_url="https://x.example/", status_webhook_events=("answered",))
-    assert call_event(record, "call.ringing", {}, event_id="1", at=NOW) is None
-    answered = call_event(record, "call.answered", {}, event_id="2", at=NOW)
-    failed = call_event(record, "stream.failed", {"reason": "dns"}, event_id="3", at=NOW)
+    assert call_event(record, "call.ringing", {}, PRODUCTS.of(record), event_id="1", at=NOW) is None
+    answered = call_event(record, "call.answered", {}, PRODUCTS.of(record), event_id="2", at=NOW)
+    failed = call_event(record, "stream.failed", {"reason": "dns"}, PRODUCTS.of(record), event_id="3", at=NOW)
     assert answered is not None and failed is not None
     body = json.loads(failed.body)
     assert (body["event"], body["event_id"], body["sequence"], body["timestamp"]) == (
@@ -57,7 +58,10 @@ def test_events_are_numbered_and_chosen() -> None:
     )
     assert (body["data"]["reason"], body["data"]["call_sid"]) == ("dns", CALL_SID)
     assert (answered.url, answered.call_sid, answered.event_id) == ("https://x.example/", CALL_SID, "2")
-    assert call_event(make_record(), "call.answered", {}, event_id="4", at=NOW) is None
+    assert (
+        call_event(make_record(), "call.answered", {}, PRODUCTS.of(make_record()), event_id="4", at=NOW)
+        is None
+    )
 
 
 @pytest.mark.parametrize("direction", ["inbound", "outbound"])
@@ -69,7 +73,9 @@ def test_records_without_an_end_get_one(direction: str) -> None:
         answered_at=answered_at,
         stream=StreamInfo("s", "wss://x", state="streaming"),
     )
-    assert close_record(record, CRASH, Rates(60, 40)) == (40 if direction == "inbound" else 60)
+    assert close_record(record, CRASH, Rates(60, 40), PRODUCTS.of(record)) == (
+        40 if direction == "inbound" else 60
+    )
     assert (record.status, record.ended_at, record.hangup_cause) == (
         CallStatus.COMPLETED,
         answered_at,
@@ -77,7 +83,7 @@ def test_records_without_an_end_get_one(direction: str) -> None:
     )
     assert record.stream is not None and record.stream.state == "stopped"
     ringing = make_record(status=CallStatus.RINGING, ringing_at=NOW)
-    assert close_record(ringing, CRASH, Rates()) == 0
+    assert close_record(ringing, CRASH, Rates(), PRODUCTS.of(ringing)) == 0
     assert (ringing.status, ringing.duration_sec) == (CallStatus.FAILED, 0)
 
 
@@ -178,7 +184,7 @@ class TestTraces:
 
 
 def test_log_lines_of_a_call_carry_both_identifiers(caplog: pytest.LogCaptureFixture) -> None:
-    log = CallLog("call-1")
+    log = CallLogger("call-1")
     with caplog.at_level("INFO"):
         log.info("begins")
         log.call_id = "x@192.0.2.1"

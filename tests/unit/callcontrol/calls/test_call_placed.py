@@ -2,24 +2,23 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
 from callcontrol.calls.dialer import Ending
-from callcontrol.calls.events import (
-    AgentOpened,
-    AgentTransfer,
-    DigitsSent,
-    HangupRequested,
-    LegAnswered,
-    LegEnded,
-    LegFailed,
-    LegProgress,
-    PlaybackEnded,
-    RecordingEnded,
-    ReserveExtended,
-    ReserveRefused,
-    Timer,
-    TimerFired,
+from callcontrol.calls.effects.agent import StopAgent
+from callcontrol.calls.effects.media import (
+    LinkMedia,
+    PlayAudio,
+    PlayRingback,
+    SendDigits,
+    StartRecording,
+    StopAudio,
 )
+from callcontrol.calls.effects.records import ExtendReserve, Finish, Save
+from callcontrol.calls.effects.signalling import DialLeg, HangUpLeg, RejectLeg
+from callcontrol.calls.events.agent import AgentOpened, AgentTransfer
+from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, Timer, TimerFired
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.media import DigitsSent, PlaybackEnded, RecordingEnded
 from callcontrol.calls.hangup_cause import CALL_REJECTED, SYSTEM_SHUTDOWN
 from callcontrol.calls.plan import Answer, Hangup, Pause, Play, Reject, SendDtmf
 from callcontrol.models import CallStatus
@@ -42,14 +41,14 @@ from tests.support.call_drive import (
 def test_a_plan_of_many_steps() -> None:
     drive = placed(SendDtmf("1"), Pause(2.0), Answer(), Play("prompt:x", 2), DIAL, Hangup())
     assert drive.events() == ["call.initiated", "call.ringing", "call.answered"]
-    assert drive.done(do.SendDigits) == [do.SendDigits(A, "1")]
+    assert drive.done(SendDigits) == [SendDigits(A, "1")]
     drive.feed(DigitsSent(A, "1"))
     drive.after(2.0)
-    assert drive.done(do.PlayAudio) == [do.PlayAudio(A, "prompt:x", 2)]
+    assert drive.done(PlayAudio) == [PlayAudio(A, "prompt:x", 2)]
     drive.feed(PlaybackEnded(A), LegProgress(B, 180))
-    assert drive.done(do.PlayRingback) == [do.PlayRingback(A)]
+    assert drive.done(PlayRingback) == [PlayRingback(A)]
     drive.feed(LegProgress(B, 183, b"sdp"))
-    assert do.StopAudio(A) in drive.effects and do.LinkMedia(A, B) in drive.effects
+    assert StopAudio(A) in drive.effects and LinkMedia(A, B) in drive.effects
     drive.feed(LegProgress(B, 180))
     assert not drive.effects, "a ringing tone would cover the early media"
     drive.feed(LegAnswered(B, b"sdp"), LegEnded(B))
@@ -60,7 +59,7 @@ def test_a_plan_of_many_steps() -> None:
 def test_a_second_party_that_fails_lets_the_plan_go_on() -> None:
     drive = placed(DIAL, Play("prompt:sorry"))
     drive.feed(LegProgress(B, 180), LegFailed(B, 486))
-    assert do.StopAudio(A) in drive.effects
+    assert StopAudio(A) in drive.effects
     drive.feed(PlaybackEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
 
@@ -69,7 +68,7 @@ def test_the_first_party_hangs_up_while_the_second_rings() -> None:
     drive = placed(DIAL)
     drive.feed(LegProgress(B, 180), LegEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
-    assert drive.done(do.HangUpLeg)[0].leg == B
+    assert drive.done(HangUpLeg)[0].leg == B
     assert_nothing_left(drive)
 
 
@@ -97,7 +96,7 @@ def test_a_408_after_ringing_is_no_answer_and_no_reason_to_ring_again() -> None:
     drive = Drive(Pause(1), inbound=False, routes=2).start()
     drive.feed(LegProgress(A, 180), LegFailed(A, 408))
     assert outcome(drive) == ("no-answer", "NO_USER_RESPONSE", "callee")
-    assert len(drive.done(do.DialLeg)) == 1
+    assert len(drive.done(DialLeg)) == 1
 
 
 def test_the_api_ends_a_call_at_any_time() -> None:
@@ -112,7 +111,7 @@ def test_the_api_ends_a_call_at_any_time() -> None:
     drive = forward()
     drive.feed(HangupRequested())
     assert outcome(drive) == ("canceled", "ORIGINATOR_CANCEL", "api")
-    assert drive.done(do.RejectLeg)[0].status == 480
+    assert drive.done(RejectLeg)[0].status == 480
     assert_nothing_left(drive)
 
 
@@ -120,7 +119,7 @@ def test_the_process_ends_a_call() -> None:
     drive = streamed()
     drive.feed(HangupRequested("system", SYSTEM_SHUTDOWN))
     assert outcome(drive) == ("completed", "SYSTEM_SHUTDOWN", "system")
-    assert do.StopAgent("stopped", "server_shutdown") in drive.effects
+    assert StopAgent("stopped", "server_shutdown") in drive.effects
     drive = Drive(Pause(60), inbound=False).start()
     drive.feed(HangupRequested("system", SYSTEM_SHUTDOWN))
     assert outcome(drive) == ("failed", "SYSTEM_SHUTDOWN", "system")
@@ -128,7 +127,7 @@ def test_the_process_ends_a_call() -> None:
 
 def test_a_caller_may_be_rejected_or_hung_up_by_the_plan() -> None:
     drive = Drive(Reject(603)).start()
-    assert drive.done(do.RejectLeg)[0].status == 603
+    assert drive.done(RejectLeg)[0].status == 603
     assert outcome(drive) == ("busy", "CALL_REJECTED", "api")
     drive = Drive(Hangup()).start()
     assert outcome(drive) == ("no-answer", "NORMAL_CLEARING", "api")
@@ -141,7 +140,7 @@ def test_a_caller_whose_call_cannot_be_taken() -> None:
     drive = Drive(DIAL)
     ending = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Temporarily Unavailable")
     drive._take(drive.machine.refuse(ending, drive.now))
-    assert drive.done(do.RejectLeg)[0].status == 480
+    assert drive.done(RejectLeg)[0].status == 480
     assert outcome(drive) == ("failed", "CALL_REJECTED", "system")
     assert (drive.record.sip_status, drive.record.from_) == (480, CALLER)
     assert_nothing_left(drive)
@@ -160,12 +159,12 @@ def test_the_time_limit() -> None:
 def test_the_reserve_grows_with_the_call() -> None:
     drive = bridged()  # five pulses of both legs are held
     drive.after(5 * 60 - 6)
-    assert not drive.done(do.ExtendReserve)
+    assert not drive.done(ExtendReserve)
     drive.after(2)
-    assert drive.done(do.ExtendReserve) == [do.ExtendReserve(1000)]
+    assert drive.done(ExtendReserve) == [ExtendReserve(1000)]
     drive.feed(ReserveExtended(1000))
     drive.after(5 * 60)
-    assert drive.done(do.ExtendReserve)[1:] == [do.ExtendReserve(1500)]
+    assert drive.done(ExtendReserve)[1:] == [ExtendReserve(1500)]
 
 
 def test_a_call_is_cut_before_it_costs_more_than_is_held() -> None:
@@ -176,7 +175,7 @@ def test_a_call_is_cut_before_it_costs_more_than_is_held() -> None:
     assert drive.record.status is CallStatus.IN_PROGRESS
     drive.after(2)
     assert outcome(drive) == ("completed", "BALANCE_EXHAUSTED", "system")
-    assert drive.done(do.Finish)[0].charge_paise == 500
+    assert drive.done(Finish)[0].charge_paise == 500
     assert_nothing_left(drive)
 
 
@@ -185,7 +184,7 @@ def test_a_second_party_that_nobody_reserved_for() -> None:
     drive.after(270)
     drive.feed(AgentTransfer("+919812345678"), LegAnswered(B, b"sdp"))
     drive.after(0)
-    assert drive.done(do.ExtendReserve) == [do.ExtendReserve(40 * 5 + 60 + 500)]
+    assert drive.done(ExtendReserve) == [ExtendReserve(40 * 5 + 60 + 500)]
     drive.feed(ReserveRefused())
     drive.after(0)
     assert outcome(drive) == ("completed", "BALANCE_EXHAUSTED", "system")
@@ -194,7 +193,7 @@ def test_a_second_party_that_nobody_reserved_for() -> None:
 
 def test_a_recording_is_waited_for() -> None:
     drive = bridged(record=True)
-    assert drive.done(do.StartRecording) == [do.StartRecording(A, 2)]
+    assert drive.done(StartRecording) == [StartRecording(A, 2)]
     drive.feed(LegEnded(A))
     assert not drive.machine.finished
     drive.feed(LegEnded(B), AgentOpened(), HangupRequested())
@@ -211,7 +210,7 @@ def test_a_recording_that_fails_is_not_waited_for() -> None:
     drive.feed(RecordingEnded(A, "/r/x.wav", 0, "disk full"))
     assert drive.record.status is CallStatus.IN_PROGRESS
     assert drive.record.recording_status == "failed"
-    assert isinstance(drive.effects[-1], do.Save), "it is written at once"
+    assert isinstance(drive.effects[-1], Save), "it is written at once"
     drive.feed(LegEnded(A))
     assert drive.record.recording_url is None
     assert "call.recording.ready" not in drive.events()

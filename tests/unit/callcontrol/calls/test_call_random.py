@@ -5,8 +5,10 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.records import ExtendReserve, Finish
+from callcontrol.calls.effects.signalling import DialLeg
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import (
     AgentClosed,
     AgentDigits,
     AgentExit,
@@ -18,64 +20,71 @@ from callcontrol.calls.events import (
     AgentRefused,
     AgentTranscript,
     AgentTransfer,
-    ConferenceBegan,
-    ConferenceEntered,
-    ConferenceOver,
-    ConferenceRefused,
-    ConsultRequested,
-    DigitReceived,
+)
+from callcontrol.calls.events.answers import (
+    ReserveExtended,
+    ReserveRefused,
+    RouteFound,
+    RouteRefused,
+    Timer,
+    TimerFired,
+)
+from callcontrol.calls.events.commands import (
     DigitsRequested,
-    DigitsSent,
-    Event,
-    GreetingOver,
     HangupRequested,
-    InstructionsFailed,
-    InstructionsReceived,
-    JoinRequested,
+    ListenRequested,
+    MuteRequested,
+    RecordingRequested,
+    RedirectRequested,
+    TimeLimitRequested,
+    TransferCommand,
+)
+from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
+from callcontrol.calls.events.legs import (
     LegAnswered,
     LegCancelled,
     LegConfirmed,
     LegEnded,
     LegFailed,
-    LegHeld,
     LegOffered,
     LegProgress,
-    LegReferred,
     LegRefused,
-    ListenRequested,
-    MachineDetected,
     MediaConnected,
+    OfferTaken,
+)
+from callcontrol.calls.events.media import (
+    ConferenceBegan,
+    ConferenceEntered,
+    ConferenceOver,
+    ConferenceRefused,
+    DigitReceived,
+    DigitsSent,
+    GreetingOver,
+    LegHeld,
+    MachineDetected,
     MediaSilent,
     MessageEnded,
-    MuteRequested,
-    OfferTaken,
+    PlaybackEnded,
+    PlayoutDrained,
+    RecordingEnded,
+    SpeechEnded,
+    SpeechStarted,
+)
+from callcontrol.calls.events.transfers import (
+    JoinRequested,
+    LegReferred,
     PartnerDigit,
     PartnerFound,
     PartnerGone,
     PartnerMissing,
     PartnerReady,
     PartnerRefused,
-    PlaybackEnded,
-    PlayoutDrained,
-    RecordingEnded,
-    RecordingRequested,
     ReplacementCalled,
-    ReserveExtended,
-    ReserveRefused,
-    RouteFound,
-    RouteRefused,
-    SpeechEnded,
-    SpeechStarted,
-    TimeLimitRequested,
-    Timer,
-    TimerFired,
-    TransferOrdered,
     TransferRequested,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NO_ROUTE_DESTINATION
 from callcontrol.calls.plan import (
     Answer,
-    Consult,
     Dial,
     Gather,
     Hangup,
@@ -84,6 +93,7 @@ from callcontrol.calls.plan import (
     Play,
     RecordMessage,
     Reject,
+    RequestInstructions,
     Say,
     SendDtmf,
     Stream,
@@ -105,7 +115,7 @@ from tests.support.examples import examples
 from tests.support.masked_drive import Masked
 
 LASTING = choose_stream("wss://agent.example/?stream_events=speech,hold", {"stream_max_retries": 3})
-MENU = Consult("https://customer.example/menu")
+MENU = RequestInstructions("https://customer.example/menu")
 SPOKEN = (
     Say("Hello.", loops=2),
     Gather(
@@ -171,13 +181,13 @@ orders: st.SearchStrategy[Event] = st.one_of(
     st.builds(RecordingRequested, st.sampled_from(["start", "stop", "pause", "resume"])),
     st.builds(DigitsRequested, names, st.just("1")),
     st.builds(DigitsSent, legs, st.just("1"), st.none(), st.just(True)),
-    st.builds(TransferOrdered, names, st.just(make_party("+919812345678"))),
+    st.builds(TransferCommand, names, st.just(make_party("+919812345678"))),
     st.builds(TimeLimitRequested, st.sampled_from([1.0, 60.0])),
     st.builds(MachineDetected, legs, st.sampled_from(["human", "machine"]), st.just("beep"), st.just(900)),
     st.builds(GreetingOver, legs, st.just("beep"), st.just(4000)),
 )
-consulting: st.SearchStrategy[Event] = st.one_of(
-    st.just(ConsultRequested("https://customer.example/next")),
+instructing: st.SearchStrategy[Event] = st.one_of(
+    st.just(RedirectRequested("https://customer.example/next")),
     st.builds(
         InstructionsReceived,
         st.integers(1, 4),
@@ -188,7 +198,7 @@ consulting: st.SearchStrategy[Event] = st.one_of(
                     Pause(1.0),
                     Dial(make_party()),
                     Stream(choose_stream("wss://agent.example/")),
-                    Consult("https://customer.example/again"),
+                    RequestInstructions("https://customer.example/again"),
                     *SPOKEN,
                     Reject(),
                     Hangup(),
@@ -230,8 +240,8 @@ steps = st.lists(
             SendDtmf("1"),
             Dial(make_party()),
             Stream(choose_stream("wss://agent.example/")),
-            Stream(LASTING, Consult("https://customer.example/fallback")),
-            Consult("https://customer.example/calls"),
+            Stream(LASTING, RequestInstructions("https://customer.example/fallback")),
+            RequestInstructions("https://customer.example/calls"),
             *SPOKEN,
             Reject(),
             Hangup(),
@@ -247,7 +257,7 @@ steps = st.lists(
     inbound=st.booleans(),
     obliging=st.booleans(),
     record=st.booleans(),
-    script=st.lists(st.tuples(st.floats(0, 90), st.one_of(events, consulting)), max_size=25),
+    script=st.lists(st.tuples(st.floats(0, 90), st.one_of(events, instructing)), max_size=25),
 )
 def test_every_call_ends_and_leaves_nothing(
     steps: list[object], inbound: bool, obliging: bool, record: bool, script: list[tuple[float, Event]]
@@ -259,8 +269,8 @@ def test_every_call_ends_and_leaves_nothing(
     drive.feed(HangupRequested())
     drive.after(20.0)
     assert_nothing_left(drive)
-    reserved = max([500, *(effect.total_paise for effect in drive.done(do.ExtendReserve))])
-    assert 0 <= drive.done(do.Finish)[0].charge_paise <= reserved + 10 * 500
+    reserved = max([500, *(effect.total_paise for effect in drive.done(ExtendReserve))])
+    assert 0 <= drive.done(Finish)[0].charge_paise <= reserved + 10 * 500
     assert len([name for name in drive.events() if name == "call.answered"]) <= 1
 
 
@@ -270,7 +280,7 @@ def test_every_call_ends_and_leaves_nothing(
     lasts=st.booleans(),
     obliging=st.booleans(),
     script=st.lists(
-        st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events, consulting)), max_size=25
+        st.tuples(st.floats(0, 5), st.one_of(transfers, transfers, events, instructing)), max_size=25
     ),
 )
 def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
@@ -290,7 +300,7 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
 @given(
     kind=st.sampled_from(["streamed", "lasting", "bridged", "playing", "placed"]),
     script=st.lists(
-        st.tuples(st.floats(0, 5), st.one_of(orders, orders, consulting, transfers, events)), max_size=25
+        st.tuples(st.floats(0, 5), st.one_of(orders, orders, instructing, transfers, events)), max_size=25
     ),
 )
 def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
@@ -341,7 +351,7 @@ def test_a_masked_call_ends_and_tells_of_itself_in_order(
     assert (shown["status"] == "completed") == talked == ("in-progress" in told)
     assert (shown["bill_duration_sec"] >= 60) == talked
     assert all(leg["status"] in FINAL_LEGS for leg in shown["legs"])
-    assert len({str(effect.party.target) for effect in drive.done(do.DialLeg)}) <= 2, "nobody else is called"
+    assert len({str(effect.party.target) for effect in drive.done(DialLeg)}) <= 2, "nobody else is called"
 
 
 FINAL_LEGS = {"queued", "completed", "busy", "no-answer", "failed", "canceled"}

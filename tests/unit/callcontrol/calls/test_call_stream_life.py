@@ -2,8 +2,30 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.agent import (
+    ListenAgent,
+    OpenAgent,
+    StartAgent,
+    StopAgent,
+    TellAgentDigit,
+    TellAgentDone,
+    TellAgentError,
+    TellAgentHold,
+    TellAgentSpeech,
+)
+from callcontrol.calls.effects.instructions import AskWebhook
+from callcontrol.calls.effects.media import (
+    ControlRecording,
+    DetectSpeech,
+    FillSilence,
+    LinkMedia,
+    PlayRingback,
+    StartRecording,
+    StopAudio,
+    StopSpeech,
+)
+from callcontrol.calls.effects.records import Save, Transcribe
+from callcontrol.calls.events.agent import (
     AgentClosed,
     AgentExit,
     AgentHangup,
@@ -14,19 +36,13 @@ from callcontrol.calls.events import (
     AgentRefused,
     AgentTranscript,
     AgentTransfer,
-    DigitReceived,
-    LegAnswered,
-    LegConfirmed,
-    LegEnded,
-    LegFailed,
-    LegHeld,
-    LegReferred,
-    ListenRequested,
-    SpeechEnded,
-    SpeechStarted,
-    Timer,
 )
-from callcontrol.calls.plan import Consult, Pause, Stream
+from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.commands import ListenRequested
+from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed
+from callcontrol.calls.events.media import DigitReceived, LegHeld, SpeechEnded, SpeechStarted
+from callcontrol.calls.events.transfers import LegReferred
+from callcontrol.calls.plan import Pause, RequestInstructions, Stream
 from callcontrol.models import TranscriptSegment
 from media.streams import AgentHold as Hold
 from media.streams import AgentRecord as Record
@@ -44,11 +60,11 @@ from tests.support.call_drive import (
 )
 
 BREAK = AgentClosed(AgentExit.LOST, 1006)
-FALLBACK = Consult("https://customer.example/fallback")
+FALLBACK = RequestInstructions("https://customer.example/fallback")
 
 
-def opened(drive: Drive) -> list[do.OpenAgent]:
-    return [effect for effect in drive.effects if isinstance(effect, do.OpenAgent)]
+def opened(drive: Drive) -> list[OpenAgent]:
+    return [effect for effect in drive.effects if isinstance(effect, OpenAgent)]
 
 
 def test_an_agent_whose_connection_broke_is_sought_again() -> None:
@@ -56,11 +72,11 @@ def test_an_agent_whose_connection_broke_is_sought_again() -> None:
     first = drive.record.stream
     assert first is not None
     drive.feed(BREAK)
-    assert do.FillSilence(A, "noise") in drive.effects
+    assert FillSilence(A, "noise") in drive.effects
     assert first.state == "reconnecting"
     assert drive.events()[-1] == "stream.reconnecting"
     drive.feed(DigitReceived(A, "5", 100))
-    assert not drive.done(do.TellAgentDigit), "what the caller presses meanwhile is lost"
+    assert not drive.done(TellAgentDigit), "what the caller presses meanwhile is lost"
     drive.after(0.2)
     assert not opened(drive)
     drive.after(0.1)
@@ -69,10 +85,10 @@ def test_an_agent_whose_connection_broke_is_sought_again() -> None:
     assert again.budget_s == pytest.approx(4.75)
     drive.feed(AgentOpened())
     kinds = [type(effect) for effect in drive.effects]
-    assert kinds.index(do.FillSilence) < kinds.index(do.StartAgent)
+    assert kinds.index(FillSilence) < kinds.index(StartAgent)
     second = drive.record.stream
     assert second is not None and (second.stream_sid, second.state) == (again.stream_sid, "streaming")
-    started = [effect for effect in drive.done(do.Save) if effect.event == "stream.started"][-1]
+    started = [effect for effect in drive.done(Save) if effect.event == "stream.started"][-1]
     assert started.details["previous_stream_sid"] == first.stream_sid and started.details["attempt"] == 1
     drive.feed(LegEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "caller")
@@ -157,47 +173,47 @@ def test_hold_gives_music_and_silence_and_takes_them_back() -> None:
     drive = streamed()
     drive.feed(AgentHold(True))
     assert drive.effects == [
-        do.FillSilence(A, "music"),
-        do.ListenAgent("silence"),
-        do.TellAgentDone(Hold(True)),
+        FillSilence(A, "music"),
+        ListenAgent("silence"),
+        TellAgentDone(Hold(True)),
     ]
-    assert drive.feed(AgentHold(True)) == [do.TellAgentDone(Hold(True))]
-    assert do.ListenAgent("silence") in drive.feed(AgentMute(True))
-    assert do.ListenAgent("silence") in drive.feed(AgentHold(False)), "it is still mute"
-    assert do.ListenAgent("resume") in drive.feed(AgentMute(False))
+    assert drive.feed(AgentHold(True)) == [TellAgentDone(Hold(True))]
+    assert ListenAgent("silence") in drive.feed(AgentMute(True))
+    assert ListenAgent("silence") in drive.feed(AgentHold(False)), "it is still mute"
+    assert ListenAgent("resume") in drive.feed(AgentMute(False))
 
 
 def test_what_the_api_orders_goes_before_what_the_agent_wants() -> None:
     drive = streamed()
-    assert do.ListenAgent("pause") in drive.feed(ListenRequested("pause"))
-    assert do.ListenAgent("pause") in drive.feed(AgentMute(True))
-    assert do.ListenAgent("silence") in drive.feed(ListenRequested("resume"))
+    assert ListenAgent("pause") in drive.feed(ListenRequested("pause"))
+    assert ListenAgent("pause") in drive.feed(AgentMute(True))
+    assert ListenAgent("silence") in drive.feed(ListenRequested("resume"))
 
 
 def test_an_agent_that_comes_back_finds_its_hold() -> None:
     drive = lasting()
     drive.feed(AgentHold(True), BREAK)
-    assert do.FillSilence(A, "noise") not in drive.done(do.FillSilence), "the music goes on"
+    assert FillSilence(A, "noise") not in drive.done(FillSilence), "the music goes on"
     drive.after(0.3)
     drive.feed(AgentOpened())
-    assert do.ListenAgent("silence") in drive.effects
+    assert ListenAgent("silence") in drive.effects
     drive.feed(AgentHangup(drain=False))
-    assert drive.done(do.FillSilence)[-1] == do.FillSilence(A, None)
+    assert drive.done(FillSilence)[-1] == FillSilence(A, None)
 
 
 def test_an_agent_records_the_call() -> None:
     drive = streamed()
     drive.feed(AgentRecord("pause"))
-    assert drive.effects == [do.TellAgentError("refused", "the call is not being recorded", "record")]
+    assert drive.effects == [TellAgentError("refused", "the call is not being recorded", "record")]
     drive.feed(AgentRecord("start"))
-    assert do.StartRecording(A, 2) in drive.effects
-    assert drive.effects[-1] == do.TellAgentDone(Record("start"))
+    assert StartRecording(A, 2) in drive.effects
+    assert drive.effects[-1] == TellAgentDone(Record("start"))
     drive.feed(AgentRecord("start"))
-    assert isinstance(drive.effects[-1], do.TellAgentError)
+    assert isinstance(drive.effects[-1], TellAgentError)
     for action in ("pause", "resume", "stop"):
         drive.feed(AgentRecord(action))
-        assert do.ControlRecording(action) in drive.effects
-        assert drive.effects[-1] == do.TellAgentDone(Record(action))
+        assert ControlRecording(action) in drive.effects
+        assert drive.effects[-1] == TellAgentDone(Record(action))
 
 
 def test_what_an_agent_says_was_said_is_kept() -> None:
@@ -207,15 +223,15 @@ def test_what_an_agent_says_was_said_is_kept() -> None:
     assert not drive.effects
     drive.feed(AgentTranscript("user", "hello"), AgentTranscript("agent", "hi", True, 1500, 2100))
     assert drive.effects == [
-        do.Transcribe(TranscriptSegment("user", "hello", 3000, 3000)),
-        do.Transcribe(TranscriptSegment("agent", "hi", 1500, 2100)),
+        Transcribe(TranscriptSegment("user", "hello", 3000, 3000)),
+        Transcribe(TranscriptSegment("agent", "hi", 1500, 2100)),
     ]
 
 
 def test_the_fallback_is_asked_when_the_agent_cannot_be_reached() -> None:
     drive = Drive(Stream(AGENT.choice, FALLBACK), Pause(1.0)).start()
     drive.feed(AgentRefused("timeout"))
-    (asked,) = drive.done(do.AskWebhook)
+    (asked,) = drive.done(AskWebhook)
     assert asked.url == FALLBACK.url
     assert "stream.failed" in drive.events()
     assert not drive.record.status.ended
@@ -226,11 +242,11 @@ def test_the_fallback_is_asked_when_the_agent_cannot_be_reached() -> None:
 def test_an_agent_may_leave_before_its_transfer_is_answered(leaving: AgentClosed, retries: int) -> None:
     drive = lasting(retries)
     drive.feed(AgentHold(True), AgentTransfer("+919812345678"), leaving)
-    assert drive.effects[-1] == do.PlayRingback(A)
+    assert drive.effects[-1] == PlayRingback(A)
     assert not drive.record.status.ended
     drive.feed(LegAnswered(B, b"sdp"))
     kinds = [type(effect) for effect in drive.effects]
-    assert kinds.index(do.StopAudio) < kinds.index(do.StopAgent) < kinds.index(do.LinkMedia)
+    assert kinds.index(StopAudio) < kinds.index(StopAgent) < kinds.index(LinkMedia)
     assert "call.transferred" in drive.events()
     drive.feed(LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
@@ -276,11 +292,11 @@ def test_an_agent_is_told_what_its_customer_asked_for() -> None:
     choice = choose_stream("wss://agent.example/ws?stream_events=speech,hold")
     drive = Drive(Stream(choice)).start()
     drive.feed(AgentOpened(), LegConfirmed(A))
-    assert do.DetectSpeech(A) in drive.all
+    assert DetectSpeech(A) in drive.all
     drive.feed(SpeechStarted(A), SpeechEnded(A, 700), LegHeld(A, True), SpeechStarted(B))
-    assert drive.effects == [do.TellAgentSpeech(True), do.TellAgentSpeech(False), do.TellAgentHold(True)]
+    assert drive.effects == [TellAgentSpeech(True), TellAgentSpeech(False), TellAgentHold(True)]
     drive.feed(AgentHangup(drain=False))
-    assert do.StopSpeech(A) in drive.effects
+    assert StopSpeech(A) in drive.effects
     unasked = streamed()
     assert not unasked.feed(SpeechStarted(A), LegHeld(A, True))
-    assert not unasked.done(do.DetectSpeech)
+    assert not unasked.done(DetectSpeech)

@@ -2,8 +2,21 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.agent import (
+    DrainAgent,
+    OpenAgent,
+    StartAgent,
+    StopAgent,
+    TellAgentDigit,
+    TellAgentDigitsSent,
+    TellAgentError,
+    TellAgentTransfer,
+)
+from callcontrol.calls.effects.media import LinkMedia, PlayAudio, SendDigits
+from callcontrol.calls.effects.records import Arm, Finish, Save
+from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
+from callcontrol.calls.effects.transfers import ReferLeg
+from callcontrol.calls.events.agent import (
     AgentClosed,
     AgentDigits,
     AgentExit,
@@ -11,18 +24,11 @@ from callcontrol.calls.events import (
     AgentOpened,
     AgentRefused,
     AgentTransfer,
-    DigitReceived,
-    DigitsSent,
-    LegAnswered,
-    LegCancelled,
-    LegEnded,
-    LegFailed,
-    LegProgress,
-    LegReferred,
-    PlaybackEnded,
-    PlayoutDrained,
-    Timer,
 )
+from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.legs import LegAnswered, LegCancelled, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded, PlayoutDrained
+from callcontrol.calls.events.transfers import LegReferred
 from callcontrol.calls.plan import Play
 from callcontrol.models import CallStatus
 from tests.support.call_drive import (
@@ -38,16 +44,16 @@ from tests.support.call_drive import (
 
 def test_a_caller_is_answered_when_the_agent_is_there() -> None:
     drive = Drive(AGENT).start()
-    assert [type(effect) for effect in drive.all] == [do.TakeOffer, do.RingLeg, do.Save, do.OpenAgent]
+    assert [type(effect) for effect in drive.all] == [TakeOffer, RingLeg, Save, OpenAgent]
     drive.feed(AgentOpened())
-    assert [effect for effect in drive.effects if isinstance(effect, do.AnswerLeg | do.StartAgent)] == [
-        do.AnswerLeg(A),
-        do.StartAgent(A),
+    assert [effect for effect in drive.effects if isinstance(effect, AnswerLeg | StartAgent)] == [
+        AnswerLeg(A),
+        StartAgent(A),
     ]
     drive.feed(DigitReceived(A, "5", 160))
-    assert do.TellAgentDigit("5", 160) in drive.effects
+    assert TellAgentDigit("5", 160) in drive.effects
     drive.feed(LegEnded(A))
-    assert do.StopAgent("callended", "caller_hangup") in drive.effects
+    assert StopAgent("callended", "caller_hangup") in drive.effects
     assert drive.events() == [
         "call.ringing",
         "call.answered",
@@ -62,8 +68,8 @@ def test_an_agent_that_refuses() -> None:
     drive = Drive(AGENT).start()
     drive.feed(AgentRefused("http_status", 403, 1))
     assert outcome(drive) == ("failed", "STREAM_DISCONNECTED", "stream")
-    assert drive.done(do.RejectLeg)[0].status == 480
-    saved = [effect for effect in drive.done(do.Save) if effect.event == "stream.failed"]
+    assert drive.done(RejectLeg)[0].status == 480
+    saved = [effect for effect in drive.done(Save) if effect.event == "stream.failed"]
     assert saved[0].details["http_status"] == 403
     assert_nothing_left(drive)
 
@@ -71,7 +77,7 @@ def test_an_agent_that_refuses() -> None:
 def test_a_caller_who_cancels_while_the_agent_is_connected() -> None:
     drive = Drive(AGENT).start()
     drive.feed(LegCancelled(A))
-    assert do.StopAgent("callended", "caller_hangup") in drive.effects
+    assert StopAgent("callended", "caller_hangup") in drive.effects
     drive.feed(AgentOpened(), AgentRefused("timeout"))
     assert_nothing_left(drive)
 
@@ -82,7 +88,7 @@ def test_a_caller_who_cancels_while_the_agent_is_connected() -> None:
 def test_an_agent_that_leaves_is_heard_to_its_end(leaving: AgentClosed | AgentHangup) -> None:
     drive = streamed()
     drive.feed(leaving)
-    assert drive.effects == [do.Arm(Timer.DRAIN, 10.0), do.DrainAgent(A)]
+    assert drive.effects == [Arm(Timer.DRAIN, 10.0), DrainAgent(A)]
     drive.feed(AgentClosed(AgentExit.LOST), AgentDigits("1"), DigitReceived(A, "1", 100))
     drive.after(4)
     drive.feed(PlayoutDrained(A))
@@ -118,21 +124,21 @@ def test_an_agent_that_leaves_at_once(leaving: AgentClosed | AgentHangup, cause:
 
 def test_an_agent_sends_digits() -> None:
     drive = streamed()
-    assert drive.feed(AgentDigits("1#", 100, 50)) == [do.SendDigits(A, "1#", 100, 50)]
-    assert drive.feed(DigitsSent(A, "1#")) == [do.TellAgentDigitsSent("1#")]
+    assert drive.feed(AgentDigits("1#", 100, 50)) == [SendDigits(A, "1#", 100, 50)]
+    assert drive.feed(DigitsSent(A, "1#")) == [TellAgentDigitsSent("1#")]
     drive.feed(DigitsSent(A, "1#", "the far end takes none"))
-    assert drive.effects == [do.TellAgentError("dtmf_unavailable", "the far end takes none", "dtmf")]
+    assert drive.effects == [TellAgentError("dtmf_unavailable", "the far end takes none", "dtmf")]
 
 
 def test_an_outbound_party_and_its_agent() -> None:
     drive = Drive(AGENT, inbound=False).start()
-    assert not drive.done(do.OpenAgent)
+    assert not drive.done(OpenAgent)
     drive.feed(LegProgress(A, 180), LegProgress(A, 180))
-    assert len(drive.done(do.OpenAgent)) == 1
+    assert len(drive.done(OpenAgent)) == 1
     drive.feed(AgentOpened())
-    assert not drive.done(do.StartAgent)
+    assert not drive.done(StartAgent)
     drive.feed(LegAnswered(A, b"sdp"))
-    assert drive.done(do.StartAgent) == [do.StartAgent(A)]
+    assert drive.done(StartAgent) == [StartAgent(A)]
     drive.feed(LegEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
     assert_nothing_left(drive)
@@ -143,7 +149,7 @@ def test_an_outbound_party_that_answers_before_its_agent() -> None:
     drive.feed(LegAnswered(A, b"sdp"))
     assert drive.record.status is CallStatus.IN_PROGRESS
     drive.feed(AgentOpened())
-    assert drive.done(do.StartAgent) == [do.StartAgent(A)]
+    assert drive.done(StartAgent) == [StartAgent(A)]
 
 
 def test_an_agent_that_is_lost_while_the_party_rings() -> None:
@@ -151,7 +157,7 @@ def test_an_agent_that_is_lost_while_the_party_rings() -> None:
         drive = Drive(AGENT, inbound=False).start()
         drive.feed(LegProgress(A, 180), AgentOpened(), news)
         assert outcome(drive) == ("failed", "STREAM_DISCONNECTED", "stream")
-        assert drive.done(do.HangUpLeg)[0].leg == A
+        assert drive.done(HangUpLeg)[0].leg == A
         assert_nothing_left(drive)
 
 
@@ -159,7 +165,7 @@ def test_an_agent_connected_while_ringing_survives_a_change_of_gateway() -> None
     drive = Drive(AGENT, inbound=False, routes=2).start()
     drive.feed(LegProgress(A, 180), AgentOpened(), LegFailed(A, 503))
     drive.feed(LegAnswered(1, b"sdp"))
-    assert drive.done(do.StartAgent) == [do.StartAgent(1)]
+    assert drive.done(StartAgent) == [StartAgent(1)]
     drive.feed(LegEnded(1))
     assert_nothing_left(drive)
 
@@ -167,7 +173,7 @@ def test_an_agent_connected_while_ringing_survives_a_change_of_gateway() -> None
 def test_a_plan_may_go_on_after_an_agent() -> None:
     drive = Drive(AGENT, Play("prompt:bye")).start()
     drive.feed(AgentOpened(), AgentClosed(AgentExit.AT_ONCE, 4000))
-    assert drive.done(do.PlayAudio) == [do.PlayAudio(A, "prompt:bye")]
+    assert drive.done(PlayAudio) == [PlayAudio(A, "prompt:bye")]
     drive.feed(PlaybackEnded(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
 
@@ -175,32 +181,32 @@ def test_a_plan_may_go_on_after_an_agent() -> None:
 def test_a_fallback_for_an_agent_that_refuses() -> None:
     drive = Drive(AGENT, Play("prompt:sorry")).start()
     drive.feed(AgentRefused("timeout"))
-    assert do.AnswerLeg(A) in drive.effects
-    assert drive.done(do.PlayAudio) == [do.PlayAudio(A, "prompt:sorry")]
+    assert AnswerLeg(A) in drive.effects
+    assert drive.done(PlayAudio) == [PlayAudio(A, "prompt:sorry")]
 
 
 def test_a_transfer_takes_the_place_of_the_stream() -> None:
     drive = streamed()
     drive.feed(AgentTransfer("+919812345678"))
-    assert drive.done(do.DialLeg)[0].party.caller_id == "+918047491899"
+    assert drive.done(DialLeg)[0].party.caller_id == "+918047491899"
     drive.feed(LegProgress(B, 180))
-    assert drive.effects == [do.TellAgentTransfer("ringing", 180)]
+    assert drive.effects == [TellAgentTransfer("ringing", 180)]
     drive.feed(LegAnswered(B, b"sdp"))
     kinds = [type(effect) for effect in drive.effects]
-    assert kinds.index(do.StopAgent) < kinds.index(do.LinkMedia)
-    assert do.StopAgent("stopped", "transferred") in drive.effects
+    assert kinds.index(StopAgent) < kinds.index(LinkMedia)
+    assert StopAgent("stopped", "transferred") in drive.effects
     drive.feed(AgentClosed(AgentExit.NORMAL), LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
-    assert drive.done(do.Finish)[0].charge_paise == 100
+    assert drive.done(Finish)[0].charge_paise == 100
     assert_nothing_left(drive)
 
 
 def test_a_transfer_that_fails_leaves_the_stream() -> None:
     drive = streamed()
     drive.feed(AgentTransfer("+919812345678"), LegFailed(B, 486))
-    assert drive.effects[-1] == do.TellAgentTransfer("failed", 486, "USER_BUSY")
+    assert drive.effects[-1] == TellAgentTransfer("failed", 486, "USER_BUSY")
     drive.feed(AgentTransfer("+919812345678"), AgentTransfer("+919812345679"))
-    assert isinstance(drive.effects[-1], do.TellAgentError)
+    assert isinstance(drive.effects[-1], TellAgentError)
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)
 
@@ -209,8 +215,8 @@ def test_transfers_that_are_refused() -> None:
     for command in (AgentTransfer("nobody"), AgentTransfer("+919812345678", mode="conference")):
         drive = streamed()
         drive.feed(command)
-        assert isinstance(drive.effects[-1], do.TellAgentError)
-        assert not drive.done(do.DialLeg)
+        assert isinstance(drive.effects[-1], TellAgentError)
+        assert not drive.done(DialLeg)
 
 
 @pytest.mark.parametrize(
@@ -220,11 +226,11 @@ def test_transfers_that_are_refused() -> None:
 def test_an_agent_sends_the_party_elsewhere_by_refer(to: str, target: str) -> None:
     drive = streamed()
     drive.feed(AgentTransfer(to, mode="refer"))
-    assert drive.done(do.ReferLeg) == [do.ReferLeg(A, target)]
+    assert drive.done(ReferLeg) == [ReferLeg(A, target)]
     drive.feed(LegReferred(A, 100), LegReferred(A, 180), LegReferred(A, 200))
-    assert [effect.status for effect in drive.done(do.TellAgentTransfer)] == ["ringing", "answered"]
+    assert [effect.status for effect in drive.done(TellAgentTransfer)] == ["ringing", "answered"]
     assert "call.transferred" in drive.events()
-    assert drive.done(do.StopAgent)[0].detail == "transferred"
+    assert drive.done(StopAgent)[0].detail == "transferred"
     assert_nothing_left(drive)
 
 
@@ -232,9 +238,9 @@ def test_a_refer_that_fails_leaves_the_stream() -> None:
     drive = streamed()
     drive.feed(LegReferred(A, 200))
     drive.feed(AgentTransfer("tel:+9198", mode="refer"), AgentTransfer("+919812345678"))
-    assert isinstance(drive.effects[-1], do.TellAgentError)
+    assert isinstance(drive.effects[-1], TellAgentError)
     drive.feed(LegReferred(A, 603))
-    assert drive.effects == [do.TellAgentTransfer("failed", 603, "CALL_REJECTED")]
+    assert drive.effects == [TellAgentTransfer("failed", 603, "CALL_REJECTED")]
     drive.feed(AgentTransfer("+919812345678"), LegAnswered(B, b"sdp"), LegEnded(B))
     assert_nothing_left(drive)
 
@@ -242,5 +248,5 @@ def test_a_refer_that_fails_leaves_the_stream() -> None:
 def test_an_agent_that_leaves_during_a_transfer_gives_it_up() -> None:
     drive = streamed()
     drive.feed(AgentTransfer("+919812345678"), AgentHangup(drain=False))
-    assert drive.done(do.HangUpLeg)[0].leg == B
+    assert drive.done(HangUpLeg)[0].leg == B
     assert_nothing_left(drive)

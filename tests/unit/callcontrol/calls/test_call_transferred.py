@@ -2,12 +2,33 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    AgentTransfer,
-    DigitReceived,
-    HangupRequested,
-    JoinRequested,
+from callcontrol.calls.effects.agent import MoveAgent, TellAgentError
+from callcontrol.calls.effects.media import (
+    LinkMedia,
+    PlayAudio,
+    PlayRingback,
+    RelayDigit,
+    SendDigits,
+    StopAudio,
+)
+from callcontrol.calls.effects.records import Finish
+from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg
+from callcontrol.calls.effects.transfers import (
+    AcceptTransfer,
+    AdoptLeg,
+    AnswerPartner,
+    AskPartner,
+    LinkPartner,
+    PassDigit,
+    ReferLeg,
+    RefuseReplacement,
+    RefuseTransfer,
+    TellTransfer,
+)
+from callcontrol.calls.events.agent import AgentTransfer
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.events.legs import (
     LegAnswered,
     LegCancelled,
     LegConfirmed,
@@ -15,7 +36,10 @@ from callcontrol.calls.events import (
     LegFailed,
     LegProgress,
     LegRefused,
-    MediaSilent,
+)
+from callcontrol.calls.events.media import DigitReceived, MediaSilent
+from callcontrol.calls.events.transfers import (
+    JoinRequested,
     PartnerDigit,
     PartnerFound,
     PartnerGone,
@@ -23,7 +47,6 @@ from callcontrol.calls.events import (
     PartnerReady,
     PartnerRefused,
     ReplacementCalled,
-    RouteRefused,
     TransferRequested,
 )
 from callcontrol.calls.hangup_cause import CALL_REJECTED
@@ -31,7 +54,7 @@ from callcontrol.calls.plan import Answer, Dial, Hangup, Pause, Play
 from callcontrol.calls.transfers.manager import DIALLED_WITHIN_S, MAX_DIALLED
 from callcontrol.calls.transfers.transfer import party_of
 from callcontrol.errors import DomainError
-from callcontrol.routing.targets import PhoneTarget, SipTarget
+from callcontrol.models.routes import PhoneTarget, SipTarget
 from sip import Replaces, SipUri
 from tests.support.call_drive import (
     A,
@@ -58,7 +81,7 @@ def asked(leg: int, uri: SipUri = TARGET, **changes: object) -> TransferRequeste
 
 
 def told(drive: Drive) -> list[int]:
-    return [effect.status for effect in drive.done(do.TellTransfer)]
+    return [effect.status for effect in drive.done(TellTransfer)]
 
 
 @pytest.mark.parametrize(("leg", "other"), [(A, B), (B, A)])
@@ -66,12 +89,12 @@ class TestBlind:
     def test_the_target_takes_the_place_of_the_party_that_asked(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg))
-        assert drive.done(do.AcceptTransfer) == [do.AcceptTransfer(leg)]
-        dialled = drive.done(do.DialLeg)[-1]
+        assert drive.done(AcceptTransfer) == [AcceptTransfer(leg)]
+        dialled = drive.done(DialLeg)[-1]
         assert (dialled.leg, dialled.party.target) == (C, PhoneTarget("+919812345678"))
         drive.feed(LegProgress(C, 180))
         drive.feed(LegAnswered(C, b"sdp"))
-        assert do.LinkMedia(other, C) in drive.effects
+        assert LinkMedia(other, C) in drive.effects
         assert told(drive) == [180, 200]
         assert "call.transferred" in drive.events()
         drive.feed(LegEnded(leg))
@@ -85,7 +108,7 @@ class TestBlind:
         drive = bridged()
         drive.feed(asked(leg), LegAnswered(C, b"sdp"))
         assert drive.after(1) == []
-        assert [effect.leg for effect in drive.after(2) if isinstance(effect, do.HangUpLeg)] == [leg]
+        assert [effect.leg for effect in drive.after(2) if isinstance(effect, HangUpLeg)] == [leg]
         drive.feed(LegEnded(other))
         assert_nothing_left(drive)
 
@@ -102,9 +125,9 @@ class TestBlind:
     def test_the_party_that_asked_goes_ahead(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg), LegEnded(leg))
-        assert do.PlayRingback(other) in drive.effects
+        assert PlayRingback(other) in drive.effects
         drive.feed(LegProgress(C, 180), LegAnswered(C, b"sdp"))
-        assert do.StopAudio(other) in drive.effects and do.LinkMedia(other, C) in drive.effects
+        assert StopAudio(other) in drive.effects and LinkMedia(other, C) in drive.effects
         drive.after(10)
         assert not drive.record.status.ended
         drive.feed(LegEnded(C))
@@ -114,20 +137,20 @@ class TestBlind:
         drive = bridged()
         drive.feed(asked(leg), LegEnded(leg), LegFailed(C, 486, "Busy Here"))
         assert outcome(drive)[0] == "completed"
-        assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [other]
+        assert [effect.leg for effect in drive.done(HangUpLeg)] == [other]
         assert_nothing_left(drive)
 
     def test_the_other_party_hangs_up_meanwhile(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg), LegProgress(C, 180), LegEnded(other))
         assert told(drive) == [180, 487]
-        assert {effect.leg for effect in drive.done(do.HangUpLeg)} == {leg, C}
+        assert {effect.leg for effect in drive.done(HangUpLeg)} == {leg, C}
         assert_nothing_left(drive)
 
     def test_one_transfer_at_a_time(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg), asked(other))
-        assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(other, 491)]
+        assert drive.done(RefuseTransfer) == [RefuseTransfer(other, 491)]
         drive.feed(HangupRequested())
         assert_nothing_left(drive)
 
@@ -135,8 +158,8 @@ class TestBlind:
         drive = bridged()
         drive.obliging = False
         drive.feed(asked(leg), RouteRefused(CALL_REJECTED, "no"))
-        assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(leg, 403)]
-        assert len(drive.done(do.DialLeg)) == 1
+        assert drive.done(RefuseTransfer) == [RefuseTransfer(leg, 403)]
+        assert len(drive.done(DialLeg)) == 1
         drive.feed(LegEnded(A))
         assert_nothing_left(drive)
 
@@ -157,7 +180,7 @@ def test_every_party_is_charged_for_its_own_time() -> None:
     drive.after(90)
     drive.feed(LegEnded(B))
     # The caller one pulse at 40; the callee two minutes and the target a minute and a half, at 60 each.
-    assert drive.done(do.Finish)[0].charge_paise == 40 + 2 * 60 + 2 * 60
+    assert drive.done(Finish)[0].charge_paise == 40 + 2 * 60 + 2 * 60
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (120, 180)
 
 
@@ -170,7 +193,7 @@ def test_a_party_that_is_joined_elsewhere_is_billed_after_the_one_it_succeeds() 
     drive.after(90)
     drive.feed(PartnerGone())
     # The caller's six minutes at 40, the callee's two at 60; the call's own time is both in turn.
-    assert drive.done(do.Finish)[0].charge_paise == 6 * 40 + 2 * 60
+    assert drive.done(Finish)[0].charge_paise == 6 * 40 + 2 * 60
     assert (drive.record.duration_sec, drive.record.bill_duration_sec) == (420, 6 * 60 + 2 * 60)
 
 
@@ -178,7 +201,7 @@ def test_what_the_plan_had_for_a_party_that_is_gone_is_left_out() -> None:
     drive = Drive(Dial(make_party()), Play("prompt:bye"), Hangup()).start()
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))
     drive.feed(asked(A), LegAnswered(C, b"sdp"), LegEnded(A), LegEnded(B))
-    assert not drive.done(do.PlayAudio)
+    assert not drive.done(PlayAudio)
     assert_nothing_left(drive)
 
 
@@ -186,7 +209,7 @@ def test_the_plan_does_not_go_on_for_a_party_that_went_ahead() -> None:
     drive = Drive(Dial(make_party()), Play("prompt:bye"), Pause(600.0)).start()
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))
     drive.feed(asked(A), LegEnded(A), LegEnded(B))
-    assert not drive.done(do.PlayAudio)
+    assert not drive.done(PlayAudio)
     assert told(drive) == [487]
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
     assert_nothing_left(drive)
@@ -198,7 +221,7 @@ def test_the_plan_goes_on_for_a_party_whose_transfer_is_given_up() -> None:
     drive.feed(LegProgress(B, 180), LegAnswered(B, b"sdp"), LegConfirmed(A))
     drive.feed(asked(A), LegProgress(C, 180), LegEnded(B))
     assert told(drive) == [180, 487]
-    assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [C]
+    assert [effect.leg for effect in drive.done(HangUpLeg)] == [C]
     assert not drive.record.status.ended
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)
@@ -210,7 +233,7 @@ def test_who_asked_first_is_hung_up_when_its_successor_asks_too(first: int) -> N
     drive.feed(asked(first), LegAnswered(C, b"sdp"))
     drive.feed(asked(C), LegAnswered(D, b"sdp"))
     drive.after(3)
-    assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [first, C]
+    assert [effect.leg for effect in drive.done(HangUpLeg)] == [first, C]
     assert not drive.record.status.ended
     drive.feed(LegEnded(D))
     assert_nothing_left(drive)
@@ -220,8 +243,8 @@ def test_an_agent_does_not_transfer_a_party_that_transfers_itself() -> None:
     drive = streamed()
     drive.feed(asked(A), LegProgress(B, 180))
     drive.feed(AgentTransfer("+919812345678"), AgentTransfer("tel:+911", mode="refer"))
-    assert [effect.ref for effect in drive.done(do.TellAgentError)] == ["transfer", "transfer"]
-    assert len(drive.done(do.DialLeg)) == 1 and not drive.done(do.ReferLeg)
+    assert [effect.ref for effect in drive.done(TellAgentError)] == ["transfer", "transfer"]
+    assert len(drive.done(DialLeg)) == 1 and not drive.done(ReferLeg)
     drive.feed(LegAnswered(B, b"sdp"), LegEnded(A), LegEnded(B))
     assert_nothing_left(drive)
 
@@ -238,7 +261,7 @@ def test_the_silence_of_a_party_that_is_gone_ends_nothing(leg: int) -> None:
 def test_nobody_is_transferred_before_the_answer() -> None:
     drive = forward()
     drive.feed(asked(A), asked(B))
-    assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(A, 603), do.RefuseTransfer(B, 603)]
+    assert drive.done(RefuseTransfer) == [RefuseTransfer(A, 603), RefuseTransfer(B, 603)]
     drive.feed(LegCancelled(A))
     assert_nothing_left(drive)
 
@@ -246,7 +269,7 @@ def test_nobody_is_transferred_before_the_answer() -> None:
 def test_the_caller_of_an_agent_hands_it_to_someone_else() -> None:
     drive = streamed()
     drive.feed(asked(A), LegAnswered(B, b"sdp"))
-    assert do.MoveAgent(B) in drive.effects
+    assert MoveAgent(B) in drive.effects
     drive.feed(LegEnded(A))
     assert not drive.record.status.ended
     drive.feed(LegEnded(B))
@@ -256,7 +279,7 @@ def test_the_caller_of_an_agent_hands_it_to_someone_else() -> None:
 def test_an_agents_transfer_comes_first() -> None:
     drive = streamed()
     drive.feed(AgentTransfer("+919812345678"), asked(A))
-    assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(A, 491)]
+    assert drive.done(RefuseTransfer) == [RefuseTransfer(A, 491)]
     drive.feed(LegEnded(A))
     assert_nothing_left(drive)
 
@@ -273,9 +296,9 @@ class TestAttended:
     def test_two_calls_are_joined(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7))
-        assert drive.effects[-2:] == [do.AcceptTransfer(leg), do.AskPartner(PARTNER, 7)]
+        assert drive.effects[-2:] == [AcceptTransfer(leg), AskPartner(PARTNER, 7)]
         drive.feed(PartnerReady(PARTNER, 8))
-        assert do.LinkPartner(other, PARTNER, 8) in drive.effects
+        assert LinkPartner(other, PARTNER, 8) in drive.effects
         assert told(drive) == [200]
         drive.feed(LegEnded(leg))
         assert not drive.record.status.ended
@@ -294,18 +317,18 @@ class TestAttended:
         drive = bridged()
         drive.feed(asked(leg, replaces=REPLACES), PartnerFound(PARTNER, 7), PartnerReady(PARTNER, 8))
         drive.feed(DigitReceived(other, "5", 100, in_band=False), DigitReceived(leg, "6", 100))
-        assert drive.done(do.PassDigit) == [do.PassDigit("5", 100, in_band=False)]
+        assert drive.done(PassDigit) == [PassDigit("5", 100, in_band=False)]
         drive.feed(PartnerDigit("7", 120, in_band=True), PartnerDigit("8", 120, in_band=False))
-        assert drive.done(do.RelayDigit) == [do.RelayDigit(other, "7", 120)]
-        assert drive.done(do.SendDigits) == [do.SendDigits(other, "8", 120)]
+        assert drive.done(RelayDigit) == [RelayDigit(other, "7", 120)]
+        assert drive.done(SendDigits) == [SendDigits(other, "8", 120)]
         drive.feed(PartnerGone())
         assert_nothing_left(drive)
 
     def test_the_other_call_gives_up_its_leg(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(JoinRequested(PARTNER, leg))
-        assert drive.done(do.AnswerPartner) == [do.AnswerPartner(PARTNER, other)]
-        assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [leg]
+        assert drive.done(AnswerPartner) == [AnswerPartner(PARTNER, other)]
+        assert [effect.leg for effect in drive.done(HangUpLeg)] == [leg]
         assert not drive.record.status.ended
         drive.feed(LegEnded(other))
         assert_nothing_left(drive)
@@ -335,14 +358,14 @@ class TestAttended:
     def test_a_dialog_that_is_not_ours_is_for_the_target_to_replace(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(asked(leg, replaces=REPLACES), PartnerMissing())
-        assert drive.done(do.DialLeg)[-1].party.replaces == str(REPLACES)
+        assert drive.done(DialLeg)[-1].party.replaces == str(REPLACES)
         drive.feed(LegAnswered(C, b"sdp"), LegEnded(leg), LegEnded(C))
         assert_nothing_left(drive)
 
     def test_a_call_in_the_making_is_not_joined(self, leg: int, other: int) -> None:
         drive = forward()
         drive.feed(JoinRequested(PARTNER, leg))
-        assert drive.done(do.AnswerPartner) == [do.AnswerPartner(PARTNER, None)]
+        assert drive.done(AnswerPartner) == [AnswerPartner(PARTNER, None)]
         drive.feed(LegCancelled(A))
         assert_nothing_left(drive)
 
@@ -352,9 +375,9 @@ class TestReplacement:
     def test_a_caller_takes_the_place_of_a_party(self, leg: int, other: int) -> None:
         drive = bridged()
         drive.feed(ReplacementCalled(leg, 1, "+919800000000"))
-        assert drive.done(do.AdoptLeg) == [do.AdoptLeg(C, 1)]
-        assert do.AnswerLeg(C) in drive.effects and do.LinkMedia(other, C) in drive.effects
-        assert [effect.leg for effect in drive.done(do.HangUpLeg)] == [leg]
+        assert drive.done(AdoptLeg) == [AdoptLeg(C, 1)]
+        assert AnswerLeg(C) in drive.effects and LinkMedia(other, C) in drive.effects
+        assert [effect.leg for effect in drive.done(HangUpLeg)] == [leg]
         drive.feed(LegConfirmed(C))
         drive.after(30)
         drive.feed(LegEnded(C))
@@ -364,7 +387,7 @@ class TestReplacement:
         drive = bridged()
         drive.obliging = False
         drive.feed(ReplacementCalled(leg, 1), LegRefused(C, "codec"))
-        assert drive.done(do.RejectLeg)[0].status == 488
+        assert drive.done(RejectLeg)[0].status == 488
         assert not drive.record.status.ended
         drive.feed(LegEnded(A))
         assert_nothing_left(drive)
@@ -380,7 +403,7 @@ class TestReplacement:
     def test_a_call_in_the_making_takes_nobody(self, leg: int, other: int) -> None:
         drive = forward()
         drive.feed(ReplacementCalled(leg, 1))
-        assert drive.done(do.RefuseReplacement) == [do.RefuseReplacement(1)]
+        assert drive.done(RefuseReplacement) == [RefuseReplacement(1)]
         drive.feed(LegCancelled(A))
         assert_nothing_left(drive)
 
@@ -420,7 +443,7 @@ def test_refused_targets_are_not_called_one_after_another_without_end() -> None:
     for number in range(20):
         drive.feed(asked(A), LegFailed(C + number, 486, "Busy Here"))
     assert told(drive) == [486] * MAX_DIALLED
-    assert drive.done(do.RefuseTransfer) == [do.RefuseTransfer(A, 503)] * (20 - MAX_DIALLED)
+    assert drive.done(RefuseTransfer) == [RefuseTransfer(A, 503)] * (20 - MAX_DIALLED)
     drive.after(DIALLED_WITHIN_S)
     drive.feed(asked(A))
-    assert len(drive.done(do.AcceptTransfer)) == MAX_DIALLED + 1
+    assert len(drive.done(AcceptTransfer)) == MAX_DIALLED + 1

@@ -1,7 +1,9 @@
 """Calls to numbers that are there to be missed: they ring, and nobody is there."""
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import HangupRequested, LegCancelled
+from callcontrol.calls.effects.records import Finish
+from callcontrol.calls.effects.signalling import AnswerLeg, RejectLeg, RingLeg
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.events.legs import LegCancelled
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.plan import Ring
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome
@@ -9,14 +11,14 @@ from tests.support.call_drive import A, Drive, assert_nothing_left, outcome
 
 def test_it_rings_until_the_time_is_up_and_is_refused() -> None:
     drive = Drive(Ring(20.0)).start()
-    assert len(drive.done(do.RingLeg)) == 1
+    assert len(drive.done(RingLeg)) == 1
     drive.after(19.9)
     assert not drive.record.status.ended
     drive.after(0.2)
-    assert [effect.status for effect in drive.done(do.RejectLeg)] == [480]
+    assert [effect.status for effect in drive.done(RejectLeg)] == [480]
     assert outcome(drive) == ("no-answer", "NO_ANSWER", "system")
-    assert drive.record.answered_at is None and not drive.done(do.AnswerLeg)
-    assert [effect.charge_paise for effect in drive.done(do.Finish)] == [0]
+    assert drive.record.answered_at is None and not drive.done(AnswerLeg)
+    assert [effect.charge_paise for effect in drive.done(Finish)] == [0]
     assert_nothing_left(drive)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of an INVITE: whose call it is, and by which plan."""
+"""Handling of an INVITE: its account, and its plan."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.inbound import Arrival, Invitation, masked_facts, receive
+from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.calls.plan import Dial, Ring, RouteByCaller, Stream
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.models import Binding
-from callcontrol.routing.targets import PhoneTarget
+from callcontrol.models.routes import PhoneTarget
 from callcontrol.wallet.meter import Rates
 from sip import Headers, NameAddr, SipUri
 from tests.support.domain import (
@@ -35,7 +36,9 @@ def directory(binding: Binding | None = None, **number: Any) -> MemoryDirectory:
 
 
 def arrive(routes: MemoryDirectory, **invitation: Any) -> Arrival | int:
-    return receive(make_invitation(**invitation), routes, allowed_countries={"IN"}, time_limit_s=14_400.0)
+    return receive(
+        make_invitation(**invitation), routes, PRODUCTS, allowed_countries={"IN"}, time_limit_s=14_400.0
+    )
 
 
 def make_invitation(
@@ -193,7 +196,7 @@ def test_a_number_enrolled_for_masking_goes_by_its_caller() -> None:
     made = arrival(directory(Binding("masking", language="ta")))
     assert made.plan is not None
     assert made.plan.steps == (RouteByCaller("+919811111111", OWN_NUMBER, "ta"),)
-    facts = masked_facts(made)
+    facts = made.details
     assert facts is not None
     assert (facts["direction"], facts["caller_number"]) == ("inbound", "+919811111111")
     assert (facts["masked_number"], facts["target_number"]) == (OWN_NUMBER, None)
@@ -203,10 +206,10 @@ def test_a_masked_call_of_a_caller_who_shows_no_number() -> None:
     made = arrival(directory(Binding("masking")), headers=[("Privacy", "id")])
     assert made.plan is not None
     assert made.plan.steps == (RouteByCaller(None, OWN_NUMBER, "en"),)
-    facts = masked_facts(made)
+    facts = made.details
     assert facts is not None and facts["caller_number"] == "anonymous"
 
 
 def test_other_calls_are_no_masked_ones() -> None:
-    assert masked_facts(arrival(directory(Binding("forward", forward_to=CALLEE)))) is None
-    assert masked_facts(arrival(directory())) is None
+    assert arrival(directory(Binding("forward", forward_to=CALLEE))).details is None
+    assert arrival(directory()).details is None

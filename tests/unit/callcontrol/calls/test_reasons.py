@@ -3,7 +3,7 @@
 import pytest
 
 from callcontrol.calls import hangup_cause as hangup
-from callcontrol.calls.events import LegCancelled, LegEnded, LegFailed
+from callcontrol.calls.events.legs import LegCancelled, LegEnded, LegFailed
 from callcontrol.calls.hangup_cause import cause_of, refused_outcome, telling_cause_of
 from callcontrol.calls.sip_events import call_event_of
 from sip import Cancelled, Ended, Failed, Headers

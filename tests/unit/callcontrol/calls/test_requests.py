@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from callcontrol.calls.plan import Dial, Hangup, Pause, Plan, Play, SendDtmf, Stream
-from callcontrol.calls.requests import CreateCall, StreamRequest, plan_of
+from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.errors import Forbidden, ValidationFailed
+from callcontrol.instructions.call_plan import plan_of
 from callcontrol.instructions.verbs import VerbRules
-from callcontrol.routing.targets import PhoneTarget, SipTarget
+from callcontrol.models.routes import PhoneTarget, SipTarget
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations
 
 INDIA = frozenset({"IN"})

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from yarl import URL
 
-from callcontrol.egress.url_policy import check_url, embedded_ipv4, judge, literal_address
+from callcontrol.egress.url_policy import check_url, embedded_ipv4, forbidden_reason, literal_address
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 
 PUBLIC = "public"  # May be connected to, always.
@@ -404,8 +404,8 @@ def test_addresses_are_judged_as_the_corpus_says(host: str, kind: str) -> None:
     if address is None:
         assert not host.strip("[]").replace(".", "").isdigit()
         return
-    assert judge(address, allow_private=False) is not None
-    assert (judge(address, allow_private=True) is not None) == (kind == NEVER)
+    assert forbidden_reason(address, allow_private=False) is not None
+    assert (forbidden_reason(address, allow_private=True) is not None) == (kind == NEVER)
 
 
 @pytest.mark.parametrize(
@@ -457,6 +457,8 @@ def test_literals_are_read_as_resolvers_do(host: str, address: str | None) -> No
 def test_every_ipv4_network_of_the_registry_is_closed() -> None:
     # One address of each /8, so that a gap in the table would show as a change of this list.
     open_ = [
-        first for first in range(256) if judge(IPv4Address(f"{first}.1.1.1"), allow_private=False) is None
+        first
+        for first in range(256)
+        if forbidden_reason(IPv4Address(f"{first}.1.1.1"), allow_private=False) is None
     ]
     assert open_ == [first for first in range(1, 224) if first not in (10, 127)]

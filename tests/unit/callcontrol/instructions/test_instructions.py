@@ -1,4 +1,4 @@
-"""What a customer's server is asked, and what its answers mean."""
+"""Requests to a customer's server, and the meaning of its answers."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from callcontrol.calls.plan import (
     Answer,
-    Consult,
     Dial,
     Gather,
     Hangup,
@@ -19,13 +18,14 @@ from callcontrol.calls.plan import (
     Play,
     RecordMessage,
     Reject,
+    RequestInstructions,
     Say,
     SendDtmf,
     Step,
     Stream,
 )
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
-from callcontrol.instructions.instructions import question, read_instructions
+from callcontrol.instructions.instructions import read_instructions, request_body
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.trunks.caller_identity import Caller
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, asked_call
@@ -58,7 +58,7 @@ def at(*places: str) -> list[str]:
 def test_the_question_says_whose_call_it_is() -> None:
     sip = {"headers": {"X-A": "1"}, "privacy": ["id"]}
     asked = asked_call(sip=sip, sip_call_id="c@h", phone_number_id="n")
-    body = json.loads(question(asked, "call.incoming", event_id="e-1", at=NOW))
+    body = json.loads(request_body(asked, "call.incoming", event_id="e-1", at=NOW))
     assert body == {
         "event": "call.incoming",
         "event_id": "e-1",
@@ -97,7 +97,19 @@ def test_every_verb_becomes_its_step() -> None:
             {"verb": "hangup"},
         ]
     )
-    kinds: list[type] = [Answer, Play, Play, Pause, SendDtmf, Dial, Dial, Stream, Consult, Reject, Hangup]
+    kinds: list[type] = [
+        Answer,
+        Play,
+        Play,
+        Pause,
+        SendDtmf,
+        Dial,
+        Dial,
+        Stream,
+        RequestInstructions,
+        Reject,
+        Hangup,
+    ]
     assert [type(step) for step in steps] == kinds
     assert steps[1:4] == [
         Play("prompt:beep", 2),
@@ -107,7 +119,7 @@ def test_every_verb_becomes_its_step() -> None:
     own, passed = (step.party for step in steps if isinstance(step, Dial))
     assert (own.caller_id, own.passthrough, own.ring_timeout_s) == (OWN_NUMBER, False, 60.0)
     assert (passed.caller_id, passed.passthrough, passed.caller_name) == (CALLER.number, True, "Anita")
-    assert steps[8] == Consult("https://customer.example/next", "GET")
+    assert steps[8] == RequestInstructions("https://customer.example/next", "GET")
     assert steps[9] == Reject(486)
 
 
@@ -124,11 +136,11 @@ def test_the_verbs_that_speak_and_listen_become_their_steps() -> None:
         Gather(
             (Say("One?"),),
             finish_on_key="",
-            action=Consult("https://customer.example/keys", event="call.gathered"),
+            action=RequestInstructions("https://customer.example/keys", event="call.gathered"),
         ),
         RecordMessage(30.0, 2.0, beep=False),
         JoinConference("Desk", muted=True, max_members=3),
-        Consult("https://customer.example/on", event="call.dialled"),
+        RequestInstructions("https://customer.example/on", event="call.dialled"),
     ]
 
 
@@ -147,7 +159,7 @@ def test_nothing_to_say_has_no_kind() -> None:
         ({"verb": "hangup"}, Hangup()),
         ({"action": "hangup"}, Hangup()),
         ({"action": "reject", "status": 603}, Reject(603)),
-        ({"action": "redirect", "url": "https://x.example/"}, Consult("https://x.example/")),
+        ({"action": "redirect", "url": "https://x.example/"}, RequestInstructions("https://x.example/")),
     ],
 )
 def test_one_verb_or_action_needs_no_list(answer: dict[str, Any], step: Step) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callcontrol.calls.plan import (
-    Consult,
     Dial,
     Gather,
     Hangup,
@@ -18,6 +17,7 @@ from callcontrol.calls.plan import (
     Play,
     RecordMessage,
     Reject,
+    RequestInstructions,
     Say,
     SendDtmf,
     Step,
@@ -26,7 +26,7 @@ from callcontrol.calls.plan import (
 from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions
 from callcontrol.instructions.safe_xml import MAX_DEPTH, MAX_ELEMENTS
-from callcontrol.instructions.verbs import Asking, VerbRules
+from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.trunks.caller_identity import Caller
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations, make_ringing
 from tests.support.examples import examples
@@ -37,9 +37,11 @@ CALLER = Caller("+919811111111", "Anita")
 RECORD = make_ringing()
 
 
-def read(document: str | bytes, *, kind: str = "text/xml", asking: Asking | None = None) -> list[Step]:
+def read(
+    document: str | bytes, *, kind: str = "text/xml", webhooks: WebhookDefaults | None = None
+) -> list[Step]:
     body = document if isinstance(document, bytes) else document.encode()
-    return read_instructions(kind, body, RULES, RECORD, caller=CALLER, url=URL, asking=asking)
+    return read_instructions(kind, body, RULES, RECORD, caller=CALLER, url=URL, webhooks=webhooks)
 
 
 def response(inner: str, **options: Any) -> list[Step]:
@@ -71,8 +73,11 @@ def test_a_document_may_come_as_several_kinds(kind: str) -> None:
         ('<Play digits="1w#"/>', SendDtmf("1w#")),
         ("<Pause/>", Pause(1.0)),
         ('<Pause length="3"/>', Pause(3.0)),
-        ('<Redirect method="GET">/next</Redirect>', Consult("https://customer.example/next", "GET")),
-        ("<Redirect/>", Consult(URL)),
+        (
+            '<Redirect method="GET">/next</Redirect>',
+            RequestInstructions("https://customer.example/next", "GET"),
+        ),
+        ("<Redirect/>", RequestInstructions(URL)),
         ("<Reject/>", Reject(603)),
         ('<Reject reason="busy"/>', Reject(486)),
         ("<Hangup/>", Hangup()),
@@ -99,14 +104,14 @@ def test_keys_are_gathered_while_something_is_heard() -> None:
         num_digits=1,
         finish_on_key="",
         timeout_s=7.0,
-        action=Consult("https://customer.example/menu", "GET", "call.gathered"),
+        action=RequestInstructions("https://customer.example/menu", "GET", "call.gathered"),
         action_on_empty=True,
     )
 
 
 def test_without_an_action_the_same_document_is_asked_for_again() -> None:
     (step,) = response("<Gather/>")
-    assert isinstance(step, Gather) and step.action == Consult(URL, event="call.gathered")
+    assert isinstance(step, Gather) and step.action == RequestInstructions(URL, event="call.gathered")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,7 @@ def test_a_dial_says_how_and_what_then() -> None:
         f' hangupOnStar="false" record="do-not-record"><Number>{CALLEE}</Number></Dial>'
     )
     assert isinstance(step, Dial)
-    assert step.action == Consult("https://customer.example/after", event="call.dialled")
+    assert step.action == RequestInstructions("https://customer.example/after", event="call.dialled")
     assert (step.time_limit_s, step.party.ring_timeout_s) == (90.0, 120.0), "the ring time has its bounds"
     assert (step.party.caller_id, step.party.passthrough) == (CALLER.number, True)
 
@@ -142,7 +147,7 @@ def test_a_message_is_taken() -> None:
     (step,) = response(
         '<Record maxLength="30" timeout="2" finishOnKey="#" playBeep="false" trim="do-not-trim"/>'
     )
-    assert step == RecordMessage(30.0, 2.0, "#", False, Consult(URL, event="call.recorded"))
+    assert step == RecordMessage(30.0, 2.0, "#", False, RequestInstructions(URL, event="call.recorded"))
 
 
 def test_a_conference_is_joined() -> None:
@@ -151,7 +156,7 @@ def test_a_conference_is_joined() -> None:
     )
     step, then = response(f'<Dial action="/after" timeout="9">{room}</Dial>')
     assert step == JoinConference("Desk", muted=True, starts=False, ends=True)
-    assert then == Consult("https://customer.example/after", event="call.dialled")
+    assert then == RequestInstructions("https://customer.example/after", event="call.dialled")
 
 
 def test_an_agent_is_connected_and_told_its_parameters() -> None:
@@ -161,13 +166,15 @@ def test_an_agent_is_connected_and_told_its_parameters() -> None:
     assert isinstance(stream, Stream)
     assert (stream.choice.url, stream.choice.protocol) == ("wss://agent.example/a", "exotel")
     assert dict(stream.choice.custom_parameters) == {"shop": "7", "desk": "2"}
-    assert then == Consult("https://customer.example/after", event="call.streamed")
+    assert then == RequestInstructions("https://customer.example/after", event="call.streamed")
 
 
 def test_questions_that_follow_are_asked_in_the_same_way() -> None:
-    asking = Asking("form", Consult("https://spare.example/", event="call.fallback", format="form"))
-    redirect, gather = response("<Redirect/><Gather/>", asking=asking)
-    assert redirect == Consult(URL, format="form", fallback=asking.fallback)
+    webhooks = WebhookDefaults(
+        "form", RequestInstructions("https://spare.example/", event="call.fallback", format="form")
+    )
+    redirect, gather = response("<Redirect/><Gather/>", webhooks=webhooks)
+    assert redirect == RequestInstructions(URL, format="form", fallback=webhooks.fallback)
     assert isinstance(gather, Gather) and gather.action is not None
     assert replace(gather.action, event=redirect.event) == redirect
 

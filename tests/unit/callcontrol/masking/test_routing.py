@@ -1,4 +1,4 @@
-"""What a routing webhook is asked, and what its answers mean."""
+"""Requests to a routing webhook, and the meaning of its answers."""
 
 import json
 from dataclasses import replace
@@ -7,17 +7,11 @@ from typing import Any
 
 import pytest
 
+from callcontrol.calls.events.instructions import CallerRoute, RoutingResult
 from callcontrol.calls.plan import Connect
-from callcontrol.masking.routing import (
-    CallerRoute,
-    NoRouting,
-    RouteFinding,
-    read_routing,
-    routing_question,
-    session_route,
-)
+from callcontrol.masking.routing import InvalidRoutingAnswer, read_routing, routing_request, session_route
 from callcontrol.masking.sessions import MaskingSession, choose, session_object
-from callcontrol.routing.targets import PhoneTarget
+from callcontrol.models.routes import PhoneTarget
 from tests.support.domain import ACCOUNT_SID, NOW
 
 A, B, MASKED = "+919810000001", "+919810000002", "+918047550001"
@@ -35,7 +29,7 @@ SESSION = MaskingSession(
 )
 
 
-def read(answer: Any, *, record_calls: bool = True) -> RouteFinding:
+def read(answer: Any, *, record_calls: bool = True) -> RoutingResult:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     return read_routing(
         body,
@@ -48,13 +42,13 @@ def read(answer: Any, *, record_calls: bool = True) -> RouteFinding:
 
 
 def test_the_question() -> None:
-    assert json.loads(routing_question("call-1", A, MASKED, NOW)) == {
+    assert json.loads(routing_request("call-1", A, MASKED, NOW)) == {
         "call_sid": "call-1",
         "caller_number": A,
         "masked_number": MASKED,
         "timestamp": "2026-01-02T03:04:05.000Z",
     }
-    assert json.loads(routing_question("call-1", None, MASKED, NOW))["caller_number"] is None
+    assert json.loads(routing_request("call-1", None, MASKED, NOW))["caller_number"] is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +63,7 @@ def test_the_question() -> None:
         ({"action": "reject", "target_number": B}, "rejected"),
     ],
 )
-def test_answers(answer: Any, found: RouteFinding) -> None:
+def test_answers(answer: Any, found: RoutingResult) -> None:
     assert read(answer) == found
 
 
@@ -108,7 +102,7 @@ def test_calls_are_recorded_as_the_account_has_set_unless_something_else_is_said
     ],
 )
 def test_what_is_no_answer(answer: Any) -> None:
-    with pytest.raises(NoRouting):
+    with pytest.raises(InvalidRoutingAnswer):
         read(answer)
 
 

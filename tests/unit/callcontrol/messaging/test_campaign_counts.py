@@ -14,15 +14,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
-from callcontrol.database.tables import accounts, deliveries, metadata
+from callcontrol.database.tables import metadata
+from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.chat import chat_messages as messages
+from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.database.values import to_micros
 from callcontrol.messaging.campaigns import RECEIPTS_AWAITED, Campaign, CampaignCounts, CampaignState
 from callcontrol.messaging.models import Template
 from callcontrol.messaging.network import Receipt, ReceiptStatus
 from callcontrol.messaging.store import campaigns, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
-from callcontrol.messaging.store.campaign_batches import make_stretch
+from callcontrol.messaging.store.campaign_batches import make_batch
 from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import Subscription
 from tests.support.domain import NOW
@@ -123,7 +125,7 @@ class CampaignLife(RuleBasedStateMachine):
     @rule(killed=st.booleans())
     def make_messages(self, killed: bool) -> None:
         self.commit(
-            lambda connection: make_stretch(connection, self.campaign_id, self.now, 20, self.new_id),
+            lambda connection: make_batch(connection, self.campaign_id, self.now, 20, self.new_id),
             killed=killed,
         )
 

@@ -16,12 +16,12 @@ from callcontrol.messaging.campaigns import (
     CampaignCounts,
     CampaignEvent,
     CampaignState,
+    batch_size,
     body_parameters,
     estimated_end,
     progress_percent,
     schedule_errors,
     settled,
-    stretch_size,
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -100,14 +100,14 @@ def test_progress_is_100_when_nothing_is_queued_and_only_then(counts: CampaignCo
 
 @given(st.integers(0, 2000), st.integers(1, 1000))
 def test_stretches_are_short_and_go_no_further_ahead_than_some_seconds(queued: int, rate: int) -> None:
-    size = stretch_size(queued, rate)
+    size = batch_size(queued, rate)
     assert 0 <= size <= 50
     assert queued + size <= max(queued, 100, 5 * rate)
 
 
 def test_what_waits_is_refilled_before_it_is_sent() -> None:
-    assert stretch_size(0, 1) > 0
-    assert stretch_size(3 * 80, 80) > 0
+    assert batch_size(0, 1) > 0
+    assert batch_size(3 * 80, 80) > 0
 
 
 def test_the_end_is_estimated_from_the_channels_pace_at_first() -> None:

@@ -1,4 +1,4 @@
-"""What makes sense of a contact."""
+"""Validation of contacts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callcontrol.messaging.contacts import folded, is_email, search_text, wanted
+from callcontrol.messaging.contacts import folded, is_email, recipient_number, search_text, wanted
 from callcontrol.messaging.models import Contact
-from callcontrol.messaging.recipients import recipient_number
 
 
 @pytest.mark.parametrize(

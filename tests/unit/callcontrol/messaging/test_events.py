@@ -1,4 +1,4 @@
-"""What is told of messaging: which events there are, what they say, and that none is told twice."""
+"""Events of messaging: their kinds, their content, and that none is published twice."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from callcontrol.messaging.events import (
+    EVENTS,
     campaign_completed,
     message_received,
-    message_told,
-    template_decided,
+    message_status_event,
+    template_decision_event,
 )
 from callcontrol.messaging.models import ChatMessage, MessageStatus, Template, TemplateStatus
-from callcontrol.models import Broadcast
-from callcontrol.webhooks.subscriptions import EVENT_TYPES
+from callcontrol.models import SubscribedEvent
 from tests.support.domain import ACCOUNT_SID, NOW, OTHER_SID
 
 MESSAGE_ID = "55555555-5555-4555-8555-555555555555"
@@ -43,19 +43,19 @@ def template(status: TemplateStatus, **values: Any) -> Template:
     return replace(made, **values)
 
 
-def told(event: Broadcast | None) -> Broadcast:
+def told(event: SubscribedEvent | None) -> SubscribedEvent:
     assert event is not None
-    assert event.service == "messaging" and event.event in EVENT_TYPES["messaging"]
+    assert event.service == "messaging" and event.event in EVENTS.names
     assert event.fields["event"] == event.event and set(event.fields) == {"event", "createdAt", "data"}
     return event
 
 
 def test_a_message_that_waits_to_be_sent_is_told_to_nobody() -> None:
-    assert message_told(message(status="queued", sent_at=None), NOW) is None
+    assert message_status_event(message(status="queued", sent_at=None), NOW) is None
 
 
 def test_a_state_of_a_message_is_told_without_what_it_says() -> None:
-    event = told(message_told(message(campaign_id=12), LATER))
+    event = told(message_status_event(message(campaign_id=12), LATER))
     assert (event.event, event.account_sid, event.created_at) == ("message.sent", ACCOUNT_SID, LATER)
     assert event.fields["data"] == {
         "messageId": MESSAGE_ID,
@@ -75,16 +75,16 @@ def test_a_state_of_a_message_is_told_without_what_it_says() -> None:
 
 def test_what_failed_says_why() -> None:
     failed = message(status="failed", failed_at=LATER, error_code="EXPIRED", error_message="not in a day")
-    event = told(message_told(failed, LATER))
+    event = told(message_status_event(failed, LATER))
     assert event.event == "message.failed"
     assert event.fields["data"]["error"] == {"code": "EXPIRED", "message": "not in a day"}
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered", "read", "failed"])
 def test_each_state_is_told_once_and_in_the_order_of_its_message(status: MessageStatus) -> None:
-    """What has the same id is written once, and what has the same order goes out one after the other."""
-    first = told(message_told(message(status=status), NOW))
-    again = told(message_told(message(status=status), LATER))
+    """Events of one id are written once, and those of one order go out one after the other."""
+    first = told(message_status_event(message(status=status), NOW))
+    again = told(message_status_event(message(status=status), LATER))
     assert first.event_id == again.event_id
     assert first.call_sid == MESSAGE_ID
 
@@ -92,12 +92,12 @@ def test_each_state_is_told_once_and_in_the_order_of_its_message(status: Message
 def test_no_two_events_have_one_id() -> None:
     states: tuple[MessageStatus, ...] = ("sent", "delivered", "read", "failed")
     events = [
-        *(message_told(message(status=status), NOW) for status in states),
+        *(message_status_event(message(status=status), NOW) for status in states),
         message_received(message(direction="inbound"), NOW),
-        template_decided(template("APPROVED"), NOW),
-        template_decided(template("REJECTED"), NOW),
-        template_decided(template("APPROVED", template_id=8), NOW),
-        template_decided(template("APPROVED", account_sid=OTHER_SID), NOW),
+        template_decision_event(template("APPROVED"), NOW),
+        template_decision_event(template("REJECTED"), NOW),
+        template_decision_event(template("APPROVED", template_id=8), NOW),
+        template_decision_event(template("APPROVED", account_sid=OTHER_SID), NOW),
         _completed(7),
         _completed(8),
     ]
@@ -120,11 +120,11 @@ def test_a_message_that_came_in_is_told_with_what_it_says() -> None:
 
 @pytest.mark.parametrize("status", ["PENDING", "PAUSED"])
 def test_only_a_decision_on_a_template_is_told(status: TemplateStatus) -> None:
-    assert template_decided(template(status), NOW) is None
+    assert template_decision_event(template(status), NOW) is None
 
 
 def test_a_rejected_template_says_why() -> None:
-    event = told(template_decided(template("REJECTED", rejection_reason="looks like an advert"), NOW))
+    event = told(template_decision_event(template("REJECTED", rejection_reason="looks like an advert"), NOW))
     assert event.event == "template.rejected"
     assert event.fields["data"]["rejectionReason"] == "looks like an advert"
     assert event.call_sid is None
@@ -144,7 +144,7 @@ def test_a_campaign_that_is_over_says_how_its_messages_ended() -> None:
     }
 
 
-def _completed(campaign_id: int) -> Broadcast:
+def _completed(campaign_id: int) -> SubscribedEvent:
     return campaign_completed(
         ACCOUNT_SID,
         campaign_id,

@@ -1,4 +1,4 @@
-"""What a message of each type needs; and the words by which people opt out."""
+"""Required fields of a message of each type; and the words by which people opt out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from callcontrol.errors import DestinationForbidden, ValidationFailed
-from callcontrol.messaging.inbound import preference
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
 from callcontrol.messaging.models import MessageType, Template
+from callcontrol.messaging.receipts import preference
 from tests.unit.callcontrol.messaging.facts import MOMENT
 
 TO = "+919800100000"

@@ -1,4 +1,4 @@
-"""What a template may be, how its variables are counted, and how it stands with the network."""
+"""Validation of templates, the count of their variables, and their state with the network."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.messaging.approval import Verdict
-from callcontrol.messaging.languages import DEFAULT_LANGUAGE, LANGUAGES
 from callcontrol.messaging.models import Template, TemplateStatus
 from callcontrol.messaging.template_states import after_verdict, next_check
-from callcontrol.messaging.template_text import MAX_VARIABLES, BodyError, variables_in
-from callcontrol.messaging.templates import new_template
+from callcontrol.messaging.templates import (
+    DEFAULT_LANGUAGE,
+    LANGUAGES,
+    MAX_VARIABLES,
+    BodyError,
+    new_template,
+    variables_in,
+)
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

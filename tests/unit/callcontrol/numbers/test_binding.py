@@ -10,7 +10,7 @@ import pytest
 
 from callcontrol.errors import BindFailed, InboundBound, InboundConflict, NotConfigured, ValidationFailed
 from callcontrol.masking.steps.route_by_caller import PROMPT
-from callcontrol.models import Binding, PhoneNumber, Wiring
+from callcontrol.models import Binding, NumberConfiguration, PhoneNumber
 from callcontrol.numbers import binding as numbers
 from fixtures.prompts import DIRECTORY
 
@@ -78,8 +78,10 @@ def test_without_a_platform_carrier_a_platform_number_cannot_be_provisioned() ->
 
 
 def test_the_wiring_state_names_the_target() -> None:
-    assert Wiring.of(NEW) == Wiring("id", "+918047491899", False, False, False)
-    assert Wiring.of(BOUND) == Wiring("id", "+918047491899", True, True, True, "media_stream")
+    assert NumberConfiguration.of(NEW) == NumberConfiguration("id", "+918047491899", False, False, False)
+    assert NumberConfiguration.of(BOUND) == NumberConfiguration(
+        "id", "+918047491899", True, True, True, "media_stream"
+    )
 
 
 def test_a_binding_gets_its_defaults() -> None:

@@ -7,23 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.records.events import call_event
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.otp.calls import masked, otp_details, otp_object
 from callcontrol.otp.otp import (
     MAX_ATTEMPTS,
     WINDOW,
     OtpState,
     Period,
     SendOtp,
+    evaluate_guess,
     is_code,
-    judge,
     period_of,
     refusal_of,
     split_template,
     time_limit_s,
 )
+from callcontrol.otp.product import masked, otp_details, otp_object
 from media.audio import Clip, Pause
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -51,11 +52,11 @@ def wrong(digest: bytes) -> bool:
 
 
 def test_a_guess() -> None:
-    assert judge(state(), right, NOW).verified
-    miss = judge(state(), wrong, NOW)
+    assert evaluate_guess(state(), right, NOW).verified
+    miss = evaluate_guess(state(), wrong, NOW)
     assert (miss.verdict, miss.verified, miss.attempts_left) == ("wrong", False, MAX_ATTEMPTS - 1)
-    assert judge(state(attempts=MAX_ATTEMPTS - 1), wrong, NOW).attempts_left == 0
-    assert judge(state(attempts=MAX_ATTEMPTS - 1), right, NOW).verified
+    assert evaluate_guess(state(attempts=MAX_ATTEMPTS - 1), wrong, NOW).attempts_left == 0
+    assert evaluate_guess(state(attempts=MAX_ATTEMPTS - 1), right, NOW).verified
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_a_password_that_is_over_is_compared_with_nothing(changes: dict[str, obj
     def must_not(digest: bytes) -> bool:
         raise AssertionError("compared")
 
-    outcome = judge(state(**changes), must_not, NOW)
+    outcome = evaluate_guess(state(**changes), must_not, NOW)
     assert (outcome.verdict, outcome.verified, outcome.attempts_left) == (verdict, False, 0)
 
 
@@ -161,7 +162,7 @@ def test_the_number_is_masked() -> None:
 
 
 def told(made: CallRecord, event: str) -> str | None:
-    sent = call_event(made, event, {}, event_id="e", at=NOW)
+    sent = call_event(made, event, {}, PRODUCTS.of(made), event_id="e", at=NOW)
     if sent is None:
         return None
     body = json.loads(sent.body)

@@ -1,4 +1,4 @@
-"""Which files in the folder of the recordings belong to nobody."""
+"""Files in the folder of the recordings without an owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from callcontrol.models import RecordingStatus
-from callcontrol.recordings.retention import FOR_EVER, KeptRecording, is_left_over
+from callcontrol.recordings.retention import FOR_EVER, KeptRecording, is_orphaned
 
 ENDED = datetime(2026, 8, 1, 12, 30, tzinfo=UTC)
 OLD, FRESH = timedelta(days=365), timedelta(minutes=1)
@@ -30,20 +30,20 @@ OLD, FRESH = timedelta(days=365), timedelta(minutes=1)
 def test_what_a_call_has_or_is_writing_stays(
     ended: datetime | None, status: RecordingStatus | None, has_file: bool, kept_days: int
 ) -> None:
-    assert not is_left_over(KeptRecording(ended, status, has_file), OLD, kept_days)
+    assert not is_orphaned(KeptRecording(ended, status, has_file), OLD, kept_days)
 
 
 @pytest.mark.parametrize(
     "call", [None, KeptRecording(ENDED, "failed", False), KeptRecording(ENDED, None, False)]
 )
 def test_what_no_call_has_goes_after_a_week(call: KeptRecording | None) -> None:
-    assert not is_left_over(call, FRESH, 180)
-    assert not is_left_over(call, timedelta(days=7, seconds=-1), 180)
-    assert is_left_over(call, timedelta(days=7), 180)
-    assert is_left_over(call, timedelta(days=1), 1), "a server that keeps for a day keeps nothing for longer"
-    assert not is_left_over(call, OLD, FOR_EVER)
+    assert not is_orphaned(call, FRESH, 180)
+    assert not is_orphaned(call, timedelta(days=7, seconds=-1), 180)
+    assert is_orphaned(call, timedelta(days=7), 180)
+    assert is_orphaned(call, timedelta(days=1), 1), "a server that keeps for a day keeps nothing for longer"
+    assert not is_orphaned(call, OLD, FOR_EVER)
 
 
 @pytest.mark.parametrize("kept_days", [FOR_EVER, 1, 180])
 def test_what_was_deleted_goes_at_once(kept_days: int) -> None:
-    assert is_left_over(KeptRecording(ENDED, "deleted", False), FRESH, kept_days)
+    assert is_orphaned(KeptRecording(ENDED, "deleted", False), FRESH, kept_days)

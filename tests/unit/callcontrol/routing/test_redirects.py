@@ -1,4 +1,4 @@
-"""Where a carrier's redirections may lead."""
+"""Permitted targets of a carrier's redirections."""
 
 from dataclasses import replace
 
@@ -6,10 +6,9 @@ import pytest
 
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.models import Carrier
+from callcontrol.models.routes import RouteAttempt
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.redirects import redirects_of
-from callcontrol.routing.router import Router
-from callcontrol.routing.targets import Attempt
+from callcontrol.routing.router import Router, redirect_policy
 from sip import SipUri
 from tests.support.domain import ACCOUNT_SID, make_carrier, make_gateway
 
@@ -23,7 +22,7 @@ FOREIGN = replace(FIRST, gateway_sid="foreign", host="gw.other.example", carrier
 
 
 def judged(uri: str, carrier: Carrier = CARRIER) -> str | None:
-    """Where a Contact leads in the end."""
+    """Return the target of a Contact in the end."""
     directory = Directory()
     directory.apply(
         Changes(
@@ -33,7 +32,7 @@ def judged(uri: str, carrier: Carrier = CARRIER) -> str | None:
         )
     )
     router = Router(directory, Capacity(10, 10), {"IN"})
-    redirects = redirects_of(router, ACCOUNT_SID, Attempt(carrier, FIRST, "+919812345678"))
+    redirects = redirect_policy(router, ACCOUNT_SID, RouteAttempt(carrier, FIRST, "+919812345678"))
     if redirects is None:
         return None
     found = redirects.judge(SipUri.parse(uri))

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.models.routes import Party, PhoneTarget, SipTarget
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.party import Party
 from callcontrol.routing.router import Router
 from callcontrol.routing.targets import (
-    PhoneTarget,
-    SipTarget,
     may_fail_over,
     normalise_number,
     parse_target,

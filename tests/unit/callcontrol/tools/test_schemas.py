@@ -1,4 +1,4 @@
-"""Which JSON Schemas of tools are taken, and what is said of arguments."""
+"""Accepted JSON Schemas of tools, and the errors of arguments."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ORDER: dict[str, Any] = {
 
 
 def wrong(schema: dict[str, Any], value: Any) -> dict[str, str]:
-    """What is wrong with a value, by field."""
+    """Return the errors of a value, by field."""
     return {error.field: error.message for error in checked_schema(schema, "input_schema").errors(value, "a")}
 
 
 def refusal(schema: dict[str, Any]) -> dict[str, str]:
-    """What is wrong with a schema, by field; nothing when it is taken."""
+    """Return the errors of a schema, by field; nothing when it is accepted."""
     try:
         checked_schema(schema, "input_schema")
     except ValidationFailed as caught:

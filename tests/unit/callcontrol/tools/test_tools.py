@@ -15,7 +15,7 @@ from callcontrol.errors import ValidationFailed
 from callcontrol.tools.answers import AnswerUnreadable, queried, read_answer, shown
 from callcontrol.tools.definitions import HttpTool, changed_tool, new_tool
 from callcontrol.tools.models import ToolAnnotations, ToolResult
-from callcontrol.tools.usage import Usage, UsageKey, UsageTally
+from callcontrol.tools.usage import Usage, UsageCounts, UsageKey
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LATER = datetime(2026, 2, 1, 12, tzinfo=UTC)
@@ -145,7 +145,7 @@ def test_any_texts_come_out_of_the_query_as_they_went_in(arguments: dict[str, st
 
 
 def test_usage_is_counted_by_day_tool_and_key() -> None:
-    tally = UsageTally()
+    tally = UsageCounts()
     first, second = UsageKey("acc", "2026-01-31", "a", "k"), UsageKey("acc", "2026-01-31", "b", "k")
     tally.count(first, failed=False, duration_ms=10)
     tally.count(first, failed=True, duration_ms=30)

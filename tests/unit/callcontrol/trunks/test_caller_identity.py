@@ -1,4 +1,4 @@
-"""Who calls: what is believed of a message, and what a trunk is told."""
+"""Caller identity: the trusted part of a message, and the part that a trunk is sent."""
 
 from typing import Any
 

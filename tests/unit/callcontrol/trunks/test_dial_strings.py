@@ -1,4 +1,4 @@
-"""Which numbers hide in SIP addresses, and that none leads where numbers may not lead."""
+"""Numbers in SIP addresses, none of which leads to a forbidden destination."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which gateways may be given calls, on virtual time."""
+"""Gateways that may be given calls, on virtual time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.trunks.gateway_health import (
-    FIRST_REST_S,
-    LONGEST_REST_S,
+    FIRST_COOLDOWN_S,
+    MAX_COOLDOWN_S,
     GatewayTable,
     HealthInput,
     HealthState,
@@ -27,7 +27,7 @@ class Table(GatewayTable):
         self.pinged = {"g"} if pinged else set()
 
     def look(self, now: float) -> bool:
-        """Whether it is to be probed now."""
+        """Return True if it is to be probed now."""
         return self.due(["g"], self.pinged, now) == ["g"]
 
     @property
@@ -52,7 +52,7 @@ def test_a_gateway_that_is_somewhere_else_is_as_new() -> None:
     table.failed("g", 0.0)
     table.forget("g")
     table.forget("never heard of")
-    assert (table.state, table.usable("g"), table.of("g").rest_s) == ("UNKNOWN", True, 0.0)
+    assert (table.state, table.usable("g"), table.of("g").cooldown_s) == ("UNKNOWN", True, 0.0)
 
 
 def test_a_failed_gateway_rests_is_probed_and_used_again_when_it_answers() -> None:
@@ -60,9 +60,9 @@ def test_a_failed_gateway_rests_is_probed_and_used_again_when_it_answers() -> No
     table.probed("g", AT, 0.0, 12.5)
     table.failed("g", 10.0)
     assert not table.usable("g") and table.down("g")
-    assert not table.look(10.0 + FIRST_REST_S - 1)
-    assert table.look(10.0 + FIRST_REST_S)
-    assert not table.look(10.0 + FIRST_REST_S + 1), "one probe at a time"
+    assert not table.look(10.0 + FIRST_COOLDOWN_S - 1)
+    assert table.look(10.0 + FIRST_COOLDOWN_S)
+    assert not table.look(10.0 + FIRST_COOLDOWN_S + 1), "one probe at a time"
     assert not table.usable("g"), "not before it has answered"
     table.probed("g", AT, 41.0, 8.0)
     assert table.usable("g") and table.of("g").rtt_ms == 8.0
@@ -80,17 +80,17 @@ def test_each_lost_probe_doubles_the_rest_up_to_five_minutes() -> None:
             now += 1.0
         rests.append(now - began)
         table.probe_lost("g", now, pinged=False)
-    assert rests == [30.0, 60.0, 120.0, 240.0, LONGEST_REST_S, LONGEST_REST_S]
+    assert rests == [30.0, 60.0, 120.0, 240.0, MAX_COOLDOWN_S, MAX_COOLDOWN_S]
     table.probed("g", AT, now, 1.0)
     table.failed("g", now)
-    assert table.look(now + FIRST_REST_S), "an answer forgives everything"
+    assert table.look(now + FIRST_COOLDOWN_S), "an answer forgives everything"
 
 
 def test_calls_that_fail_together_count_once() -> None:
     table = Table()
     for _ in range(50):
         table.failed("g", 100.0)
-    assert table.look(100.0 + FIRST_REST_S)
+    assert table.look(100.0 + FIRST_COOLDOWN_S)
 
 
 def test_a_gateway_that_never_answers_options_gets_a_call_on_trial() -> None:
@@ -125,8 +125,8 @@ def test_a_rest_that_was_asked_for_is_kept_whatever_else_is_heard() -> None:
 def test_no_gateway_can_put_itself_out_of_service_for_longer_than_five_minutes() -> None:
     table = Table()
     table.failed("g", 0.0, retry_after_s=1e9)
-    assert not table.look(LONGEST_REST_S - 1)
-    assert table.look(LONGEST_REST_S)
+    assert not table.look(MAX_COOLDOWN_S - 1)
+    assert table.look(MAX_COOLDOWN_S)
 
 
 def test_a_pinged_gateway_is_probed_at_its_interval_and_down_when_it_does_not_answer() -> None:
@@ -180,8 +180,8 @@ def test_whatever_happens_a_gateway_is_asked_again_in_time(
                 table.failed("g", now, retry_after_s=passed * 1000)
             case HealthInput.PROBE_LOST | HealthInput.PROBE_MUTE:
                 table.probe_lost("g", now, pinged=pinged)
-            case HealthInput.REST_OVER:
+            case HealthInput.COOLDOWN_OVER:
                 table.look(now)
     if not table.usable("g"):
         asked = table.look(now)
-        assert asked or table.look(now + LONGEST_REST_S) or table.of("g").probed_at >= table.of("g").until
+        assert asked or table.look(now + MAX_COOLDOWN_S) or table.of("g").probed_at >= table.of("g").until

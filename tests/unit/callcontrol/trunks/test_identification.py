@@ -1,9 +1,10 @@
-"""Which carrier a call comes from: certificate, password, address, and shared addresses."""
+"""Carrier of an inbound call: by certificate, password, address, and shared addresses."""
 
 from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
 from callcontrol.trunks.identification import Caller, identify, origins_of
@@ -96,7 +97,7 @@ class TestReceiving:
             "from_": NameAddr.parse("<sip:+919811111111@carrier.example>"),
             **changes,
         }
-        return receive(Invitation(**facts), routes, allowed_countries={"IN"}, time_limit_s=60.0)
+        return receive(Invitation(**facts), routes, PRODUCTS, allowed_countries={"IN"}, time_limit_s=60.0)
 
     def test_a_proved_carrier_from_an_address_that_is_not_its_own(self) -> None:
         routes = directory(make_carrier(**BY_PASSWORD))

@@ -1,4 +1,4 @@
-"""What a trunk takes of media."""
+"""Media settings of a trunk."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.calls.sip_events import call_event_of, digit_body
-from callcontrol.routing.party import Party
-from callcontrol.routing.targets import Attempt, PhoneTarget
+from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
 from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.inbound_headers import MAX_CUSTOM_HEADERS, Received, custom_headers
 from callcontrol.trunks.number_format import user_for
@@ -28,7 +27,7 @@ def invite(
     **carrier: Any,
 ) -> OutboundInvite:
     made = make_carrier(**carrier)
-    attempt = Attempt(made, make_gateway(**(gateway or {})), user_for(made, CALLEE))
+    attempt = RouteAttempt(made, make_gateway(**(gateway or {})), user_for(made, CALLEE))
     who = Party(**{"target": PhoneTarget(CALLEE), "caller_id": OWN_NUMBER, **(party or {})})
     return invite_for(attempt, who, b"", local_host=HOST, origin=origin)
 

@@ -1,4 +1,4 @@
-"""Which registrations carriers ask for, and how they are shown."""
+"""Registrations that carriers ask for, and their display."""
 
 from datetime import UTC, datetime
 from typing import Any

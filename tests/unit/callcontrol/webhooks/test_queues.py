@@ -1,4 +1,4 @@
-"""Which webhook is sent next, in virtual time: slow, dead and greedy destinations cost others nothing."""
+"""Order of webhook deliveries, in virtual time: slow, dead and greedy destinations cost others nothing."""
 
 import heapq
 import itertools
@@ -80,7 +80,7 @@ class World:
 
     def _send(self, item: Held, destination: Destination) -> None:
         host, account = destination.host, destination.account
-        took_s, silent = self.hosts[host](self.now)
+        took_s, unanswered = self.hosts[host](self.now)
         names = (host, account, f"{account} to {host}", "all")
         self._active.update(names)
         self.most = self.most | self._active
@@ -88,7 +88,7 @@ class World:
 
         def end() -> None:
             self._active.subtract(names)
-            self.queues.finish(destination, self.now, took_s=took_s, silent=silent)
+            self.queues.finish(destination, self.now, took_s=took_s, unanswered=unanswered)
 
         self.at(self.now + took_s, end)
 
@@ -156,8 +156,8 @@ def test_an_account_with_many_hosts_that_hang_leaves_connections_for_others() ->
 
 
 def test_a_silent_destination_is_probed_until_it_answers() -> None:
-    back_at = 100.0
-    world = World({"host": lambda now: dead(now) if now < back_at else fast(now)})
+    readmit_at = 100.0
+    world = World({"host": lambda now: dead(now) if now < readmit_at else fast(now)})
     for second in range(200):
         world.publish(float(second), "acc-1", "host")
     world.run()
@@ -168,12 +168,12 @@ def test_a_silent_destination_is_probed_until_it_answers() -> None:
 
 
 def test_silence_of_one_account_is_not_that_of_another() -> None:
-    queues = DeliveryQueues(QueueLimits(silent_after=1))
+    queues = DeliveryQueues(QueueLimits(unresponsive_after=1))
     for account in ("acc-1", "acc-2"):
         queues.put("host", held(account), 0.0)
     first = queues.take(0.0)
     assert first is not None
-    queues.finish(first[1], 0.0, took_s=10.0, silent=True)
+    queues.finish(first[1], 0.0, took_s=10.0, unanswered=True)
     queues.put("host", held("acc-1"), 0.0)
     second = queues.take(0.0)
     assert second is not None
@@ -206,21 +206,21 @@ def test_what_would_wait_too_long_is_not_kept() -> None:
     taken = queues.take(0.0)
     assert taken is not None
     # The first one took 20 s, so one is expected to take 2.6 s, and four of them more than ten.
-    queues.finish(taken[1], 20.0, took_s=20.0, silent=False)
+    queues.finish(taken[1], 20.0, took_s=20.0, unanswered=False)
     assert queues.put("host", held("acc-1"), 0.0) == pytest.approx(4 * (0.1 + 19.9 / 8))
     assert queues.put("elsewhere", held("acc-1"), 0.0) is None
 
 
 def test_a_backlog_comes_back_little_by_little() -> None:
-    queues = DeliveryQueues(QueueLimits(wait_s=4.0, away_s=300.0))
+    queues = DeliveryQueues(QueueLimits(wait_s=4.0, max_delay_s=300.0))
     for _ in range(3):
         queues.put("slow", held("acc-1"), 0.0)
     for _ in range(2):
         taken = queues.take(0.0)
         assert taken is not None
-        queues.finish(taken[1], 0.0, took_s=8.0, silent=False)
+        queues.finish(taken[1], 0.0, took_s=8.0, unanswered=False)
     told = [queues.put("slow", held("acc-1"), 0.0) for _ in range(60_000)]
-    away = sorted(away_s for away_s in told if away_s is not None)
+    away = sorted(max_delay_s for max_delay_s in told if max_delay_s is not None)
     assert len(away) > 59_000
     # As soon as there may be room, and nowhere more of them at once than must come back in the time there is.
     assert away[0] == pytest.approx(4.0, abs=0.3)
@@ -251,22 +251,22 @@ def test_draining_gives_everything_back_once() -> None:
     assert queues.drain() == [item for item in items if item is not taken[0]]
     assert queues.drain() == []
     assert queues.take(0.0) is None
-    queues.let_go(taken[1])
+    queues.release(taken[1])
     assert queues.take(0.0) is None
     assert (queues.active, queues.destinations) == (0, 0)
 
 
-@pytest.mark.parametrize("silent", [True, False])
-def test_a_destination_that_is_let_go_of_may_be_used_again(silent: bool) -> None:
-    queues = DeliveryQueues(QueueLimits(silent_after=2))
+@pytest.mark.parametrize("unanswered", [True, False])
+def test_a_destination_that_is_let_go_of_may_be_used_again(unanswered: bool) -> None:
+    queues = DeliveryQueues(QueueLimits(unresponsive_after=2))
     for _ in range(3):
         queues.put("host", held("acc-1"), 0.0)
         taken = queues.take(0.0)
         assert taken is not None
-        if silent:
-            queues.let_go(taken[1])
+        if unanswered:
+            queues.release(taken[1])
         else:
-            queues.finish(taken[1], 0.0, took_s=0.1, silent=False)
+            queues.finish(taken[1], 0.0, took_s=0.1, unanswered=False)
 
 
 @given(
@@ -293,10 +293,10 @@ def test_nothing_is_ever_stuck_and_no_bound_is_exceeded(
         per_host=host,
         per_account=account,
         active=most,
-        silent_after=2,
+        unresponsive_after=2,
         wait_s=1e9,
     )
-    outcomes = iter([(took_s, silent) for *_, took_s, silent in sent])
+    outcomes = iter([(took_s, unanswered) for *_, took_s, unanswered in sent])
     world = World({f"host-{number}": lambda _: next(outcomes) for number in range(4)}, limits)
     for who, where, when, *_ in sent:
         world.publish(when, f"acc-{who}", f"host-{where}")

@@ -13,17 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from callcontrol.egress.requests import is_success, query_url, signed_headers
 from callcontrol.models import WebhookEvent
-from callcontrol.webhooks.signing import (
-    OFFSETS_S,
-    is_gone,
-    is_success,
-    origin,
-    query_url,
-    retry_after_s,
-    retry_delay_s,
-    signed_headers,
-)
+from callcontrol.webhooks.retries import OFFSETS_S, is_gone, origin, retry_after_s, retry_delay_s
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -9,7 +9,7 @@ import pytest
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.webhooks.subscriptions import (
-    EVENT_TYPES,
+    CALL_EVENTS,
     SubscribedService,
     Subscription,
     Trial,
@@ -17,6 +17,7 @@ from callcontrol.webhooks.subscriptions import (
     new_subscription,
 )
 from tests.support.domain import ACCOUNT_SID, NOW
+from tests.support.subscribed import SERVICE_EVENTS
 
 SID = "0a6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 URL = "https://app.example.com/missed"
@@ -25,7 +26,7 @@ LATER = NOW + timedelta(hours=1)
 
 def make(service: SubscribedService = "calls", **values: Any) -> Subscription:
     return new_subscription(
-        SID, ACCOUNT_SID, service, {"url": URL, "event_types": ["call.missed"], **values}, NOW
+        SID, ACCOUNT_SID, SERVICE_EVENTS[service], {"url": URL, "event_types": ["call.missed"], **values}, NOW
     )
 
 
@@ -74,33 +75,35 @@ def test_everything_that_is_wrong_is_named_at_once() -> None:
     assert wrong(description="x" * 257) == {"description"}
 
 
-@pytest.mark.parametrize("service", list(EVENT_TYPES))
+@pytest.mark.parametrize("service", list(SERVICE_EVENTS))
 def test_each_service_knows_its_own_events_and_no_others(service: SubscribedService) -> None:
-    own = EVENT_TYPES[service]
+    own = SERVICE_EVENTS[service].names
     assert make(service, event_types=list(own)).event_types == own
-    strange = next(name for other in EVENT_TYPES if other != service for name in EVENT_TYPES[other])
+    strange = next(
+        name for other, events in SERVICE_EVENTS.items() if other != service for name in events.names
+    )
     with pytest.raises(ValidationFailed):
         make(service, event_types=[*own, strange])
 
 
 def test_only_what_is_given_changes() -> None:
     former = make(secret="t0p-s3cret", description="Missed calls")
-    assert changed_subscription(former, {}, LATER).updated_at == LATER
-    paused = changed_subscription(former, {"is_active": False}, LATER)
+    assert changed_subscription(former, CALL_EVENTS, {}, LATER).updated_at == LATER
+    paused = changed_subscription(former, CALL_EVENTS, {"is_active": False}, LATER)
     assert (paused.is_active, paused.secret, paused.url, paused.created_at) == (
         False,
         "t0p-s3cret",
         URL,
         NOW,
     )
-    bare = changed_subscription(former, {"secret": None, "description": None}, LATER)
+    bare = changed_subscription(former, CALL_EVENTS, {"secret": None, "description": None}, LATER)
     assert (bare.has_secret, bare.description) == (False, None)
 
 
 @pytest.mark.parametrize("field", ["url", "event_types", "is_active"])
 def test_what_every_subscription_has_cannot_be_taken_away(field: str) -> None:
     with pytest.raises(ValidationFailed) as refusal:
-        changed_subscription(make(), {field: None}, LATER)
+        changed_subscription(make(), CALL_EVENTS, {field: None}, LATER)
     assert [error.field for error in refusal.value.errors] == [field]
 
 

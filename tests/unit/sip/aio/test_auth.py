@@ -16,7 +16,7 @@ from sip import (
     serialise,
 )
 from sip.aio import Screened, ScreenVerdict, Source, UserAgentSettings
-from sip.auth.lockout import LOCK_S, MAX_FAILURES
+from sip.auth.server import LOCK_S, MAX_FAILURES
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import BOB, Stage, make_stage
 

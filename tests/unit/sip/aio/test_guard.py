@@ -74,7 +74,7 @@ async def test_a_stranger_is_told_the_same_whatever_it_asks(method: str) -> None
 
 @pytest.mark.parametrize("method", REQUESTS)
 async def test_a_stranger_is_told_nothing_by_setting(method: str) -> None:
-    scene = await make_scene(ProtectionSettings(answer_strangers=False))
+    scene = await make_scene(ProtectionSettings(answer_unknown_sources=False))
     assert scene.ask(scene.stranger, method) == []
     await scene.server.ua.close()
 

@@ -5,6 +5,7 @@ import pytest
 from sip import Answered, Failed, Request
 from sip.aio import UserAgentSettings
 from tests.support.sip_agents import SDP
+from tests.support.sip_network import break_connection
 from tests.support.sip_stage import ALICE, BOB, RAW, Stage, make_stage
 
 LARGE = [("X-Padding", "x" * 1300)]
@@ -99,7 +100,7 @@ async def test_a_silent_connection_does_not_make_a_second_invite() -> None:
     stage.bob.answer = lambda session: None
     side = stage.alice.call(BOB, headers=LARGE)
     stage.advance(0.01)
-    stage.alice.ua.endpoint.transports[1].flow_to(BOB).break_off()  # type: ignore[attr-defined]
+    break_connection(stage.alice.ua.layer.transports[1].flow_to(BOB))
     stage.advance()
     assert len(sent(stage)) == 1
     failed = side.last(Failed)

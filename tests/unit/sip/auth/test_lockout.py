@@ -1,6 +1,6 @@
-"""How often one source may guess the password of one name."""
+"""Limit of guesses from one source at the password of one name."""
 
-from sip.auth.lockout import LOCK_S, MAX_ENTRIES, MAX_FAILURES, Lockout
+from sip.auth.server import LOCK_S, MAX_ENTRIES, MAX_FAILURES, Lockout
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 

@@ -24,8 +24,8 @@ from sip import (
 )
 from sip.aio import UserAgentSettings
 from sip.aio.resolver import Found, Resolver
-from sip.location.failover import ATTEMPT_LIMIT_S, MAX_TRIED, Failover, TargetRests
-from sip.location.rfc3263 import Target, Wanted
+from sip.location.failover import ATTEMPT_LIMIT_S, MAX_TRIED, Failover, ServerBackoff
+from sip.location.rfc3263 import LookupTarget, Target
 from tests.support.sip_agents import SDP, Agent, RawPeer, Side, make_network
 from tests.support.sip_network import Network
 
@@ -42,9 +42,9 @@ class Names(Resolver):
         self.network = network
         self.targets: list[Target] = []
         self.delay_s = 0.0
-        self.asked: list[Wanted] = []
+        self.asked: list[LookupTarget] = []
 
-    def locate(self, wanted: Wanted, found: Found) -> None:
+    def locate(self, wanted: LookupTarget, found: Found) -> None:
         self.asked.append(wanted)
         if self.delay_s:
             self.network.clock.call_later(self.delay_s, found, self.targets)
@@ -80,7 +80,7 @@ class Stage:
         self.network.clock.advance(seconds)
 
     def invites(self) -> list[int]:
-        """How many different INVITEs each peer got; repetitions of one count once."""
+        """Return the number of different INVITEs that each peer got; repetitions of one count once."""
         return [len({item.via.branch for item in peer.requests("INVITE")}) for peer in self.peers]
 
     def invite(self, index: int) -> Request:
@@ -112,7 +112,7 @@ async def test_a_silent_target_is_followed_by_the_next_after_four_seconds(stage:
     stage.peers[1].respond(second, 200, body=SDP)
     stage.wait()
     assert side.names == ["Answered"]
-    assert [str(item) for item in side.session.attempt.tried] == ["udp:10.0.1.1:5060 timeout"]
+    assert [str(item) for item in side.session.failover.tried] == ["udp:10.0.1.1:5060 timeout"]
     stage.wait(40)
     assert len(stage.peers[0].requests("INVITE")) == sent, "a target given up is not repeated to"
     side.session.hangup()
@@ -431,7 +431,7 @@ async def test_a_number_costs_no_look_up_and_no_attempt(stage: Stage) -> None:
     stage.wait()
     assert isinstance(side.events[-1], Progress)
     assert stage.names.asked == []
-    assert side.session.attempt is None
+    assert side.session.failover is None
     stage.peers[0].respond(stage.invite(0), 503, Retry_After="7")
     stage.wait()
     (tried,) = side.last(Failed).tried
@@ -439,19 +439,19 @@ async def test_a_number_costs_no_look_up_and_no_attempt(stage: Stage) -> None:
 
 
 def test_a_target_rests_longer_each_time_and_one_answer_ends_it() -> None:
-    rests, target, other = TargetRests(), Target("udp", "a", 1, ""), Target("udp", "b", 1, "")
-    rests.failed(target, 100.0)
-    assert rests.order([target, other], 120.0) == [other, target]
-    assert rests.order([target, other], 131.0) == [target, other]
-    rests.failed(target, 131.0)
-    assert rests.at_rest(target, 190.0) and not rests.at_rest(target, 192.0)
+    backoff, target, other = ServerBackoff(), Target("udp", "a", 1, ""), Target("udp", "b", 1, "")
+    backoff.failed(target, 100.0)
+    assert backoff.order([target, other], 120.0) == [other, target]
+    assert backoff.order([target, other], 131.0) == [target, other]
+    backoff.failed(target, 131.0)
+    assert backoff.is_backed_off(target, 190.0) and not backoff.is_backed_off(target, 192.0)
     for _ in range(8):
-        rests.failed(target, 10_000.0)
-    assert not rests.at_rest(target, 10_301.0), "never longer than five minutes"
-    rests.failed(target, 20_000.0, retry_after_s=86_400)
-    assert not rests.at_rest(target, 20_301.0)
-    rests.answered(target)
-    assert len(rests) == 0
+        backoff.failed(target, 10_000.0)
+    assert not backoff.is_backed_off(target, 10_301.0), "never longer than five minutes"
+    backoff.failed(target, 20_000.0, retry_after_s=86_400)
+    assert not backoff.is_backed_off(target, 20_301.0)
+    backoff.answered(target)
+    assert len(backoff) == 0
 
 
 async def test_a_way_that_breaks_after_a_challenge_leads_to_the_next(
@@ -460,7 +460,7 @@ async def test_a_way_that_breaks_after_a_challenge_leads_to_the_next(
     side = stage.call(credentials=Credentials("user", "secret"))
     stage.wait()
     stage.peers[0].respond(stage.invite(0), 407, Proxy_Authenticate='Digest realm="x", nonce="1"')
-    transport = stage.agent.ua.endpoint.transports[0]
+    transport = stage.agent.ua.layer.transports[0]
     put = transport.put  # type: ignore[attr-defined]
 
     def broken(data: bytes, remote: tuple[str, int]) -> bool:

@@ -14,27 +14,27 @@ from sip import SipUri
 from sip.location.rfc3263 import (
     MAX_HOSTS,
     MAX_TARGETS,
+    DnsQuery,
     Kind,
+    Lookup,
+    LookupTarget,
     Naptr,
-    Question,
-    Reach,
     Records,
     Srv,
-    Steps,
-    Wanted,
+    SupportedFamilies,
     locate,
     order_srv,
     sources,
 )
 
-ALL: Reach = {"udp": (4,), "tcp": (4,), "tls": (4,)}
+ALL: SupportedFamilies = {"udp": (4,), "tcp": (4,), "tls": (4,)}
 Zone = Mapping[tuple[str, str], Records]
 
 
 class Walk:
     """A generator of questions answered from a zone."""
 
-    def __init__(self, steps: Steps, zone: Zone) -> None:
+    def __init__(self, steps: Lookup, zone: Zone) -> None:
         self.asked: list[list[str]] = []
         self.targets: list[str] = []
         self.names: set[str] = set()
@@ -50,7 +50,7 @@ class Walk:
             self.names = {item.name for item in end.value}
 
     @staticmethod
-    def _has(zone: Zone, item: Question) -> bool:
+    def _has(zone: Zone, item: DnsQuery) -> bool:
         return (item.name, item.kind.value) in zone
 
 
@@ -58,9 +58,9 @@ def low(least: float, _: float) -> float:
     return least
 
 
-def walk(wanted: Wanted | str, zone: Zone | None = None, reach: Reach = ALL) -> Walk:
+def walk(wanted: LookupTarget | str, zone: Zone | None = None, reach: SupportedFamilies = ALL) -> Walk:
     if isinstance(wanted, str):
-        wanted = Wanted.of(SipUri.parse(wanted))
+        wanted = LookupTarget.of(SipUri.parse(wanted))
     return Walk(locate(wanted, reach, low), zone or {})
 
 
@@ -102,7 +102,7 @@ def test_an_address_asks_nothing(uri: str, target: str) -> None:
         ("sip:[2001:db8::1]", ALL),
     ],
 )
-def test_what_we_cannot_send_to_has_no_target(uri: str, reach: Reach) -> None:
+def test_what_we_cannot_send_to_has_no_target(uri: str, reach: SupportedFamilies) -> None:
     assert walk(uri, HOSTS, reach).targets == []
 
 
@@ -291,8 +291,8 @@ def test_whatever_the_dns_says_the_work_is_bounded(
 ) -> None:
     zone: dict[tuple[str, str], Records] = {("x.test", "NAPTR"): pointers, **addresses}
     zone |= {(name, "SRV"): records for name, records in services.items()}
-    reach: Reach = {"udp": (4, 6), "tcp": (4,), "tls": (6,)}
-    result = Walk(locate(Wanted.of(SipUri.parse(uri)), reach, chance.uniform), zone)
+    reach: SupportedFamilies = {"udp": (4, 6), "tcp": (4,), "tls": (6,)}
+    result = Walk(locate(LookupTarget.of(SipUri.parse(uri)), reach, chance.uniform), zone)
     assert len(result.asked) <= 3
     assert all(len(questions) <= 2 * MAX_HOSTS for questions in result.asked)
     assert len(result.targets) == len(set(result.targets)) <= MAX_TARGETS

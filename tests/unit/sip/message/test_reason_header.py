@@ -1,4 +1,4 @@
-"""What is read from Reason header fields (RFC 3326)."""
+"""Values read from Reason header fields (RFC 3326)."""
 
 import pytest
 

@@ -15,7 +15,7 @@ def look(shedder: CallShedder, waited_s: float, from_s: float, for_s: float) -> 
 
 
 def taken(shedder: CallShedder, calls: int = 1000) -> int:
-    return sum(shedder.takes() for _ in range(calls))
+    return sum(shedder.accepts() for _ in range(calls))
 
 
 def test_a_burst_that_passes_refuses_nobody() -> None:
@@ -57,26 +57,26 @@ def test_a_long_wait_lowers_the_share_faster_than_a_short_one() -> None:
 
 def test_what_waited_too_long_itself_is_not_taken_while_a_share_is_refused() -> None:
     shedder = CallShedder(OverloadSettings(stale_s=0.35))
-    assert shedder.would_take(1.2) and shedder.takes(1.2), "the machine stood still, and that has passed"
+    assert shedder.would_accept(1.2) and shedder.accepts(1.2), "the machine stood still, and that has passed"
     look(shedder, 0.25, 0.0, 0.7)
-    assert not shedder.would_take(0.4) and not shedder.takes(0.4)
-    assert sum(shedder.takes(0.3) for _ in range(100)) > 50
+    assert not shedder.would_accept(0.4) and not shedder.accepts(0.4)
+    assert sum(shedder.accepts(0.3) for _ in range(100)) > 50
 
 
 def test_it_says_beforehand_what_it_will_take() -> None:
     shedder = CallShedder(QUICK)
     look(shedder, 0.12, 0.0, 1.0)
     for _ in range(200):
-        assert shedder.would_take() is shedder.takes()
+        assert shedder.would_accept() is shedder.accepts()
 
 
 def test_some_calls_are_taken_as_soon_as_nothing_waits_any_more() -> None:
     shedder = CallShedder(QUICK)
     now = look(shedder, 5.0, 0.0, 10.0)
-    assert not shedder.takes()
+    assert not shedder.accepts()
     for count in range(5):
         shedder.look(0.0, now + count / 10)
-        assert shedder.takes()
+        assert shedder.accepts()
 
 
 def test_refusals_are_bounded_in_a_second_and_not_saved_up() -> None:

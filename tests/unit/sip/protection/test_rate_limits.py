@@ -26,8 +26,8 @@ def scan(agent: str) -> bytes:
 def test_a_gateway_is_admitted_whatever_it_sends_and_however_much() -> None:
     guard, bans = make()
     assert all(guard.admit(scan("friendly-scanner"), CARRIER, 1.0) for _ in range(10_000))
-    assert CARRIER in guard.known
-    assert not guard.is_stranger(CARRIER)
+    assert CARRIER in guard.trusted
+    assert CARRIER in guard.trusted
     assert (bans, guard.rejected) == ([], {})
 
 
@@ -35,7 +35,7 @@ def test_a_stranger_has_a_burst_and_then_a_rate() -> None:
     guard, _ = make()
     assert [guard.admit(INVITE, STRANGER, 1.0) for _ in range(25)] == [True] * 20 + [False] * 5
     assert [guard.admit(INVITE, STRANGER, 1.5) for _ in range(6)] == [True] * 5 + [False]
-    assert guard.is_stranger(STRANGER)
+    assert STRANGER not in guard.trusted
     assert guard.rejected == {"rate": 6}
 
 
@@ -112,7 +112,7 @@ def test_a_stranger_gets_one_answer_in_an_interval() -> None:
     guard, _ = make()
     times = [0.0, 1.0, 9.9, 10.0, 19.9, 20.1]
     assert [guard.may_answer(STRANGER, now) for now in times] == [True, False, False, True, False, True]
-    silent = Protection(ProtectionSettings(answer_strangers=False), lambda _: False)
+    silent = Protection(ProtectionSettings(answer_unknown_sources=False), lambda _: False)
     assert not silent.may_answer(STRANGER, 0.0)
 
 
@@ -135,19 +135,19 @@ def test_a_ban_is_lifted_when_the_source_becomes_a_gateway() -> None:
     assert guard.admit(INVITE, STRANGER, 2.1)
     assert guard.banned(2.1) == {}
     gateways.clear()
-    guard.refresh_known(3.0)
+    guard.refresh_trusted(3.0)
     assert guard.admit(INVITE, STRANGER, 3.0)
-    assert guard.is_stranger(STRANGER)
+    assert STRANGER not in guard.trusted
 
 
 def test_who_takes_part_in_a_dialog_is_known_for_hours_and_unbanned() -> None:
     guard, _ = make()
     guard.admit(scan("sipcli"), STRANGER, 1.0)
-    guard.vouch(STRANGER, 2.0)
+    guard.trust(STRANGER, 2.0)
     for now in (3.0, 3600.0, 14_000.0):
-        guard.refresh_known(now)
+        guard.refresh_trusted(now)
         assert all(guard.admit(INVITE, STRANGER, now) for _ in range(500))
-    guard.refresh_known(14_403.0)
+    guard.refresh_trusted(14_403.0)
     assert [guard.admit(INVITE, STRANGER, 14_403.0) for _ in range(21)][-1] is False
 
 
@@ -180,7 +180,7 @@ def test_right_credentials_clear_the_count_and_make_known() -> None:
         for _ in range(19):
             guard.on_auth_failure(STRANGER, 1.0)
         guard.on_auth_success(STRANGER, 1.0)
-        assert not guard.is_stranger(STRANGER)
+        assert STRANGER in guard.trusted
     assert bans == []
 
 
@@ -220,12 +220,12 @@ def test_a_hundred_thousand_forged_sources_do_not_fill_the_memory() -> None:
 
 
 def size(guard: Protection) -> int:
-    tables = (guard._strangers, guard._sentences, guard._vouched, guard._failures, guard.known)
+    tables = (guard._unknown, guard._bans, guard._trusted_until, guard._failures, guard.trusted)
     return max(len(table) for table in tables)
 
 
 HOSTS = st.sampled_from([CARRIER, STRANGER, "2001:db8::1", *(f"10.0.0.{n}" for n in range(40))])
-STEPS = st.tuples(st.sampled_from("admit scan malformed fail right answer vouch refresh".split()), HOSTS)
+STEPS = st.tuples(st.sampled_from("admit scan malformed fail right answer trust refresh".split()), HOSTS)
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -242,14 +242,14 @@ def test_whatever_happens_memory_is_bounded_and_the_carrier_is_heard(
         elif what == "scan":
             guard.admit(scan("sipvicious"), host, now)
         elif what == "refresh":
-            guard.refresh_known(now)
+            guard.refresh_trusted(now)
         elif host != CARRIER or what == "fail":
             act = {
                 "malformed": guard.on_malformed,
                 "fail": guard.on_auth_failure,
                 "right": guard.on_auth_success,
                 "answer": guard.may_answer,
-                "vouch": guard.vouch,
+                "trust": guard.trust,
             }[what]
             act(host, now)
         assert size(guard) <= 9

@@ -6,7 +6,7 @@ import pytest
 
 from sip import Answered, Credentials, InfoReceived, Progress, Request
 from sip.events import ForkEnded
-from sip.session.outbound_early import MAX_FORKS, MAX_PRACKS
+from sip.session.forking import MAX_FORKS, MAX_PRACKS
 from tests.support.sip_agents import OTHER_SDP, SDP, RawPeer
 from tests.support.sip_stage import Stage
 from tests.unit.sip.session.test_prack import raw_callee

@@ -212,7 +212,7 @@ class TestReferred:
         assert call.raw.responses("REFER", 202)
         call.answer()
         for status in (180, 180, 183, 200):
-            call.bob.session.tell_refer(status)
+            call.bob.session.notify_refer(status)
             stage.advance()
             call.answer()
         assert call.news() == [
@@ -229,7 +229,7 @@ class TestReferred:
         for cseq in (2, 3):
             call.send("REFER", cseq)
             call.bob.session.accept_refer()
-            call.bob.session.tell_refer(486)
+            call.bob.session.notify_refer(486)
             stage.advance()
             call.answer()
         assert [news[0] for news in call.news()] == ["refer", "refer", "refer;id=3", "refer;id=3"]
@@ -263,8 +263,8 @@ class TestReferred:
         call = Inbound(stage)
         call.send("REFER", 2, Refer_Sub="false")
         call.bob.session.accept_refer()
-        call.bob.session.tell_refer(180)
-        call.bob.session.tell_refer(200)
+        call.bob.session.notify_refer(180)
+        call.bob.session.notify_refer(200)
         stage.advance()
         assert call.raw.responses("REFER", 202)[0].headers.get("Refer-Sub") == "false"
         assert call.news() == []
@@ -279,8 +279,8 @@ class TestReferred:
         call.bob.session.accept_refer()
         stage.advance()
         call.answer(status)
-        call.bob.session.tell_refer(180)
-        call.bob.session.tell_refer(200)
+        call.bob.session.notify_refer(180)
+        call.bob.session.notify_refer(200)
         stage.advance()
         assert len(call.news()) == 1
         assert "Ended" not in call.bob.names
@@ -306,7 +306,7 @@ class TestReferred:
         call.answer()
         stage.advance(181)
         assert call.news()[-1] == ("refer", "terminated;reason=timeout", "SIP/2.0 100 Trying")
-        call.bob.session.tell_refer(200)
+        call.bob.session.notify_refer(200)
         stage.advance()
         assert len(call.news()) == 2
         call.finish()
@@ -317,7 +317,7 @@ class TestReferred:
         call.bob.session.accept_refer()
         stage.advance()
         assert call.send("BYE", 3) == 200
-        call.bob.session.tell_refer(200)
+        call.bob.session.notify_refer(200)
         stage.advance()
         assert call.news()[-1][2] == "SIP/2.0 200 OK"
         call.answer()
@@ -473,15 +473,6 @@ class TestReferring:
         assert call.alice.last(ReferFailed).status == 491
         assert call.notify(refer, 2, sipfrag(180), event="refer;id=99999") == 481
         call.finish()
-
-    async def test_a_session_names_itself_for_the_other_side_to_replace(self, stage: Stage) -> None:
-        alice = stage.alice.call(BOB)
-        stage.advance()
-        bob = stage.bob.inbound[0].session
-        named = alice.session.as_replaced
-        assert named == Replaces(bob.call_id, bob.local.tag, alice.session.local.tag)
-        alice.session.hangup()
-        stage.finish()
 
     async def test_nothing_is_sent_before_the_answer(self, stage: Stage) -> None:
         stage.bob.answer = lambda session: session.progress(180)

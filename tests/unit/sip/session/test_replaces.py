@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sip import ParseError, Replaces
 from sip.session.replaces import uri_headers
-from tests.support.sip_agents import SDP, Side
+from tests.support.sip_agents import SDP, Side, replaces_of
 from tests.support.sip_stage import BOB, Stage
 
 
@@ -30,8 +30,8 @@ def test_any_header_part_of_a_uri_is_read_or_refused(text: str) -> None:
 
 
 def replacing(stage: Stage, alice: Side, **changes: str) -> str:
-    """What names Alice's call to Bob, as a third party would write it to Bob."""
-    named = alice.session.as_replaced
+    """Return a Replaces for Alice's call to Bob, as a third party would write it to Bob."""
+    named = replaces_of(alice.session)
     parts = {"call_id": named.call_id, "to_tag": named.to_tag, "from_tag": named.from_tag, **changes}
     return f"{parts['call_id']};from-tag={parts['from_tag']};to-tag={parts['to_tag']}{parts.get('more', '')}"
 

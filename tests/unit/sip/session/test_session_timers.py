@@ -48,7 +48,7 @@ def lives_for_a_day(stage: Stage, side: Side) -> None:
 
 
 def ended_at(stage: Stage, side: Side, limit_s: float) -> float:
-    """How long a session goes on from here."""
+    """Return the time at which a session ends from here."""
     for second in range(int(limit_s)):
         if "Ended" in side.names:
             return second
@@ -119,7 +119,7 @@ class TestCallsThatLiveForADay:
     async def test_neither_side_has_timers(self, stage: Stage) -> None:
         peer = TimerPeer(stage, caller="yes")
         bob = calling(stage, peer)
-        assert stage.bob.ua.timers == 0 or bob.session._machine.timer is None
+        assert stage.bob.ua.timers == 0 or bob.session._machine.refresh.active is False
         lives_for_a_day(stage, bob)
 
     @pytest.mark.parametrize("status", [400, 403, 488, 500, 503, 603])
@@ -387,7 +387,7 @@ class TestTheCalledSide:
         peer = TimerPeer(stage, caller="yes")
         bob = calling(stage, peer, Supported="timer")
         assert peer.responses("INVITE", 200)[0].headers.get("Session-Expires") is None
-        assert bob.session._machine.timer is None
+        assert bob.session._machine.refresh.active is False
         bob.session.hangup()
         stage.finish()
 

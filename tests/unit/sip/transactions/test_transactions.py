@@ -77,7 +77,7 @@ class Driver:
         while due := sorted(timer for timer in self.timers if timer[0] <= end):
             self.timers.remove(due[0])
             self.now = due[0][0]
-            self.perform(self.machine.handle(due[0][1]))
+            self.perform(self.machine.trigger(due[0][1]))
         self.now = end
 
     @property
@@ -180,7 +180,7 @@ class TestInviteClient:
 
     def test_abandoned_it_is_silent_but_still_hears(self) -> None:
         driver, request = self.make()
-        driver.perform(driver.machine.handle(invite_client.Event.ABANDON))
+        driver.perform(driver.machine.trigger(invite_client.Event.ABANDON))
         driver.advance(10)
         assert driver.times == [0]
         driver.perform(driver.machine.receive(response_to(request, 180)))

@@ -43,7 +43,7 @@ class Decoder : public util::Node {
     Format format_;
 };
 
-/// What an encoder is told besides its format. Fields that a codec has no use for are ignored.
+/// Settings of an encoder besides its format. Fields that a codec does not use are ignored.
 struct EncoderOptions {
     std::uint32_t bitrate_bps = 32'000;
     bool fec = true;                         ///< In-band forward error correction, when the far end takes it.
@@ -74,7 +74,7 @@ class Encoder : public util::Node {
     Format format_;
 };
 
-/// Whether the codec was built in and has this clock.
+/// True if the codec was built in and has this clock.
 bool supported(const Format& format);
 
 /// Make a decoder; null for a format that is not supported. Control thread only.

@@ -32,7 +32,7 @@ class NoiseMeter {
   public:
     void observe(std::span<const std::int16_t> silence);
 
-    /// What was measured, with that many coefficients; 127 dB down before the first frame.
+    /// Measured noise, with that many coefficients; 127 dB down before the first frame.
     NoiseParameters parameters(std::size_t order = 0) const;
 
     void reset();

@@ -23,7 +23,7 @@ struct Format {
     bool operator==(const Format&) const = default;
 };
 
-/// Whether the format is one of the two laws of G.711, which are turned into one another code by code.
+/// True for the two laws of G.711, which are translated into one another code by code.
 constexpr bool is_g711(const Format& format) {
     return format.codec == Codec::pcmu || format.codec == Codec::pcma;
 }

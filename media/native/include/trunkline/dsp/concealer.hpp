@@ -16,7 +16,7 @@ class Concealer {
     /// For samples at `rate_hz`, 8000 or 16000.
     explicit Concealer(std::uint32_t rate_hz);
 
-    /// Take note of samples that came; the first ones after a loss are blended with what hid it.
+    /// Record received samples; the first ones after a loss are blended with its concealment.
     void received(std::span<std::int16_t> samples);
 
     /// Fill `out` with what may follow the samples so far.

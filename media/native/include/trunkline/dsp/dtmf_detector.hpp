@@ -21,7 +21,7 @@ class DtmfDetector {
         std::uint32_t duration_ms = 0;  ///< When it went up: how long it was heard.
     };
 
-    /// Whether it was built in; without it nothing is ever found.
+    /// True if it was built in; without it nothing is ever found.
     static bool available();
 
     /// Memory is allocated here and never again.
@@ -30,7 +30,7 @@ class DtmfDetector {
     DtmfDetector& operator=(const DtmfDetector&) = delete;
     ~DtmfDetector();
 
-    /// Take in the next 10 ms; what has changed with it, valid until the next call.
+    /// Process the next 10 ms; returns the changes, valid until the next call.
     std::span<const Change> frame(DetectorFrame frame);
 
     /// The key that is down, or 0.

@@ -8,7 +8,7 @@
 
 namespace trunkline::dsp {
 
-/// How the samples of a file are written; all little-endian.
+/// Format of a file's samples; all little-endian.
 enum class PcmForm : std::uint8_t { u8, s16, s24, s32, f32, f64, alaw, mulaw };
 
 /// The form of that name ("u8", "s16", ...); nothing for another.

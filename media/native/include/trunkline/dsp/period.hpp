@@ -6,7 +6,7 @@
 
 namespace trunkline::dsp {
 
-/// How well a sound repeats itself after a number of samples.
+/// Correlation of a sound with itself after a number of samples.
 struct Period {
     std::size_t samples = 0;  ///< 0 when there was too little to compare.
     float likeness = 0;       ///< Normalised correlation, 1 for a perfect repetition.

@@ -10,7 +10,7 @@ namespace trunkline::dsp {
 inline constexpr std::uint32_t min_rate_hz = 4000;
 inline constexpr std::uint32_t max_rate_hz = 192000;
 
-/// Whether that conversion is within the range, and built in.
+/// True if that conversion is within the range, and built in.
 bool can_resample(std::uint32_t from_hz, std::uint32_t to_hz);
 
 /// Bring a whole sound to another rate, aligned in time with the original. For files: it allocates, and takes

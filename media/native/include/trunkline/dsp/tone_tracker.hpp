@@ -23,10 +23,10 @@ class ToneTracker {
     static constexpr float max_freq_hz = 2300;
     static constexpr std::uint32_t min_duration_ms = 60;
 
-    /// Take in the next 10 ms; a tone that has just ended.
+    /// Process the next 10 ms; returns a tone that has just ended.
     std::optional<Tone> frame(DetectorFrame frame);
 
-    /// How long a tone has been heard by now; 0 when none is.
+    /// Duration of the present tone; 0 without one.
     std::uint32_t lasting_ms() const { return lasting_ms_ >= min_duration_ms && pure() ? lasting_ms_ : 0; }
 
     /// Frequency of the tone that lasts.
@@ -58,7 +58,7 @@ enum class ToneKind : std::uint8_t {
         4,  ///< The three tones before an announcement that the call failed (E.180 special information tone).
 };
 
-/// What a tone was.
+/// Kind of a tone.
 struct NamedTone {
     ToneKind kind{};
     float freq_hz = 0;
@@ -78,10 +78,10 @@ class ToneNamer {
 
     explicit ToneNamer(const Limits& limits) : limits_(limits) {}
 
-    /// Take in the next 10 ms; a tone that ended, or has lasted long enough to be named.
+    /// Process the next 10 ms; returns a tone that ended, or has lasted long enough to be named.
     std::optional<NamedTone> frame(DetectorFrame frame);
 
-    /// Whether a tone is heard that may become a beep.
+    /// True if a tone is heard that may become a beep.
     bool hears_tone() const { return tracker_.lasting_ms() != 0; }
 
   private:

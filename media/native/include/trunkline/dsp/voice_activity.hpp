@@ -8,7 +8,7 @@
 
 namespace trunkline::dsp {
 
-/// What counts as voice, and for how long it must or may.
+/// Thresholds and durations of voice.
 struct VoiceSettings {
     float margin_db = 9;               ///< Above the noise.
     float min_level_db = -46;          ///< Below full scale; what is softer is never voice.
@@ -25,7 +25,7 @@ class VoiceActivity {
   public:
     explicit VoiceActivity(const VoiceSettings& settings) : settings_(settings) { blocks_.fill(quietest_db); }
 
-    /// Whether the frame holds voice.
+    /// True if the frame holds voice.
     bool voice(DetectorFrame frame);
 
     /// Level of the last 20 ms and of the noise, in dB below full scale.
@@ -66,7 +66,7 @@ class SpeechDetector {
 
     explicit SpeechDetector(const VoiceSettings& settings) : settings_(settings), activity_(settings) {}
 
-    /// Take in the next 10 ms; what has changed with it.
+    /// Process the next 10 ms; returns the change.
     Change frame(DetectorFrame frame);
 
     bool speaking() const { return speaking_; }

@@ -12,7 +12,7 @@ class Clock {
   public:
     explicit Clock(bool driven) : driven_(driven) {}
 
-    /// Whether the engine has no threads and runs when its owner says so.
+    /// True if the engine has no threads and runs when its owner says so.
     bool driven() const { return driven_; }
 
     /// Time that never goes back, in nanoseconds.

@@ -9,16 +9,16 @@
 
 #include "trunkline/dsp/halfband.hpp"
 #include "trunkline/engine/conference_line.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/recorder.hpp"
-#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/engine/timer_wheel.hpp"
 #include "trunkline/graph/mix.hpp"
 #include "trunkline/graph/playback_queue.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
 
-/// What a member of a conference may say, and to whom. Every member hears the others.
+/// Speaking rights of a conference member. Every member hears the others.
 struct ConferenceRole {
     static constexpr std::size_t max_members = 128;
     using Slots = std::bitset<max_members>;
@@ -49,14 +49,14 @@ class Conference final : public util::Node, private graph::PlaybackListener, pri
     static constexpr std::uint32_t frame_ms = 20;
     static constexpr std::size_t max_members = ConferenceRole::max_members;
 
-    Conference(std::uint64_t id, std::uint32_t rate_hz, Outlet& outlet, TickWheel& wheel);
+    Conference(std::uint64_t id, std::uint32_t rate_hz, EventQueue& event_queue, TimerWheel& wheel);
     ~Conference() override;
 
     // Orders, run on the shard's thread.
 
     void add(ConferenceMember* member, std::int64_t now_ns);
     void change(std::uint64_t stream, const ConferenceRole& role);
-    /// Let go of a member; harmless when it has left by itself.
+    /// Remove a member; harmless when it has left by itself.
     void remove(std::uint64_t stream, std::int64_t now_ns);
     void play(graph::Playback* playback, std::int64_t now_ns);
     void pause_playback() { playback_.pause(); }
@@ -65,7 +65,7 @@ class Conference final : public util::Node, private graph::PlaybackListener, pri
     void attach_recorder(Recorder* recorder, std::int64_t now_ns);
     void pause_recorder(bool paused, std::int64_t now_ns);
     void detach_recorder(std::int64_t now_ns);
-    /// Let go of everything and of itself.
+    /// Release everything, and itself.
     void shut(std::int64_t now_ns);
 
   private:
@@ -83,13 +83,13 @@ class Conference final : public util::Node, private graph::PlaybackListener, pri
     void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
                            std::uint64_t played_ms) override;
     void playback_position(std::uint64_t id, std::uint64_t played_ms) override;
-    void spent(util::Node* node) override { outlet_.discard(node); }
+    void spent(util::Node* node) override { event_queue_.discard(node); }
 
     std::uint64_t id_;
     std::uint32_t rate_hz_;
     std::size_t frame_samples_;
-    Outlet& outlet_;
-    TickWheel& wheel_;
+    EventQueue& event_queue_;
+    TimerWheel& wheel_;
     graph::Mix mix_;
     graph::PlaybackQueue playback_;
     Recorder* recorder_ = nullptr;

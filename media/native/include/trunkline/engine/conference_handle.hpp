@@ -16,7 +16,7 @@ namespace trunkline::engine {
 
 class Engine;
 
-/// How a member takes part, as the control thread says it.
+/// Participation of a member, as set by the control thread.
 struct Participation {
     bool listen_only = false;
     bool muted = false;
@@ -37,7 +37,7 @@ class ConferenceHandle {
     std::uint64_t id() const { return id_; }
     bool open() const { return conference_ != nullptr; }
 
-    /// Take a stream in, of any shard: it sends what the others say from here on. False when the conference
+    /// Add a stream of any shard: it sends the audio of the others from here on. False when the conference
     /// is full. Throws `std::invalid_argument` for a stream that is a member already, or a whisper to
     /// somebody who is not.
     bool add(const std::shared_ptr<StreamHandle>& stream, const Participation& participation);
@@ -46,7 +46,7 @@ class ConferenceHandle {
     /// Harmless when the stream is no member.
     void remove(std::uint64_t stream);
 
-    /// How loud each member is, in decibels below full scale; 127 when silent.
+    /// Level of each member, in decibels below full scale; 127 when silent.
     std::vector<std::pair<std::uint64_t, std::uint32_t>> levels() const;
 
     void play(std::unique_ptr<graph::Playback> playback);

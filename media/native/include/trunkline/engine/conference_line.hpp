@@ -9,14 +9,14 @@
 
 #include "trunkline/dsp/halfband.hpp"
 #include "trunkline/engine/listener.hpp"
-#include "trunkline/graph/clocked_reader.hpp"
 #include "trunkline/graph/mix.hpp"
+#include "trunkline/graph/playout_buffer.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/counter.hpp"
 
 namespace trunkline::engine {
 
-/// What lies between a stream and the conference it is a member of: audio goes over in two bounded queues,
+/// Connection of a stream and its conference: audio goes over in two bounded queues,
 /// because the two may live on different threads.
 ///
 /// Held by the stream's listener and by the conference; destroyed by the control thread, after both let go.
@@ -29,7 +29,7 @@ class ConferenceLine final : public AudioSource {
     // On the stream's thread.
 
     /// Hand over what the stream received.
-    void put(const graph::Piece& piece, std::int64_t now_ns);
+    void put(const graph::AudioChunk& chunk, std::int64_t now_ns);
 
     /// The next audio of the conference; silence while there is none.
     bool pull(std::span<std::int16_t> out, std::uint32_t rate_hz, std::int64_t now_ns) override;
@@ -48,7 +48,7 @@ class ConferenceLine final : public AudioSource {
     void hang_up() { hung_up_.store(true, std::memory_order_release); }
     bool hung_up() const { return hung_up_.load(std::memory_order_acquire); }
 
-    /// How loud the member is, in decibels below full scale; 127 when silent.
+    /// Level of the member, in decibels below full scale; 127 when silent.
     util::Figure<std::uint32_t> level_dbov;
     /// Frames that did not fit, to either side: a thread was stalled.
     util::Counter dropped;
@@ -68,7 +68,7 @@ class ConferenceLine final : public AudioSource {
     std::atomic<bool> hung_up_ = false;
 
     // The conference's.
-    graph::ClockedReader reader_;
+    graph::PlayoutBuffer reader_;
 
     // The stream's.
     std::array<std::int16_t, waiting_samples> waiting_;
@@ -86,7 +86,7 @@ class ConferenceEar final : public Listener {
         : Listener(line->rate_hz()), line_(std::move(line)) {}
     ~ConferenceEar() override { line_->hang_up(); }
 
-    void put(const graph::Piece& piece, std::int64_t now_ns) override { line_->put(piece, now_ns); }
+    void put(const graph::AudioChunk& chunk, std::int64_t now_ns) override { line_->put(chunk, now_ns); }
 
   private:
     std::shared_ptr<ConferenceLine> line_;

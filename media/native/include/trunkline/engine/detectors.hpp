@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "trunkline/dsp/answer_classifier.hpp"
 #include "trunkline/dsp/dtmf_detector.hpp"
 #include "trunkline/dsp/frames.hpp"
+#include "trunkline/dsp/machine_detector.hpp"
 #include "trunkline/dsp/tone_tracker.hpp"
 #include "trunkline/dsp/voice_activity.hpp"
 #include "trunkline/engine/listener.hpp"
@@ -26,8 +26,8 @@ class Detector : public Listener {
     /// The stream it listens to; before it is attached.
     void bind(Stream& stream) { stream_ = &stream; }
 
-    void put(const graph::Piece& piece, std::int64_t now_ns) final {
-        cutter_.put(piece.samples, [&](dsp::DetectorFrame frame) { look(frame, now_ns); });
+    void put(const graph::AudioChunk& chunk, std::int64_t now_ns) final {
+        cutter_.put(chunk.samples, [&](dsp::DetectorFrame frame) { look(frame, now_ns); });
     }
 
   protected:
@@ -70,7 +70,7 @@ class AnswerListener final : public Detector {
   private:
     void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
 
-    dsp::AnswerClassifier classifier_;
+    dsp::MachineDetector classifier_;
 };
 
 /// Tells of tones that machines make.
@@ -92,10 +92,10 @@ class DetectorSlots {
     /// Attach a detector; one of the same kind that is there goes.
     void start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector);
 
-    /// Take a detector away; harmless when there is none.
+    /// Remove a detector; harmless when there is none.
     void stop(StreamHandle& stream, Kind kind);
 
-    /// Have what a playback that ends by speech, or a far end that sends keys as tones, needs.
+    /// Run the detectors for a playback that ends by speech, or for a far end that sends keys as tones.
     void need_speech(StreamHandle& stream);
     void need_keys(StreamHandle& stream);
 

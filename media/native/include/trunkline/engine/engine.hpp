@@ -10,7 +10,7 @@
 
 #include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/conference_handle.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/port_pool.hpp"
 #include "trunkline/engine/recording_writer.hpp"
 #include "trunkline/engine/shard.hpp"
@@ -19,7 +19,7 @@
 
 namespace trunkline::engine {
 
-/// How an engine is set up.
+/// Options of an engine.
 struct EngineOptions {
     std::string listen = "127.0.0.1";  ///< IP literal its sockets are bound to.
     std::uint16_t port_min = 20000;
@@ -110,7 +110,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void closed(StreamHandle& handle);
     void closed(ConferenceHandle& handle);
     void destroy_spent();
-    /// Whether so few ports are left that those of closed streams are wanted at once.
+    /// True if few ports are left, so that those of closed streams are needed at once.
     bool short_of_ports() const { return 4 * ports_.in_use() >= 3 * ports_.capacity(); }
 
     EngineOptions options_;

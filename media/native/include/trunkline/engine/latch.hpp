@@ -17,7 +17,7 @@ namespace trunkline::engine {
 class Latch {
   public:
     static constexpr std::int64_t silence_ns = 3'000'000'000;
-    /// How long the signalled address has precedence over a source of another network.
+    /// Time for which the signalled address has precedence over a source of another network.
     static constexpr std::int64_t precedence_ns = 200'000'000;
     /// Packets in a row that prove a source that was not signalled.
     static constexpr int proof_packets = 4;
@@ -31,23 +31,23 @@ class Latch {
     /// between, which means hold in older offers (RFC 3264 8.4): nothing is sent meanwhile.
     void signal(const io::Address& remote);
 
-    /// Whether a valid packet from `source` belongs to the far end.
+    /// True if a valid packet from `source` belongs to the far end.
     bool accept(const io::Address& source, const rtp::Header& header, std::int64_t now_ns);
 
     bool latched() const { return latched_; }
 
-    /// How often a source was learnt.
+    /// Number of times that a source was learnt.
     std::uint32_t moves() const { return moves_; }
 
-    /// Where the far end is, as far as it is known; empty before anything was signalled.
+    /// Known address of the far end; empty before anything was signalled.
     const io::Address& known() const { return latched_ ? source_ : signalled_; }
 
-    /// Where to send to; not reachable when nothing may be sent.
+    /// Destination; not reachable when nothing may be sent.
     const io::Address& remote() const { return paused_ ? nowhere_ : known(); }
 
     const io::Address& signalled() const { return signalled_; }
 
-    /// Whether an address is one of our own two ports.
+    /// True if an address is one of our own two ports.
     bool is_own(const io::Address& address) const;
 
   private:

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trunkline/graph/piece.hpp"
+#include "trunkline/graph/audio_chunk.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
@@ -25,10 +25,10 @@ class Listener : public util::Node {
     std::uint32_t rate_hz() const { return rate_hz_; }
     Hears hears() const { return hears_; }
 
-    /// Take in what was received, at most 60 ms.
-    virtual void put(const graph::Piece& piece, std::int64_t now_ns) = 0;
+    /// Process received audio, at most 60 ms.
+    virtual void put(const graph::AudioChunk& chunk, std::int64_t now_ns) = 0;
 
-    /// A beat of 20 ms.
+    /// A tick of 20 ms.
     virtual void tick(std::int64_t now_ns) { (void)now_ns; }
 
   private:

@@ -23,7 +23,7 @@ class PortPool {
     /// Take a port; nothing when all are in use or resting.
     std::optional<std::uint16_t> take(std::int64_t now_ns);
 
-    /// Give a port back; harmless for one that was not taken.
+    /// Return a port; harmless for one that was not taken.
     void give_back(std::uint16_t port, std::int64_t now_ns);
 
     std::size_t in_use() const { return in_use_; }

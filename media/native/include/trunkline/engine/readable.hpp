@@ -12,8 +12,8 @@ class Readable {
     /// Read what has come; true when there may be more.
     virtual bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) = 0;
 
-    /// What is read goes out again at once, so that each wait is heard. What is not waits for a beat anyway.
-    bool hurried = false;
+    /// Packets of this socket are relayed at once, so each wait adds latency. Others wait for a tick anyway.
+    bool low_latency = false;
     bool unfinished = false;  ///< The shard's own: there is more to read.
 
   protected:

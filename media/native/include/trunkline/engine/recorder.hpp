@@ -22,7 +22,7 @@ class Recorder final : public util::Node {
     /// Rate of the audio that is put in, 8000 or 16000.
     std::uint32_t rate_hz() const { return rate_hz_; }
 
-    /// Take in audio, at most 60 ms.
+    /// Append audio, at most 60 ms.
     void put_received(std::span<const std::int16_t> samples, std::int64_t now_ns) {
         put(received_, samples, now_ns);
     }

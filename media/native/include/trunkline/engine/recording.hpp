@@ -6,13 +6,13 @@
 #include <memory>
 #include <span>
 
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/io/audio_file.hpp"
 #include "trunkline/util/byte_ring.hpp"
 
 namespace trunkline::engine {
 
-/// How a recording is made.
+/// Settings of a recording.
 struct RecordingOptions {
     io::AudioLayout layout;             ///< Two channels: received left, sent right. One: their sum.
     bool pause_as_silence = false;      ///< Paused time is silence in the file, and left out otherwise.
@@ -20,7 +20,7 @@ struct RecordingOptions {
     std::uint64_t max_bytes = 0;        ///< 0: no limit.
 };
 
-/// Why a recording ended, beside error numbers, in `a` of its event.
+/// Causes of a recording's end, beside error numbers, in `a` of its event.
 inline constexpr std::uint32_t recording_hit_duration = 1U << 16;
 inline constexpr std::uint32_t recording_hit_size = 2U << 16;
 
@@ -50,14 +50,14 @@ class Recording {
     bool over() const { return over_.load(std::memory_order_relaxed); }
 
     /// Writer: write what has come; true when the recording is over and its event was emitted.
-    bool write(std::int64_t now_ns, Outlet& outlet);
+    bool write(std::int64_t now_ns, EventQueue& event_queue);
 
   private:
     std::uint32_t limit() const;
     int drain();
     int write_frame(std::uint64_t number, std::span<const std::uint8_t> bytes);
-    void tell_gap(std::int64_t now_ns, Outlet& outlet);
-    void finish(int error, Outlet& outlet);
+    void tell_gap(std::int64_t now_ns, EventQueue& event_queue);
+    void finish(int error, EventQueue& event_queue);
 
     std::uint64_t id_;
     RecordingOptions options_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trunkline/engine/clock.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/recording.hpp"
 
 namespace trunkline::engine {
@@ -31,7 +31,7 @@ class RecordingWriter {
     /// Wait until all recordings are over, then end the thread. Every one must have been ended before.
     void close();
 
-    Outlet& outlet() { return outlet_; }
+    EventQueue& event_queue() { return event_queue_; }
 
   private:
     void run();
@@ -40,7 +40,7 @@ class RecordingWriter {
     void write_all();
 
     const Clock& clock_;
-    Outlet outlet_;
+    EventQueue event_queue_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::unique_ptr<Recording>> added_;  ///< Under the mutex.

@@ -8,7 +8,7 @@
 
 namespace trunkline::engine {
 
-/// Where a stream's RTCP goes and whose is heard, in keeping with what its RTP has learnt.
+/// Destination and accepted source of a stream's RTCP, following the latch of its RTP.
 ///
 /// On the port of RTP (RFC 5761) both go the same way. On a port of its own, RTCP is heard from the host that
 /// RTP comes from, or from the signalled address, and answered to the port it came from (RFC 4961).
@@ -23,13 +23,13 @@ class RtcpPath {
 
     bool separate() const { return signalled_.has_value(); }
 
-    /// Whether RTCP from `source`, on our port for RTCP or (`shared`) for RTP, may be the far end's.
+    /// True if RTCP from `source`, on our port for RTCP or (`shared`) for RTP, may be the far end's.
     bool allows(const io::Address& source, bool shared, const Latch& rtp, std::int64_t now_ns) const;
 
     /// A valid packet that was allowed came.
     void heard(const io::Address& source, bool shared, std::int64_t now_ns);
 
-    /// Where to send to; may not be reachable.
+    /// Destination; may not be reachable.
     io::Address remote(const Latch& rtp) const;
 
   private:

@@ -17,7 +17,7 @@ class Stream;
 /// Intervals of quality that are kept of a stream: about three minutes.
 inline constexpr std::size_t quality_capacity = 36;
 
-/// What a stream has for its RTCP: the session, the way to the far end, what was measured, and a socket of
+/// RTCP of a stream: the session, the path to the far end, measurements, and a socket of
 /// its own where RTCP does not share the port of RTP.
 class RtcpState final : public Readable {
   public:

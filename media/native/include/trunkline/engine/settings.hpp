@@ -14,7 +14,7 @@ namespace trunkline::engine {
 /// Longest packet, in milliseconds, that is sent, and that is decoded when received.
 inline constexpr std::uint32_t max_packet_ms = codec::max_packet_ms;
 
-/// What SDP agreed about a stream.
+/// Negotiated settings of a stream.
 struct MediaSettings {
     io::Address remote;
     codec::Format format;                      ///< Sent, and expected besides the static types of G.711.
@@ -27,7 +27,7 @@ struct MediaSettings {
     std::optional<std::uint8_t> dtmf_receive_type;  ///< Payload type of the events it sends.
     /// Digits go to and come from the far end as tones in the audio.
     bool dtmf_tones = false;
-    /// Where RTCP goes; nothing when it shares the port of RTP (RFC 5761).
+    /// Destination of RTCP; empty when it shares the port of RTP (RFC 5761).
     std::optional<io::Address> rtcp_remote;
     /// Keys of SRTP, for what we send and what we receive; both or none (RFC 4568).
     std::optional<SrtpKey> srtp_send, srtp_receive;
@@ -40,17 +40,17 @@ constexpr dsp::Law law_of(const codec::Format& format) {
     return format.codec == codec::Codec::pcma ? dsp::Law::a : dsp::Law::mu;
 }
 
-/// Whether packets of one format can be sent as packets of the other without decoding them.
+/// True if packets of one format can be sent as packets of the other without decoding them.
 constexpr bool convertible(const codec::Format& one, const codec::Format& other) {
     return one == other || (codec::is_g711(one) && codec::is_g711(other));
 }
 
-/// Whether linked streams with these settings relay without decoding.
+/// True if linked streams with these settings relay without decoding.
 inline bool alike(const MediaSettings& one, const MediaSettings& other) {
     return convertible(one.format, other.format) && one.ptime_ms == other.ptime_ms;
 }
 
-/// Whether digits for the far end are sent as tones in the audio.
+/// True if digits for the far end are sent as tones in the audio.
 inline bool sends_tones(const MediaSettings& settings) {
     return settings.dtmf_tones || !settings.dtmf_send_type;
 }

@@ -12,16 +12,16 @@
 
 #include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/command.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/stream.hpp"
-#include "trunkline/engine/tick_wheel.hpp"
+#include "trunkline/engine/timer_wheel.hpp"
 #include "trunkline/io/udp_socket.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
 
-/// One engine thread with the streams it owns: waits for packets and beats, and runs orders between them.
+/// One engine thread with the streams it owns: waits for packets and ticks, and runs orders between them.
 /// With a driven clock there is no thread: the control thread has it take its turns.
 class Shard {
   public:
@@ -31,7 +31,7 @@ class Shard {
     ~Shard();
 
     /// Control thread: have a command run, in the order of submission. With `wake` false it runs with the
-    /// next packet, beat or idle turn (a quarter of a second at most): soon enough where a clock is running
+    /// next packet, tick or idle turn (a quarter of a second at most): soon enough where a clock is running
     /// anyway, or where only a packet can show the difference. Waking a sleeping thread costs more than the
     /// command.
     void submit(Command* command, bool wake = true);
@@ -57,8 +57,8 @@ class Shard {
     void add(Stream* stream);
     void remove(Stream* stream, std::int64_t now_ns);
 
-    Outlet& outlet() { return outlet_; }
-    TickWheel& wheel() { return wheel_; }
+    EventQueue& event_queue() { return event_queue_; }
+    TimerWheel& wheel() { return wheel_; }
 
   private:
     static constexpr std::size_t max_events = 256;
@@ -77,8 +77,8 @@ class Shard {
     void shut_all();
 
     const Clock& clock_;
-    Outlet outlet_;
-    TickWheel wheel_;
+    EventQueue event_queue_;
+    TimerWheel wheel_;
     util::NodeStack commands_;
     std::atomic<bool> wake_pending_ = false;
     std::vector<Stream*> streams_;
@@ -89,7 +89,7 @@ class Shard {
     std::int64_t window_end_ns_ = 0;   ///< Of the present measurement of how much there is to read.
     std::size_t ready_in_window_ = 0;  ///< Sockets that were ready in it.
     bool paced_ = false;
-    std::int64_t hurried_until_ns_ = 0;  ///< Something was read that waits are heard of.
+    std::int64_t low_latency_until_ns_ = 0;  ///< Something was read that waits are heard of.
     bool stopping_ = false;
     int epoll_ = -1;
     int wake_ = -1;

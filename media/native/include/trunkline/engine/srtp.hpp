@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/util/node.hpp"
 
 struct srtp_ctx_t_;
@@ -36,13 +36,13 @@ struct SrtpKey {
 /// Set up the library; true when the engine has SRTP. Takes some 40 ms the first time.
 bool srtp_ready();
 
-/// Whether the ciphers run without entering the allocator; see `srtp_crypto.hpp`.
+/// True if the ciphers run without entering the allocator; see `srtp_crypto.hpp`.
 bool srtp_accelerated();
 
 /// The two protocols, which have keys and packet formats of their own (RFC 3711 3.1, 3.4).
 enum class SrtpKind : std::uint8_t { rtp, rtcp };
 
-/// What came of opening a packet.
+/// Outcome of opening a packet.
 enum class SrtpVerdict : std::uint8_t {
     authentic,
     repeated,  ///< Its number came before, or is too old to tell (RFC 3711 3.3.2); nothing else was checked.
@@ -63,11 +63,11 @@ class SrtpContext final : public util::Node {
   public:
     enum class Direction : std::uint8_t { sent, received };
 
-    /// What protection adds to a packet at most: the tag, and for RTCP an index before it.
+    /// Most bytes that protection adds to a packet: the tag, and for RTCP an index before it.
     static constexpr std::size_t max_growth_bytes = 16;
     /// SSRCs of one sender that are remembered; the one that came first is forgotten for another.
     static constexpr std::size_t max_sources = 16;
-    /// How many packets behind the newest one may come.
+    /// Size of the replay window, in packets.
     static constexpr std::size_t window_packets = 128;
 
     /// Throws `std::invalid_argument` when the engine was built without SRTP or the library refuses.
@@ -108,18 +108,18 @@ class SrtpReceiver {
 
     bool active() const { return current_ != nullptr; }
 
-    /// Take over a context, or none for plain RTP. What the far end still sends under the key before is
+    /// Adopt a context, or none for plain RTP. Packets of the far end under the former key are
     /// accepted until its first packet under this one.
-    void use(SrtpContext* context, Outlet& outlet);
+    void use(SrtpContext* context, EventQueue& event_queue);
 
-    SrtpOpened open(SrtpKind kind, std::span<std::uint8_t> packet, Outlet& outlet);
+    SrtpOpened open(SrtpKind kind, std::span<std::uint8_t> packet, EventQueue& event_queue);
 
   private:
     SrtpContext* current_ = nullptr;
     SrtpContext* before_ = nullptr;
 };
 
-/// What a call of `connect` changes about the keys.
+/// Changes of keys by a call of `connect`.
 struct SrtpChange {
     bool sent_changed = false;
     bool received_changed = false;
@@ -138,7 +138,7 @@ class SrtpKeys {
     SrtpChange update(const std::optional<SrtpKey>& sent, const std::optional<SrtpKey>& received,
                       std::uint32_t ssrc_sent, std::optional<std::uint32_t> ssrc_received);
 
-    /// Whether taking this key for what we send would be taking up one that was given up.
+    /// True if this key was used for sending before, and given up.
     bool spent(const std::optional<SrtpKey>& sent) const;
 
   private:

@@ -2,7 +2,7 @@
 
 namespace trunkline::engine {
 
-/// Give libsrtp2 the AES-CM and HMAC-SHA1 of OpenSSL, through the interface it has for that; call once, after
+/// Register the AES-CM and HMAC-SHA1 of OpenSSL with libsrtp2, through its interface; call once, after
 /// it was set up. False without OpenSSL, or when an algorithm fails the library's own tests: it then goes on
 /// with what it was built with.
 ///

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "trunkline/codec/comfort_noise.hpp"
-#include "trunkline/dsp/key_tones.hpp"
+#include "trunkline/dsp/dtmf_generator.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/latch.hpp"
 #include "trunkline/engine/listener.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/media_socket.hpp"
 #include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/recorder.hpp"
 #include "trunkline/engine/rtcp_state.hpp"
@@ -21,15 +22,14 @@
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/engine/stream_parts.hpp"
 #include "trunkline/engine/tap.hpp"
-#include "trunkline/engine/tick_wheel.hpp"
-#include "trunkline/engine/wire.hpp"
+#include "trunkline/engine/timer_wheel.hpp"
 #include "trunkline/graph/playback_queue.hpp"
-#include "trunkline/rtp/allowance.hpp"
 #include "trunkline/rtp/dtmf_receiver.hpp"
 #include "trunkline/rtp/dtmf_sender.hpp"
 #include "trunkline/rtp/packet.hpp"
 #include "trunkline/rtp/reception.hpp"
 #include "trunkline/rtp/sender.hpp"
+#include "trunkline/rtp/token_bucket.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
@@ -48,17 +48,17 @@ struct DtmfText final : util::Node {
 /// source's audio, what the linked stream receives, silence, or noise if that is
 /// asked for, while there is a tap or something is muted.
 ///
-/// What it receives goes undecoded to a linked stream that takes it so. Only if somebody wants linear audio
-/// it passes through `Hearing`, to all of them at once; what is not relayed leaves through `Speaking`.
+/// Received packets go undecoded to a linked stream that accepts them. Linear audio is
+/// decoded once in `ReceivePath`, for all its consumers; audio that is not relayed leaves through `SendPath`.
 class Stream final : public util::Node, public Readable, private graph::PlaybackListener {
   public:
-    Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Outlet& outlet, TickWheel& wheel,
-           std::int64_t now_ns);
+    Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, EventQueue& event_queue,
+           TimerWheel& wheel, std::int64_t now_ns);
     ~Stream() override;
 
     // Orders, run between packets.
 
-    /// Take parts over from the control thread; those they replace go back to it.
+    /// Adopt parts from the control thread; the replaced ones go back to it.
     void equip(StreamParts parts, std::int64_t now_ns);
     /// Obey what SDP agreed. `settings` come without keys; what they change is in `srtp`, whose contexts are
     /// taken over. A change of the RTP clock, or a key that was sent under before, takes the fresh SSRC.
@@ -82,7 +82,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void pause_recorder(bool paused, std::int64_t now_ns);
     /// Feed a listener with what is received; the stream owns it until it is detached.
     void attach_listener(Listener* listener, std::int64_t now_ns);
-    /// Let go of a listener and give it back to the control thread; harmless when it is not attached.
+    /// Detach a listener and return it to the control thread; harmless when it is not attached.
     void detach_listener(Listener* listener, std::int64_t now_ns);
     /// Send what a source has, behind playback and instead of the linked stream's audio; null takes it away.
     /// Not owned: whoever attached it takes it away before it goes.
@@ -91,12 +91,12 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns, std::int64_t now_ns);
     /// Use a port of its own for RTCP.
     void open_rtcp(io::UdpSocket socket);
-    /// Let go of everything, so that the control thread can destroy the stream.
+    /// Release everything, so that the control thread can destroy the stream.
     void shut(std::int64_t now_ns);
 
     Tap* tap() { return tap_; }
 
-    // What was detected, for playbacks that end by it.
+    // Detections, for playbacks that end by them.
 
     /// The far end pressed a key; told at once, not when it is up again.
     void key_pressed(char key, std::int64_t now_ns);
@@ -105,14 +105,14 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     /// A key was found in the audio: told unless its telephone event was, and sent on as one to a linked
     /// stream that takes these and no tones.
     void digit_detected(const rtp::Digit& digit, std::int64_t now_ns);
-    /// Whether a playback waits for the far end to speak.
+    /// True if a playback waits for the far end to speak.
     bool wants_speech() const { return playback_.wants_speech(); }
 
-    /// Whether digits of ours are on their way, whose echo is not the far end's.
+    /// True if digits of ours are on their way, whose echo is not the far end's.
     bool sending_digits() const;
     /// Tell the control thread.
     void tell(EventKind kind, std::uint32_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
-        outlet_.emit({id_, kind, a, b, c});
+        event_queue_.emit({id_, kind, a, b, c});
     }
 
     // Work.
@@ -124,10 +124,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void check(std::int64_t now_ns);
 
     std::uint64_t id() const { return id_; }
-    int descriptor() const { return wire_.descriptor(); }
+    int descriptor() const { return media_socket_.descriptor(); }
     const StreamFigures& figures() const { return figures_; }
     StreamFigures& figures() { return figures_; }
-    /// What to watch besides the stream itself: its port for RTCP.
+    /// Additional descriptor to watch: the port for RTCP.
     RtcpState& rtcp() { return rtcp_; }
     /// From any thread: quality by intervals, the oldest first.
     std::vector<rtp::QualityInterval> intervals() const { return rtcp_.history.read(); }
@@ -135,15 +135,15 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::size_t index = 0;  ///< Place in the shard's table.
 
   private:
-    /// Calls a member function of the stream at each beat.
-    template <void (Stream::*beat)(std::int64_t)>
+    /// Calls a member function of the stream at each tick.
+    template <void (Stream::*method)(std::int64_t)>
     struct BoundTicker final : Ticker {
         explicit BoundTicker(Stream& owner) : stream(owner) {}
-        void tick(std::int64_t now_ns) override { (stream.*beat)(now_ns); }
+        void tick(std::int64_t now_ns) override { (stream.*method)(now_ns); }
         Stream& stream;
     };
 
-    /// What a payload type stands for.
+    /// Meaning of a payload type.
     enum class Kind : std::uint8_t { audio, event, noise, unknown };
     struct Meaning {
         Kind kind = Kind::unknown;
@@ -188,7 +188,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     // Linear audio, in stream_hear.cpp.
     bool must_hear() const;
     void hear(std::int64_t now_ns);
-    void hand_out(const graph::Piece& piece, std::int64_t now_ns);
+    void hand_out(const graph::AudioChunk& chunk, std::int64_t now_ns);
 
     // For the linked stream, in stream_relay.cpp.
     bool relays(const codec::Format& format, std::uint32_t units);
@@ -206,8 +206,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
                                     std::int64_t now_ns) const;
     void sound_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns);
     void begin_sound(char key, std::int64_t now_ns);
-    void transcode(const graph::Piece& piece, std::int64_t now_ns);
-    void pass_pause(const graph::Piece& pause, std::int64_t now_ns);
+    void transcode(const graph::AudioChunk& chunk, std::int64_t now_ns);
+    void pass_pause(const graph::AudioChunk& pause, std::int64_t now_ns);
 
     // Sending, in stream_send.cpp.
     bool may_send() const { return connected_ && settings_.send && latch_.remote().reachable(); }
@@ -234,33 +234,33 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void playback_finished(std::uint64_t id, graph::PlaybackEnd why, char key,
                            std::uint64_t played_ms) override;
     void playback_position(std::uint64_t id, std::uint64_t played_ms) override;
-    void spent(util::Node* node) override { outlet_.discard(node); }
+    void spent(util::Node* node) override { event_queue_.discard(node); }
 
     std::uint64_t id_;
     StreamFigures figures_;
-    Wire wire_;
+    MediaSocket media_socket_;
     rtp::Sender sender_;
-    Outlet& outlet_;
-    TickWheel& wheel_;
+    EventQueue& event_queue_;
+    TimerWheel& wheel_;
     MediaSettings settings_;
     bool connected_ = false;
     Latch latch_;
     Stream* peer_ = nullptr;
-    Hearing* hearing_ = nullptr;    ///< Null while nobody wants linear audio.
-    Speaking* speaking_ = nullptr;  ///< Null until something is sent that is not relayed.
+    ReceivePath* receive_path_ = nullptr;  ///< Null while nobody wants linear audio.
+    SendPath* send_path_ = nullptr;        ///< Null until something is sent that is not relayed.
     struct {
         bool received = false;
         bool sent = false;
     } muted_;
 
     rtp::Reception reception_{8000};
-    rtp::Allowance allowance_;
+    rtp::TokenBucket token_bucket_;
     RtcpState rtcp_;
     rtp::DtmfReceiver dtmf_receiver_;
     bool heard_ = false;
     bool restarted_ = true;  ///< The next audio has timestamps of a new run.
-    bool hears_ = false;     ///< `hearing_` is being fed.
-    /// How the audio that came last went to the linked stream.
+    bool hears_ = false;     ///< `receive_path_` is being fed.
+    /// Way of the latest audio to the linked stream.
     enum class Route : std::uint8_t { none, relayed, transcoded } route_ = Route::none;
     std::uint32_t last_units_ = 0;     ///< Length of the audio packet that came last,
     std::uint32_t regular_units_ = 0;  ///< and of the last two in a row that were equal.
@@ -278,7 +278,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     rtp::DtmfSender dtmf_sender_;
     DtmfText* dtmf_first_ = nullptr;  ///< The text being sent, then those that wait.
     DtmfText* dtmf_last_ = nullptr;
-    dsp::KeyTones key_tones_;
+    dsp::DtmfGenerator key_tones_;
     std::int64_t sounded_ns_ = 0;     ///< When the tones' last frame was made.
     std::array<char, 32> pressed_{};  ///< Keys the linked stream's far end pressed, to be sent by ourselves.
     std::size_t pressed_count_ = 0;

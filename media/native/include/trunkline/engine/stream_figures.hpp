@@ -6,7 +6,7 @@
 
 namespace trunkline::engine {
 
-/// What happened on a stream so far. Written by the engine thread, readable from any.
+/// Counters of a stream. Written by the engine thread, readable from any.
 struct StreamFigures {
     util::Counter packets_in, bytes_in, packets_out, bytes_out;
     util::Counter lost, duplicates, late;
@@ -21,7 +21,7 @@ struct StreamFigures {
     util::Counter ssrc_changes;  ///< Of the far end, its first SSRC among them.
     util::Counter collisions;    ///< Our SSRC had to be changed (RFC 3550 8.2).
     util::Figure<std::uint32_t> jitter_us, ssrc_in, ssrc_out;
-    /// What the far end reports about our packets, and how often it did.
+    /// Latest report of the far end about our packets, and the number of reports.
     util::Figure<std::uint32_t> sent_lost, sent_jitter_us;
     util::Counter far_reports;
     util::Figure<std::uint32_t> round_trip_us;

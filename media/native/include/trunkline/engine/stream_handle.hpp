@@ -68,7 +68,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::vector<rtp::QualityInterval> intervals() const;
     void close();
 
-    /// Have `action(Stream&, now_ns)` run on the stream's thread, in the order given; nothing once closed.
+    /// Run `action(Stream&, now_ns)` on the stream's thread, in order; nothing once closed.
     /// See `Shard::submit` for `wake`.
     template <typename Action>
     void order(Action action, bool wake = true) {

@@ -5,26 +5,26 @@
 #include <iterator>
 #include <memory>
 
-#include "trunkline/engine/hearing.hpp"
+#include "trunkline/engine/receive_path.hpp"
+#include "trunkline/engine/send_path.hpp"
 #include "trunkline/engine/settings.hpp"
-#include "trunkline/engine/speaking.hpp"
 
 namespace trunkline::engine {
 
-/// What the control thread makes for a stream, because engine threads never allocate. Null leaves what the
-/// stream has.
+/// Parts that the control thread makes for a stream, because engine threads never allocate. Null keeps the
+/// present part.
 struct StreamParts {
-    std::unique_ptr<Hearing> hearing;
+    std::unique_ptr<ReceivePath> receive_path;
     std::unique_ptr<DecoderSet> decoders;
-    std::unique_ptr<Speaking> speaking;
-    bool drop_hearing = false;
+    std::unique_ptr<SendPath> send_path;
+    bool drop_receive_path = false;
 
     bool empty() const {
-        return hearing == nullptr && decoders == nullptr && speaking == nullptr && !drop_hearing;
+        return receive_path == nullptr && decoders == nullptr && send_path == nullptr && !drop_receive_path;
     }
 };
 
-/// What may be done with a stream besides relaying.
+/// Uses of a stream besides relaying.
 enum class Use : std::uint8_t {
     tap,       ///< Hears and speaks.
     recorder,  ///< Hears the stream and, through the linked stream, what is sent.
@@ -46,13 +46,13 @@ class StreamOutfit {
     /// Make what is missing for the uses noted, given the stream it is linked with, if any.
     StreamParts make_missing(const StreamOutfit* peer);
 
-    /// Whether anything may make the stream run a clock of its own.
+    /// True if anything may make the stream run a clock of its own.
     bool speaks() const {
         return uses(Use::output) || uses(Use::tap) || uses(Use::recorder) || uses(Use::source);
     }
     bool uses(Use use) const { return counts_[index(use)] != 0; }
 
-    /// Whether nothing is done with the stream but relaying, at most.
+    /// True if nothing is done with the stream but relaying, at most.
     bool unused() const {
         return std::all_of(std::begin(counts_), std::end(counts_),
                            [](std::uint32_t count) { return count == 0; });

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "trunkline/dsp/rate_bridge.hpp"
-#include "trunkline/engine/outlet.hpp"
+#include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/stream_figures.hpp"
-#include "trunkline/graph/frame_cushion.hpp"
+#include "trunkline/graph/frame_buffer.hpp"
 #include "trunkline/graph/playout_queue.hpp"
 #include "trunkline/util/node.hpp"
 
@@ -25,15 +25,15 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     /// Made by the control thread. With a `sent_id` other than 0, each frame of what is received is followed
     /// by one, under that number, of what is sent.
     Tap(std::uint64_t id, std::uint64_t sent_id, std::uint64_t stream, graph::AudioFormat format,
-        StreamFigures& figures, Outlet& outlet);
+        StreamFigures& figures, EventQueue& event_queue);
 
     /// Rate of both directions, whatever the stream's is.
     std::uint32_t rate_hz() const { return format_.rate_hz; }
 
-    /// Take in received audio, in one unbroken run; frames that are complete leave at once.
+    /// Append received audio, in one unbroken run; complete frames leave at once.
     void put(std::span<const std::int16_t> samples, std::int64_t now_ns);
 
-    /// Take in audio that is sent, at most 60 ms at 8 or 16 kHz; only while `hears_sent`.
+    /// Append sent audio, at most 60 ms at 8 or 16 kHz; only while `hears_sent`.
     void put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz);
     bool hears_sent() const { return sent_ != nullptr; }
 
@@ -45,11 +45,11 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     const graph::PlayoutQueue& playout() const { return playout_; }
 
   private:
-    /// What is sent, on its way to the beat of what is received.
+    /// Sent audio, until the tick of received audio.
     struct Sent {
-        explicit Sent(std::uint32_t rate_hz) : cushion(rate_hz) {}
+        explicit Sent(std::uint32_t rate_hz) : buffer(rate_hz) {}
         dsp::RateBridge bridge;
-        graph::FrameCushion cushion;
+        graph::FrameBuffer buffer;
     };
 
     void hand_out(std::uint64_t id, std::span<const std::int16_t> frame, std::int64_t now_ns);
@@ -58,14 +58,14 @@ class Tap final : public util::Node, private graph::PlayoutListener {
     void playout_drained() override;
     void playout_level(bool full, std::uint64_t level_ms) override;
     void playout_underrun() override { figures_.underruns.add(1); }
-    void spent(util::Node* node) override { outlet_.discard(node); }
+    void spent(util::Node* node) override { event_queue_.discard(node); }
 
     std::uint64_t id_;
     std::uint64_t sent_id_;
     std::uint64_t stream_;
     graph::AudioFormat format_;
     StreamFigures& figures_;
-    Outlet& outlet_;
+    EventQueue& event_queue_;
     graph::PlayoutQueue playout_;
     dsp::RateBridge bridge_;  ///< From the queue's rate to what is sent.
     std::array<std::int16_t, max_frame_samples> frame_;

@@ -15,12 +15,12 @@ namespace trunkline::graph {
 /// delay say where a run belongs. A sender whose clock differs is followed in its pauses.
 class AlignedTrack {
   public:
-    /// How long audio may be put in before it is taken out.
+    /// Longest time between input and output of audio.
     static constexpr std::int64_t lag_ms = 300;
-    /// Longest piece taken in at once.
+    /// Longest chunk taken in at once.
     static constexpr std::size_t max_piece_ms = 60;
 
-    /// What silence between two pieces means.
+    /// Meaning of silence between two chunks.
     enum class Run : std::uint8_t {
         unbroken,  ///< They were delayed: the source leaves nothing out.
         broken,    ///< Nothing was sent meanwhile, unless it varies as much as this source usually does.
@@ -29,7 +29,7 @@ class AlignedTrack {
     /// Memory is allocated here and never again.
     AlignedTrack(std::uint32_t rate_hz, Run run);
 
-    /// Take in audio whose last sample passed at `at`, counted in samples since the recording began.
+    /// Append audio whose last sample passed at `at`, counted in samples since the recording began.
     void put(std::span<const std::int16_t> samples, std::int64_t at);
 
     /// Take the next samples; silence where there are none.
@@ -69,10 +69,10 @@ class AlignedTrack {
     std::int64_t stretch_begin_ = 0;  ///< Of the sound that is being written.
     std::int64_t stretch_room_ = 0;   ///< Of quiet before it.
     std::int64_t quiet_samples_ = 0;  ///< Written since something was heard.
-    bool heard_ = false;              ///< Whether anything was.
+    bool heard_ = false;              ///< True if anything was heard.
     bool started_ = false;
 
-    // How late pieces come, against a place right behind the ones before.
+    // Delay of chunks, against a place right behind the ones before.
     std::int64_t least_late_ = std::numeric_limits<std::int64_t>::max();
     std::int64_t most_late_ = std::numeric_limits<std::int64_t>::min();
     std::int64_t noted_samples_ = 0;  ///< In this window.

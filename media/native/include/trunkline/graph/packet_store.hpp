@@ -10,7 +10,7 @@
 
 namespace trunkline::graph {
 
-/// What a stored packet is.
+/// Kind of a stored packet.
 enum class Content : std::uint8_t {
     audio,
     noise,  ///< A description of comfort noise (RFC 3389).

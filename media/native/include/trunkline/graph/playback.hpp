@@ -11,7 +11,7 @@
 
 namespace trunkline::graph {
 
-/// A piece of sound and the pause behind it.
+/// A chunk of sound and the pause behind it.
 struct Clip {
     std::span<const std::uint8_t>
         bytes;  ///< Linear samples, little-endian, owned by what `owner` stands for.
@@ -49,7 +49,7 @@ class Playback final : public util::Node {
 
     bool over() const { return over_ && flush_left_ == 0; }
 
-    /// Whether the position is to be told, which this then counts as done.
+    /// True if the position is to be reported; the report then counts as done.
     bool position_due();
 
   private:

@@ -10,16 +10,16 @@
 
 namespace trunkline::graph {
 
-/// Why a playback ended. The numbers are part of the contract with Python.
+/// Cause of a playback's end. The numbers are part of the contract with Python.
 enum class PlaybackEnd : std::uint8_t { ended = 0, stopped = 1, digit = 2, speech = 3 };
 
-/// What a playback queue tells.
+/// Receiver of a playback queue's events.
 class PlaybackListener {
   public:
     /// A playback came to its end or was cut off, the latter by `key` when a digit did it.
     virtual void playback_finished(std::uint64_t id, PlaybackEnd why, char key, std::uint64_t played_ms) = 0;
 
-    /// How far a playback has come.
+    /// Position of a playback.
     virtual void playback_position(std::uint64_t id, std::uint64_t played_ms) = 0;
 
     /// A node is no longer needed and goes back to the control thread.
@@ -31,7 +31,7 @@ class PlaybackListener {
 
 /// Playbacks, one after the other. One without end goes on until another waits behind it.
 ///
-/// What is cut off, by an order or by the far end's digit or speech, fades out within 5 ms.
+/// Interrupted audio fades out within 5 ms.
 class PlaybackQueue {
   public:
     /// Most playbacks that wait or play; what exceeds them is told as stopped.
@@ -57,10 +57,10 @@ class PlaybackQueue {
     /// behind it up to the first that does not.
     void barge_in(PlaybackEnd why, char key = '\0');
 
-    /// Whether speech of the far end would end what plays.
+    /// True if speech of the far end would end what plays.
     bool wants_speech() const { return first_ != nullptr && first_->ends_by_speech; }
 
-    /// Whether the next pull has something to be heard.
+    /// True if the next pull has audible audio.
     bool playing() const { return fade_left_ != 0 || (first_ != nullptr && !paused_); }
 
     bool empty() const { return first_ == nullptr && fade_left_ == 0; }

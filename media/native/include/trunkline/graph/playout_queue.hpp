@@ -11,7 +11,7 @@
 
 namespace trunkline::graph {
 
-/// How an agent's audio is written.
+/// Encoding of an agent's audio.
 enum class Encoding : std::uint8_t { l16, mulaw, alaw };
 
 /// Encoding and rate of an agent's audio.
@@ -23,7 +23,7 @@ struct AudioFormat {
     std::uint32_t bytes_per_ms() const { return rate_hz / 1000 * sample_bytes(); }
 };
 
-/// An entry of a playout queue: audio as it was received, or a mark between two pieces of audio.
+/// An entry of a playout queue: audio as it was received, or a mark between two chunks of audio.
 struct PlayoutItem final : util::Node {
     bool is_mark = false;
     std::uint32_t mark = 0;
@@ -31,7 +31,7 @@ struct PlayoutItem final : util::Node {
     std::unique_ptr<std::uint8_t[]> bytes;
 };
 
-/// What a playout queue tells.
+/// Receiver of a playout queue's events.
 class PlayoutListener {
   public:
     /// The last sample before a mark was handed out, or (`cleared`) dropped.
@@ -61,7 +61,7 @@ class PlayoutQueue {
   public:
     static constexpr std::uint32_t prebuffer_ms = 60;
     static constexpr std::uint32_t grown_prebuffer_ms = 100;
-    /// Audio that follows within this of running dry was meant to be one piece with it.
+    /// Audio that follows within this of running dry was meant to be one chunk with it.
     static constexpr std::int64_t underrun_ns = 500'000'000;
     static constexpr std::uint32_t fade_ms = 5;
 
@@ -84,7 +84,7 @@ class PlayoutQueue {
     /// alone, when nothing does.
     bool pull(std::span<std::int16_t> out, std::int64_t now_ns);
 
-    /// Whether the next pull will return audio, without having to look at the clock.
+    /// True if the next pull will return audio, without having to look at the clock.
     bool playing() const { return state_ == State::playing || fade_left_ != 0; }
 
     /// Bytes of audio played or dropped so far. May be read from any thread.

@@ -19,13 +19,14 @@ class Address {
 
     bool operator==(const Address& other) const;
 
-    /// Whether both are in one /24 (IPv4) or /64 (IPv6): the same network behind a NAT that changed its mind.
+    /// True if both are in one /24 (IPv4) or /64 (IPv6): the same network behind a NAT that changed its
+    /// address.
     bool same_network(const Address& other) const;
 
-    /// Whether both are the same host, whatever the port.
+    /// True if both are the same host, whatever the port.
     bool same_host(const Address& other) const;
 
-    /// Whether it lies in a network that is not reached from the internet, so that a NAT must stand between
+    /// True if it lies in a network that is not reached from the internet, so that a NAT must stand between
     /// (RFC 1918, 4193, 6598), or on this machine.
     bool is_private() const;
 
@@ -38,7 +39,7 @@ class Address {
     /// The IP literal.
     std::string host() const;
     std::uint16_t udp_port() const { return ntohs(any_.v4.sin_port); }
-    /// Whether audio may be sent there: to one host, not to a group or to all. The wildcard address means
+    /// True if audio may be sent there: to one host, not to a group or to all. The wildcard address means
     /// hold in older offers (RFC 3264 8.4).
     bool reachable() const;
     bool empty() const { return any_.v4.sin_family == AF_UNSPEC; }
@@ -52,7 +53,7 @@ class Address {
 
   private:
     std::uint32_t v4_host() const { return ntohl(any_.v4.sin_addr.s_addr); }
-    /// Whether it is an IPv4 address in the clothes of IPv6 (RFC 4291 2.5.5.2), which a socket of IPv6 sends
+    /// True for an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2), which a socket of IPv6 sends
     /// to all the same; and the host then.
     bool mapped() const { return family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&any_.v6.sin6_addr); }
     std::uint32_t mapped_host() const {

@@ -8,14 +8,14 @@
 
 namespace trunkline::io {
 
-/// How audio lies in a file.
+/// Encoding of audio in a file.
 enum class Encoding : std::uint8_t {
     wav,        ///< WAV, 16 bits linear.
     wav_mulaw,  ///< WAV, mu-law: half of that.
     ogg_opus,   ///< Ogg Opus (RFC 7845), each channel a stream of its own: about a tenth.
 };
 
-/// What a file holds.
+/// Content of a file.
 struct AudioLayout {
     Encoding encoding = Encoding::wav;
     std::uint16_t channels = 2;  ///< 1 or 2.
@@ -48,14 +48,14 @@ class AudioFile {
     /// Size of the file after `finish`; before, what is on disk at least.
     virtual std::uint64_t bytes() const = 0;
 
-    /// What was appended, or after an error what is on disk.
+    /// Length appended, or after an error the length on disk.
     virtual std::uint64_t duration_ms() const = 0;
 
   private:
     AudioLayout layout_;
 };
 
-/// Whether files of this encoding can be written.
+/// True if files of this encoding can be written.
 bool supported(Encoding encoding);
 
 /// Create or empty the file at `path`; returns its descriptor, or a negated error number.

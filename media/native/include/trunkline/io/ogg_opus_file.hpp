@@ -19,7 +19,7 @@ class OggPage {
 
     explicit OggPage(std::uint32_t serial) : serial_(serial) {}
 
-    /// Whether a packet of this size fits beside those that are there.
+    /// True if a packet of this size fits beside those that are there.
     bool fits(std::size_t packet_bytes) const {
         return segments_.size() + packet_bytes / max_segments + 1 <= max_segments;
     }
@@ -43,7 +43,7 @@ class OggPage {
 /// end mark. Two channels are two independent streams of Opus, so that neither is heard in the other.
 class OggOpusFile final : public AudioFile {
   public:
-    /// Whether it was built in.
+    /// True if it was built in.
     static bool available();
 
     OggOpusFile(int descriptor, const AudioLayout& layout, std::uint32_t serial);

@@ -29,23 +29,23 @@ class DtmfReceiver {
     /// Timestamps begin anew: whatever comes next is a press of its own. The digit that was still pressed.
     std::optional<Digit> restart();
 
-    /// Take in the payload of a telephone-event packet; a digit when a press is over by it.
+    /// Process the payload of a telephone-event packet; a digit when a press is over by it.
     std::optional<Digit> packet(std::uint32_t timestamp, std::span<const std::uint8_t> payload,
                                 std::int64_t now_ns);
 
     /// The press whose end bits were all lost, once that is certain.
     std::optional<Digit> expire(std::int64_t now_ns);
 
-    /// Whether a press is going on, so that `expire` must be asked.
+    /// True if a press is going on, so that `expire` must be asked.
     bool pressed() const { return pressed_; }
 
-    /// How many presses have begun so far, for who must know before they are over.
+    /// Number of presses begun so far, for callers that must know before they are over.
     std::uint32_t presses() const { return presses_; }
 
-    /// Whether a packet with this timestamp is of the press that began last, and no late one of an earlier.
+    /// True if a packet with this timestamp is of the press that began last, and no late one of an earlier.
     bool is_latest(std::uint32_t timestamp) const { return started_ && timestamp == timestamp_; }
 
-    /// How long the press that began last has been so far in units of its clock, all its segments together.
+    /// Duration of the latest press so far, in units of its clock, all its segments together.
     std::uint32_t lasting() const { return before_ + duration_; }
 
     /// The key last pressed; 0 before the first.

@@ -11,7 +11,7 @@ namespace trunkline::rtp {
 struct DtmfPacket {
     std::array<std::uint8_t, 4> payload{};
     bool first = false;  ///< First packet of a key press: carries the marker bit.
-    /// How long ago the press, or its present segment, began; its timestamp lies that far back.
+    /// Time since the start of the press, or of its present segment; its timestamp lies that far back.
     std::uint32_t age_samples = 0;
 };
 
@@ -26,10 +26,10 @@ class DtmfSender {
     void start(std::string_view digits, std::uint32_t duration_ms, std::uint32_t gap_ms,
                std::uint32_t clock_hz = 8000);
 
-    /// Whether a digit or a gap of the current text is still to come.
+    /// True if a digit or a gap of the current text is still to come.
     bool busy() const { return state_ != State::idle; }
 
-    /// Whether the next frame belongs to a key press, so that no audio may be sent with it.
+    /// True if the next frame belongs to a key press, so that no audio may be sent with it.
     bool pressing() const { return state_ == State::press || state_ == State::ending; }
 
     /// The packet to send for the next frame, or nothing when audio may be sent instead.

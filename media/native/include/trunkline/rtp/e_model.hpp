@@ -4,7 +4,7 @@
 
 namespace trunkline::rtp {
 
-/// How a codec fares: what it costs by itself, and how well it bears lost packets (ITU-T G.113, appendix I).
+/// Impairment of a codec by itself, and its robustness to lost packets (ITU-T G.113, appendix I).
 struct Impairment {
     double ie = 0;
     double bpl = 0;
@@ -13,7 +13,7 @@ struct Impairment {
 /// On the scale for telephones: a wideband codec counts no better than G.711 without loss.
 Impairment impairment_of(codec::Codec codec);
 
-/// What becomes of speech on its way.
+/// Impairments of speech in transit.
 struct Path {
     double loss = 0;         ///< Share of packets that could not be played, 0 to 1.
     double burst_ratio = 1;  ///< How much longer losses in a row are than if packets were lost at random.

@@ -9,7 +9,7 @@ class JitterMeter {
   public:
     explicit JitterMeter(std::uint32_t clock_hz) : clock_hz_(clock_hz) {}
 
-    /// Take in a packet; packets that share a timestamp (RFC 4733 events) must be left out.
+    /// Process a packet; packets that share a timestamp (RFC 4733 events) must be left out.
     void note(std::uint32_t timestamp, std::int64_t arrival_ns);
 
     /// Forget the last transit, when the source starts its timestamps again.

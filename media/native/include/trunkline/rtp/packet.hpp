@@ -28,7 +28,7 @@ struct PacketView {
 /// Parse a datagram; nothing when it is not RTP version 2 or its lengths do not add up (RFC 3550 A.1).
 std::optional<PacketView> parse(std::span<std::uint8_t> datagram);
 
-/// Whether a datagram on an RTP port is RTCP, by the payload types RFC 5761 4 keeps free.
+/// True if a datagram on an RTP port is RTCP, by the payload types RFC 5761 4 keeps free.
 bool is_rtcp(std::span<const std::uint8_t> datagram);
 
 /// Write a plain header of `header_bytes` bytes.

@@ -8,17 +8,17 @@
 
 namespace trunkline::rtp {
 
-/// How both directions of a stream fared between two reports.
+/// Quality of both directions of a stream between two reports.
 struct QualityInterval {
     std::int64_t ended_ns = 0;
     std::uint32_t duration_ms = 0;
-    // What we received, as we saw it.
+    // Received packets, as measured here.
     std::uint32_t expected = 0;
     std::uint32_t lost = 0;
     std::uint32_t discarded = 0;         ///< Came too late to be played.
     std::uint32_t burst_hundredths = 0;  ///< Mean number of packets lost in a row, times 100.
     std::uint32_t jitter_us = 0;
-    // What we sent, as the far end saw it; `sent_expected` 0: it said nothing.
+    // Sent packets, as the far end reports them; `sent_expected` 0: no report.
     std::uint32_t sent_expected = 0;
     std::uint32_t sent_lost = 0;
     std::uint32_t sent_jitter_us = 0;
@@ -39,7 +39,7 @@ struct ReceivedTotals {
     std::uint32_t jitter_us = 0;
 };
 
-/// What the score of a stream depends on besides its packets.
+/// Inputs of a stream's score besides its packets.
 struct QualityContext {
     codec::Codec codec = codec::Codec::pcmu;
     std::uint32_t clock_hz = 8000;
@@ -67,7 +67,7 @@ class QualityMeter {
     QualityInterval close(const ReceivedTotals& received, const std::optional<FarReport>& far,
                           const QualityContext& context, std::int64_t now_ns);
 
-    /// What the far end says begins anew: our SSRC changed.
+    /// Restart the far end's reports: our SSRC changed.
     void forget_far() { far_.reset(); }
 
   private:

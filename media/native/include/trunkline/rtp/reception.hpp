@@ -9,7 +9,7 @@
 
 namespace trunkline::rtp {
 
-/// What is to be done with a packet of the far end.
+/// Verdict on a packet of the far end.
 enum class Verdict : std::uint8_t {
     heard,      ///< The next packet of the source, or a straggler.
     restarted,  ///< Heard; timestamps and numbers begin anew.
@@ -37,7 +37,7 @@ class Reception {
     /// Judge a packet. Those that do not tell the time of their sending (RFC 4733 events) are not `timed`.
     Verdict note(const Header& header, bool timed, std::int64_t now_ns);
 
-    /// Whether a source was heard.
+    /// True if a source was heard.
     bool started() const { return started_; }
     std::uint32_t ssrc() const { return ssrc_; }
     std::uint64_t duplicates() const { return duplicates_; }
@@ -46,10 +46,10 @@ class Reception {
     std::uint32_t jitter_us() const { return jitter_.jitter_us(); }
     const SequenceTracker& sequence() const { return sequence_; }
 
-    /// Whether anything came since the last `report`.
+    /// True if anything came since the last `report`.
     bool news() const { return started_ && received_with_duplicates() != prior_received_; }
 
-    /// What a report says about the source; the next one begins where this ends (RFC 3550 A.3).
+    /// Report block about the source; the next one begins where this ends (RFC 3550 A.3).
     ReportBlock report();
 
   private:

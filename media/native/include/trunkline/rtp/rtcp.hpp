@@ -15,7 +15,7 @@ constexpr std::uint32_t middle_of(NtpTime time) {
     return static_cast<std::uint32_t>(time >> 16);
 }
 
-/// What a receiver says about one source (RFC 3550 6.4.1).
+/// Report block of a receiver about one source (RFC 3550 6.4.1).
 struct ReportBlock {
     std::uint32_t ssrc = 0;              ///< The source it is about.
     std::uint8_t fraction_lost = 0;      ///< In 1/256, since the report before.
@@ -26,7 +26,7 @@ struct ReportBlock {
     std::uint32_t delay = 0;             ///< Since that report, in 1/65536 s.
 };
 
-/// What a sender says about itself (RFC 3550 6.4.1).
+/// Sender information (RFC 3550 6.4.1).
 struct SenderInfo {
     NtpTime ntp = 0;
     std::uint32_t rtp_timestamp = 0;  ///< Of the same instant.

@@ -56,7 +56,7 @@ class RtcpSession final : private RtcpHandler {
     std::span<std::uint8_t> report(std::span<std::uint8_t> room, const Outgoing& sent, Reception& reception,
                                    bool bye, std::int64_t now_ns);
 
-    /// Take in a compound packet of the far end; false when it is malformed.
+    /// Process a compound packet of the far end; false when it is malformed.
     bool take(std::span<const std::uint8_t> datagram, std::int64_t now_ns);
 
     /// An SSRC to send under, when the present one is taken (8.1).
@@ -65,13 +65,13 @@ class RtcpSession final : private RtcpHandler {
     /// Send under another SSRC from now on; its counts begin with what was `sent` before.
     void change_ssrc(std::uint32_t ssrc, const Outgoing& sent);
 
-    /// Whether the far end has sent reports of its own under our SSRC since this was last asked; those that
+    /// True if the far end has sent reports of its own under our SSRC since this was last asked; those that
     /// only come back to us do not count.
     bool collided();
 
     std::uint32_t ssrc() const { return ssrc_; }
     std::string_view cname() const { return {cname_.data(), cname_.size()}; }
-    /// Whether the far end said goodbye; over with its next report.
+    /// True after a BYE of the far end, until its next report.
     bool far_bye() const { return far_bye_; }
     /// What the far end says about the packets of our present SSRC.
     const std::optional<FarReport>& far_report() const { return far_report_; }

@@ -56,7 +56,7 @@ class Sender {
     /// Timestamp that belongs to the present, for sender reports (RFC 3550 6.4.1).
     std::uint32_t timestamp_at(std::int64_t now_ns) const;
 
-    /// Whether a packet with this number was sent a short while ago.
+    /// True if a packet with this number was sent a short while ago.
     bool sent_lately(std::uint16_t sequence) const;
 
     std::uint32_t ssrc() const { return ssrc_; }

@@ -4,7 +4,7 @@
 
 namespace trunkline::rtp {
 
-/// What a sequence number says about the packet that carries it.
+/// Meaning of a packet's sequence number.
 enum class Arrival : std::uint8_t {
     in_order,   ///< Newer than all before it; there may be a gap in front of it.
     reordered,  ///< Older than the newest, seen for the first time.
@@ -31,7 +31,7 @@ class SequenceTracker {
     /// Packets that should have come, over all runs.
     std::uint64_t expected() const { return expected_before_ + run_expected(); }
 
-    /// How many times packets in a row were lost, over all runs.
+    /// Number of loss bursts, over all runs.
     std::uint64_t bursts() const { return bursts_; }
 
     // Of the present run, as report blocks want it (RFC 3550 6.4.1, A.3).

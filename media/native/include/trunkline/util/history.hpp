@@ -48,7 +48,7 @@ class History {
         return records;
     }
 
-    /// How many were written so far.
+    /// Number written so far.
     std::uint64_t count() const { return count_.load(std::memory_order_acquire); }
 
   private:

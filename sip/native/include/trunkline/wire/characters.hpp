@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-/// Which characters may stand where (RFC 3261 25.1, as far as peers keep to it); ASCII only.
+/// Character classes (RFC 3261 25.1, as far as peers keep to it); ASCII only.
 namespace trunkline::wire {
 
 enum class Class : std::uint8_t {
@@ -15,7 +15,7 @@ enum class Class : std::uint8_t {
     /// Of the user part of a URI, when it has no escapes.
     user = 8,
     capital = 16,
-    /// What may stand in a line at all: printable, or a tab.
+    /// Characters of any line: printable, or a tab.
     text = 32,
 };
 

@@ -20,7 +20,7 @@ struct Param {
     bool has_value = false;
 };
 
-/// What one address or Via holds at most to be plain.
+/// Limits of a plain address or Via.
 constexpr std::size_t max_params = 8;
 
 struct Params {
@@ -77,7 +77,7 @@ std::optional<std::uint32_t> read_number(std::string_view text, std::size_t max_
 
 bool is_token(std::string_view text);
 
-/// Whether `text` is `lower` (which is in lower case), whatever its own case.
+/// True if `text` is `lower` (which is in lower case), whatever its own case.
 bool equals_lower(std::string_view text, std::string_view lower);
 
 /// Without the spaces and tabs at both ends.

@@ -7,7 +7,7 @@
 
 namespace trunkline::wire {
 
-/// What one message may hold; see `sip.message.parser.Limits`.
+/// Limits of one message; see `sip.message.parser.Limits`.
 struct Limits {
     std::size_t message_bytes = 65536;
     std::size_t header_count = 256;
@@ -30,7 +30,7 @@ struct Head {
     std::uint16_t status = 0;
     std::string_view reason;
     std::vector<Line> lines;
-    /// What follows the empty line.
+    /// Body: bytes after the empty line.
     std::string_view rest;
 };
 

@@ -7,21 +7,21 @@ import pytest
 from callcontrol.agents.script import stock_script, stock_words
 from callcontrol.agents.script_parser import read_script
 from callcontrol.agents.steps.turn import CUT_SHORT, END_OF_SPEECH_S, MAX_SPEECH_S
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    ConsultRequested,
-    DigitReceived,
-    InstructionsReceived,
-    LegAnswered,
-    LegEnded,
-    LegFailed,
-    LegProgress,
-    PlaybackEnded,
-    RouteRefused,
-    SpeechEnded,
-    SpeechStarted,
-    TransferOrdered,
+from callcontrol.calls.effects.media import (
+    DetectSpeech,
+    LinkMedia,
+    PlayRingback,
+    Speak,
+    StopAudio,
+    StopSpeech,
 )
+from callcontrol.calls.effects.records import FindRoute, Transcribe
+from callcontrol.calls.effects.signalling import AnswerLeg
+from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.commands import RedirectRequested, TransferCommand
+from callcontrol.calls.events.instructions import InstructionsReceived
+from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NO_ROUTE_DESTINATION
 from callcontrol.calls.plan import Converse, Hangup
 from callcontrol.models import CallStatus
@@ -41,9 +41,9 @@ def talk(nodes: dict[str, Any], **changes: Any) -> Drive:
 
 
 def said(drive: Drive, after_s: float = 0.0) -> None:
-    """What is being said comes to its end."""
+    """The current speech ends."""
     drive.after(after_s)
-    drive.feed(PlaybackEnded(A, turn=drive.done(do.Speak)[-1].turn))
+    drive.feed(PlaybackEnded(A, turn=drive.done(Speak)[-1].turn))
 
 
 def press(drive: Drive, keys: str) -> None:
@@ -51,11 +51,11 @@ def press(drive: Drive, keys: str) -> None:
 
 
 def words(drive: Drive) -> list[str]:
-    return [effect.text for effect in drive.done(do.Speak)]
+    return [effect.text for effect in drive.done(Speak)]
 
 
 def transcript(drive: Drive) -> list[tuple[str, str]]:
-    return [(effect.segment.role, effect.segment.text) for effect in drive.done(do.Transcribe)]
+    return [(effect.segment.role, effect.segment.text) for effect in drive.done(Transcribe)]
 
 
 def menu(**gather: Any) -> dict[str, Any]:
@@ -75,14 +75,14 @@ SPOKEN: dict[str, Any] = {
 
 def test_it_says_its_part_and_hangs_up() -> None:
     drive = talk({"start": {**BYE, "say": "Hello {{name|there}}. This is a test."}}, name="Ravi")
-    assert drive.done(do.Speak) == [do.Speak(A, "Hello Ravi.", "en-IN", 1)]
+    assert drive.done(Speak) == [Speak(A, "Hello Ravi.", "en-IN", 1)]
     said(drive, 1.0)
     assert words(drive)[-1] == "This is a test."
     drive.feed(PlaybackEnded(A, turn=1))
     assert not drive.record.status.ended, "the end of the first sentence is not that of the second"
     said(drive, 1.5)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream")
-    (told,) = drive.done(do.Transcribe)
+    (told,) = drive.done(Transcribe)
     segment = told.segment
     assert (segment.role, segment.text) == ("agent", "Hello Ravi. This is a test.")
     assert (segment.start_ms, segment.end_ms) == (0, 2500)
@@ -92,14 +92,14 @@ def test_it_says_its_part_and_hangs_up() -> None:
 def test_a_caller_is_answered_first() -> None:
     drive = Drive(converse({"start": BYE})).start()
     kinds = [type(effect) for effect in drive.all]
-    assert kinds.index(do.AnswerLeg) < kinds.index(do.Speak)
+    assert kinds.index(AnswerLeg) < kinds.index(Speak)
 
 
 def test_a_key_breaks_off_what_is_said_and_leads_on() -> None:
     drive = talk(menu())
     drive.after(1.0)
     press(drive, "2")
-    assert do.StopAudio(A) in drive.effects
+    assert StopAudio(A) in drive.effects
     assert words(drive) == ["Press 1 or 2.", "Second."]
     assert transcript(drive) == [("agent", f"Press 1 {CUT_SHORT}"), ("user", "2")]
     said(drive)
@@ -117,7 +117,7 @@ def test_what_is_broken_off_at_once_was_not_heard() -> None:
 def test_keys_that_may_not_break_off_count_when_all_is_said() -> None:
     drive = talk(menu(barge_in=False))
     press(drive, "1")
-    assert words(drive) == ["Press 1 or 2."] and not drive.done(do.StopAudio)
+    assert words(drive) == ["Press 1 or 2."] and not drive.done(StopAudio)
     said(drive)
     assert words(drive)[-1] == "First."
 
@@ -184,7 +184,7 @@ def test_keys_are_kept_for_who_listens_next() -> None:
 
 def test_speech_is_heard_to_its_end() -> None:
     drive = talk(SPOKEN)
-    assert do.DetectSpeech(A) in drive.all
+    assert DetectSpeech(A) in drive.all
     said(drive)
     drive.after(1.0)
     drive.feed(SpeechStarted(A))
@@ -199,7 +199,7 @@ def test_speech_is_heard_to_its_end() -> None:
     assert words(drive) == ["Tell me.", "Goodbye."]
     assert transcript(drive)[1] == ("user", "[speech 2.1 s]")
     said(drive)
-    assert drive.done(do.StopSpeech) == [do.StopSpeech(A)]
+    assert drive.done(StopSpeech) == [StopSpeech(A)]
     assert_nothing_left(drive)
 
 
@@ -207,26 +207,26 @@ def test_speech_breaks_off_what_is_said() -> None:
     drive = talk(SPOKEN)
     drive.after(0.5)
     drive.feed(SpeechStarted(A))
-    assert do.StopAudio(A) in drive.effects
+    assert StopAudio(A) in drive.effects
     assert transcript(drive) == [("agent", f"Tell {CUT_SHORT}")]
 
 
 def test_a_greeting_is_not_broken_off_by_a_hello() -> None:
     drive = talk(SPOKEN, greeting="Good day. This is Asha.")
     drive.feed(SpeechStarted(A), SpeechEnded(A, 400))
-    assert not drive.done(do.StopAudio)
+    assert not drive.done(StopAudio)
     said(drive)
     said(drive)
     assert words(drive) == ["Good day.", "This is Asha.", "Tell me."]
     drive.feed(SpeechStarted(A))
-    assert do.StopAudio(A) in drive.effects
+    assert StopAudio(A) in drive.effects
 
 
 def test_who_talks_on_while_the_agent_does_is_heard_afterwards() -> None:
     drive = talk({**SPOKEN, "start": {**SPOKEN["start"], "gather": {"barge_in": False}}})
     drive.feed(SpeechStarted(A))
     said(drive)
-    assert words(drive) == ["Tell me."] and not drive.done(do.StopAudio)
+    assert words(drive) == ["Tell me."] and not drive.done(StopAudio)
     drive.after(2)
     drive.feed(SpeechEnded(A, 2000))
     drive.after(END_OF_SPEECH_S)
@@ -255,7 +255,7 @@ def test_speech_is_not_listened_for_where_it_leads_nowhere() -> None:
     drive = talk(menu())
     said(drive)
     drive.feed(SpeechStarted(A))
-    assert not drive.done(do.DetectSpeech) and words(drive) == ["Press 1 or 2."]
+    assert not drive.done(DetectSpeech) and words(drive) == ["Press 1 or 2."]
 
 
 def test_what_cannot_be_spoken_is_passed_over_and_not_written_down() -> None:
@@ -332,12 +332,12 @@ def test_a_transfer_lets_the_call_live_on() -> None:
     drive = talk(transfer(), greeting="Hello.")
     said(drive)
     said(drive)
-    party = drive.done(do.FindRoute)[-1].party
+    party = drive.done(FindRoute)[-1].party
     assert (str(party.target), party.caller_id, party.ring_timeout_s) == (CALLEE, drive.record.from_, 20)
     drive.feed(LegProgress(B, 180))
-    assert do.PlayRingback(A) in drive.effects
+    assert PlayRingback(A) in drive.effects
     drive.feed(LegAnswered(B, b"sdp"))
-    assert do.LinkMedia(A, B) in drive.effects
+    assert LinkMedia(A, B) in drive.effects
     assert "call.transferred" in drive.events()
     drive.after(60)
     assert drive.record.status is CallStatus.IN_PROGRESS
@@ -382,15 +382,15 @@ def test_a_caller_who_hangs_up_is_not_transferred() -> None:
 
 def test_the_api_may_transfer_the_call_meanwhile() -> None:
     drive = talk(SPOKEN)
-    drive.feed(TransferOrdered("a", make_party("+919812345678")))
-    assert {do.StopAudio(A), do.StopSpeech(A)} <= set(drive.effects)
+    drive.feed(TransferCommand("a", make_party("+919812345678")))
+    assert {StopAudio(A), StopSpeech(A)} <= set(drive.effects)
     drive.feed(LegAnswered(B, b"sdp"))
     assert "call.transferred" in drive.events()
 
 
 def test_the_api_may_have_something_else_done() -> None:
     drive = talk(SPOKEN)
-    drive.feed(ConsultRequested("https://x.example/"))
+    drive.feed(RedirectRequested("https://x.example/"))
     drive.feed(InstructionsReceived(1, (Hangup(),)))
-    assert do.StopSpeech(A) in drive.effects
+    assert StopSpeech(A) in drive.effects
     assert_nothing_left(drive)

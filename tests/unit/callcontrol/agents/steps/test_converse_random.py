@@ -6,27 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callcontrol.agents.script_parser import read_script
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    ConsultRequested,
-    DigitReceived,
-    Event,
-    HangupRequested,
-    InstructionsReceived,
-    LegAnswered,
-    LegConfirmed,
-    LegEnded,
-    LegFailed,
-    LegProgress,
-    PlaybackEnded,
-    RouteFound,
-    RouteRefused,
-    SpeechEnded,
-    SpeechStarted,
-    Timer,
-    TimerFired,
-    TransferOrdered,
-)
+from callcontrol.calls.effects.media import Speak
+from callcontrol.calls.effects.records import Transcribe
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.answers import RouteFound, RouteRefused, Timer, TimerFired
+from callcontrol.calls.events.commands import HangupRequested, RedirectRequested, TransferCommand
+from callcontrol.calls.events.instructions import InstructionsReceived
+from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NO_ROUTE_DESTINATION
 from callcontrol.calls.plan import Converse, Pause
 from tests.support.call_drive import A, Drive, assert_nothing_left, make_attempt, make_party, placed
@@ -68,8 +55,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(LegEnded, legs),
     st.builds(RouteFound, st.just([make_attempt(1)])),
     st.builds(RouteRefused, st.just(NO_ROUTE_DESTINATION), st.just("")),
-    st.builds(TransferOrdered, st.just("a"), st.just(make_party("+919812345678"))),
-    st.just(ConsultRequested("https://customer.example/")),
+    st.builds(TransferCommand, st.just("a"), st.just(make_party("+919812345678"))),
+    st.just(RedirectRequested("https://customer.example/")),
     st.builds(InstructionsReceived, st.just(1), st.just((Pause(1.0),))),
 )
 
@@ -92,9 +79,9 @@ def test_a_conversation_ends_and_leaves_nothing(
     drive.feed(HangupRequested())
     drive.after(11)  # the longest wait for a recording
     assert_nothing_left(drive)
-    numbers = [effect.turn for effect in drive.done(do.Speak)]
+    numbers = [effect.turn for effect in drive.done(Speak)]
     assert numbers == sorted(set(numbers)), "each sentence has a number of its own"
-    for effect in drive.done(do.Transcribe):
+    for effect in drive.done(Transcribe):
         segment = effect.segment
         assert segment.text and 0 <= segment.start_ms <= (segment.end_ms or 0)
 
@@ -107,13 +94,13 @@ def test_whatever_the_party_does_the_agent_comes_to_an_end(does: list[str]) -> N
     drive.obliging = True
 
     def says_on() -> None:
-        while drive.done(do.Speak) and not drive.record.status.ended:
-            before = len(drive.done(do.Speak))
-            drive.feed(PlaybackEnded(A, turn=drive.done(do.Speak)[-1].turn))
+        while drive.done(Speak) and not drive.record.status.ended:
+            before = len(drive.done(Speak))
+            drive.feed(PlaybackEnded(A, turn=drive.done(Speak)[-1].turn))
             dialled: list[Any] = [leg for leg in drive.machine.legs.values() if leg.id != A and not leg.over]
             if dialled:
                 drive.feed(LegFailed(dialled[-1].id, 486))
-            if len(drive.done(do.Speak)) == before:
+            if len(drive.done(Speak)) == before:
                 return
 
     for deed in [*does, *["wait"] * 60]:

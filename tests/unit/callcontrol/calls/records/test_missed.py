@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.hangup_cause import (
     ALLOTTED_TIMEOUT,
     BALANCE_EXHAUSTED,
@@ -26,8 +27,8 @@ from callcontrol.calls.hangup_cause import (
     USER_BUSY,
     HangupCause,
 )
+from callcontrol.calls.records.end import close_record
 from callcontrol.calls.records.missed import missed_call, missed_reason
-from callcontrol.calls.records.reconcile import close_record
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.wallet.meter import Rates
 from tests.support.domain import ACCOUNT_SID, NOW
@@ -123,7 +124,7 @@ def test_each_end_has_one_reason(cause: HangupCause, source: Any, rang: bool, re
 
 def test_a_call_that_a_restart_cut_off_while_it_rang_is_missed() -> None:
     call = record(status=CallStatus.RINGING, hangup_cause=None, hangup_source=None, ended_at=None)
-    close_record(call, CRASH, Rates())
+    close_record(call, CRASH, Rates(), PRODUCTS.of(call))
     event = missed_call(call, NOW + timedelta(minutes=5))
     assert event is not None
     data = event.fields["data"]

@@ -1,4 +1,4 @@
-"""What is told of how a call sounded."""
+"""Quality figures of calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from callcontrol.calls.records.quality import (
     MAX_LEGS,
-    QualityFigures,
+    QualityMetrics,
     call_quality,
     leg_quality,
     stored_quality,
@@ -81,7 +81,7 @@ def test_it_is_read_as_it_was_stored() -> None:
 
 
 def test_legs_that_are_over_are_counted() -> None:
-    figures = QualityFigures()
+    figures = QualityMetrics()
     heard = stats(packets_in=99, lost=1, jitter_ms=3.0, mos_received=4.3, rtt_ms=20.0)
     figures.observe(leg_quality("a", REMOTE, heard))
     figures.observe(leg_quality("b", REMOTE, SILENT))

@@ -2,20 +2,21 @@
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    ConsultRequested,
-    DigitReceived,
-    LegEnded,
+from callcontrol.calls.effects.media import PlaySounds, StopAudio
+from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.commands import (
     ListenRequested,
-    LiveOrder,
-    PlaybackEnded,
+    LiveCommand,
     RecordingRequested,
-    Timer,
-    TransferOrdered,
+    RedirectRequested,
+    TransferCommand,
 )
+from callcontrol.calls.events.legs import LegEnded
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
+from callcontrol.calls.live.control import reject_reason
 from callcontrol.calls.plan import Announce
 from callcontrol.calls.steps.announce import LISTEN_S
+from callcontrol.otp.product import OTP
 from media.audio import Clip, Pause
 from tests.support.call_drive import A, Drive, assert_nothing_left, make_party, outcome, placed
 
@@ -28,8 +29,8 @@ def announced(times: int = 2, **changes: int) -> Drive:
 
 
 def said(drive: Drive) -> None:
-    """What is being said comes to its end."""
-    drive.feed(PlaybackEnded(A, turn=drive.done(do.PlaySounds)[-1].turn))
+    """The current speech ends."""
+    drive.feed(PlaybackEnded(A, turn=drive.done(PlaySounds)[-1].turn))
 
 
 def star(drive: Drive, digit: str = "*") -> None:
@@ -37,7 +38,7 @@ def star(drive: Drive, digit: str = "*") -> None:
 
 
 def spoken(drive: Drive) -> int:
-    return len(drive.done(do.PlaySounds))
+    return len(drive.done(PlaySounds))
 
 
 def played(drive: Drive) -> int:
@@ -49,7 +50,7 @@ def test_it_is_said_as_often_as_asked_and_then_the_call_ends() -> None:
     for number in range(3):
         assert (spoken(drive), played(drive)) == (number + 1, number)
         said(drive)
-    assert drive.done(do.PlaySounds)[0] == do.PlaySounds(A, (Pause(500), *SOUNDS), 1)
+    assert drive.done(PlaySounds)[0] == PlaySounds(A, (Pause(500), *SOUNDS), 1)
     assert not drive.record.status.ended, "it may be asked for again"
     drive.after(LISTEN_S)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
@@ -72,7 +73,7 @@ def test_the_key_has_it_said_again_after_the_last_time() -> None:
 def test_the_key_begins_anew_what_is_being_said() -> None:
     drive = announced(2)
     star(drive)
-    assert drive.effects[-2:] == [do.StopAudio(A), do.PlaySounds(A, (Pause(500), *SOUNDS), 2)]
+    assert drive.effects[-2:] == [StopAudio(A), PlaySounds(A, (Pause(500), *SOUNDS), 2)]
     drive.feed(PlaybackEnded(A, turn=1))
     assert (spoken(drive), played(drive)) == (2, 0), "the end of what was cut off came too late to count"
     said(drive)
@@ -96,7 +97,7 @@ def test_other_keys_mean_nothing() -> None:
     drive = announced()
     for digit in "0123456789#":
         star(drive, digit)
-    assert (spoken(drive), drive.done(do.StopAudio)) == (1, [])
+    assert (spoken(drive), drive.done(StopAudio)) == (1, [])
 
 
 def test_who_hangs_up_has_heard_it_as_often_as_it_was_said_to_its_end() -> None:
@@ -113,19 +114,19 @@ def test_who_hangs_up_has_heard_it_as_often_as_it_was_said_to_its_end() -> None:
     [
         RecordingRequested("start"),
         ListenRequested("pause"),
-        TransferOrdered("a", make_party("+919812345678")),
-        ConsultRequested("https://customer.example/", "POST"),
+        TransferCommand("a", make_party("+919812345678")),
+        RedirectRequested("https://customer.example/", "POST"),
     ],
 )
-def test_nobody_else_may_hear_a_password(order: LiveOrder) -> None:
+def test_nobody_else_may_hear_a_password(order: LiveCommand) -> None:
     drive = announced()
-    drive.record.product = "otp"
-    assert "password" in str(drive.machine.control.objection(order))
+    drive.record.product, drive.machine.policy = "otp", OTP
+    assert "password" in str(reject_reason(drive.machine, order))
 
 
 def test_an_order_that_was_not_judged_does_nothing() -> None:
     drive = announced()
-    drive.record.product = "otp"
+    drive.record.product, drive.machine.policy = "otp", OTP
     drive.feed(RecordingRequested("start"))
     assert drive.effects == []
 
@@ -137,6 +138,6 @@ def test_sounds_that_cannot_be_played_end_the_call() -> None:
     assert_nothing_left(drive)
 
 
-@pytest.mark.parametrize("shown", [Announce(SOUNDS), do.PlaySounds(A, SOUNDS)])
+@pytest.mark.parametrize("shown", [Announce(SOUNDS), PlaySounds(A, SOUNDS)])
 def test_what_is_said_is_shown_by_no_repr(shown: object) -> None:
     assert "pcm" not in repr(shown) and "\\x01" not in repr(shown)

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.calls import effects as do
 from callcontrol.calls.conference_room import MAX_MEMBERS, ConferenceRoom, Entered, Left, MemberTerms
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.media import EnterConference, LeaveConference, Speak
+from callcontrol.calls.effects.records import Save
+from callcontrol.calls.events.legs import LegEnded
+from callcontrol.calls.events.media import (
     ConferenceBegan,
     ConferenceEntered,
     ConferenceOver,
     ConferenceRefused,
-    LegEnded,
 )
 from callcontrol.calls.plan import JoinConference, Say
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
@@ -98,8 +99,8 @@ def joined(**wanted: Any) -> Drive:
 
 def test_waiting_talking_and_being_dismissed() -> None:
     drive = joined(muted=True, starts=False, max_members=3)
-    assert drive.done(do.EnterConference) == [
-        do.EnterConference(A, "sales", MemberTerms(muted=True, starts=False), 3)
+    assert drive.done(EnterConference) == [
+        EnterConference(A, "sales", MemberTerms(muted=True, starts=False), 3)
     ]
     drive.feed(ConferenceEntered(A, waits=True))
     assert "conference.joined" not in drive.events()
@@ -107,8 +108,8 @@ def test_waiting_talking_and_being_dismissed() -> None:
     assert drive.events()[-1] == "conference.joined"
     drive.feed(ConferenceOver(A))
     assert drive.events()[-1] == "conference.left"
-    assert drive.done(do.Speak), "the plan goes on"
-    assert not drive.done(do.LeaveConference), "it is out already"
+    assert drive.done(Speak), "the plan goes on"
+    assert not drive.done(LeaveConference), "it is out already"
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -116,7 +117,7 @@ def test_hanging_up_leaves_it(waits: bool) -> None:
     drive = joined()
     drive.feed(ConferenceEntered(A, waits))
     drive.feed(LegEnded(A))
-    assert drive.done(do.LeaveConference) == [do.LeaveConference(A)]
+    assert drive.done(LeaveConference) == [LeaveConference(A)]
     assert ("conference.left" in drive.events()) is not waits
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
     assert_nothing_left(drive)
@@ -125,6 +126,6 @@ def test_hanging_up_leaves_it(waits: bool) -> None:
 def test_a_full_conference_is_passed_over_and_told() -> None:
     drive = joined()
     drive.feed(ConferenceRefused(A, "full"))
-    refused = next(effect for effect in drive.done(do.Save) if effect.event == "conference.refused")
+    refused = next(effect for effect in drive.done(Save) if effect.event == "conference.refused")
     assert refused.details == {"conference": {"name": "sales", "muted": False}, "reason": "full"}
-    assert drive.done(do.Speak)
+    assert drive.done(Speak)

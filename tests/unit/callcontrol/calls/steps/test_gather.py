@@ -4,25 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
-    DigitReceived,
-    InstructionsReceived,
-    LegEnded,
-    PlaybackEnded,
-    Timer,
-)
-from callcontrol.calls.plan import Consult, Gather, Hangup, Pause, Play, Say, Step
-from callcontrol.calls.steps.dtmf_type_ahead import MAX_KEPT
+from callcontrol.calls.effects.instructions import AskWebhook
+from callcontrol.calls.effects.media import PlayAudio, PlaySounds, Speak, StopAudio
+from callcontrol.calls.effects.signalling import AnswerLeg
+from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.instructions import InstructionsReceived
+from callcontrol.calls.events.legs import LegEnded
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
+from callcontrol.calls.plan import Gather, Hangup, Pause, Play, RequestInstructions, Say, Step
+from callcontrol.calls.steps.gather import MAX_KEPT
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
 
-ACTION = Consult("https://customer.example/menu", event="call.gathered")
+ACTION = RequestInstructions("https://customer.example/menu", event="call.gathered")
 MENU = (Say("Press one or two."), Pause(0.5), Play("https://customer.example/menu.wav"))
 
 
 def ended(drive: Drive, problem: str | None = None) -> None:
-    """What is heard comes to its end, or cannot be had."""
-    heard = [e for e in drive.all if isinstance(e, do.Speak | do.PlayAudio | do.PlaySounds)][-1]
+    """The gathering ends, or cannot start."""
+    heard = [e for e in drive.all if isinstance(e, Speak | PlayAudio | PlaySounds)][-1]
     drive.feed(PlaybackEnded(A, problem, heard.turn))
 
 
@@ -32,12 +31,12 @@ def press(drive: Drive, keys: str) -> None:
 
 
 def heard(drive: Drive) -> list[str]:
-    return [type(e).__name__ for e in drive.all if isinstance(e, do.Speak | do.PlayAudio | do.PlaySounds)]
+    return [type(e).__name__ for e in drive.all if isinstance(e, Speak | PlayAudio | PlaySounds)]
 
 
 def told(drive: Drive) -> dict[str, object]:
     """The facts of the only question."""
-    (asked,) = drive.done(do.AskWebhook)
+    (asked,) = drive.done(AskWebhook)
     assert asked.url == ACTION.url
     return dict(asked.facts)
 
@@ -45,7 +44,7 @@ def told(drive: Drive) -> dict[str, object]:
 def test_a_text_is_spoken_as_often_as_asked() -> None:
     drive = placed(Say("Hello.", "hi-IN", 3))
     for number in range(1, 4):
-        assert drive.done(do.Speak)[-1] == do.Speak(A, "Hello.", "hi-IN", number)
+        assert drive.done(Speak)[-1] == Speak(A, "Hello.", "hi-IN", number)
         ended(drive)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
     assert_nothing_left(drive)
@@ -54,23 +53,23 @@ def test_a_text_is_spoken_as_often_as_asked() -> None:
 def test_a_text_that_cannot_be_spoken_is_passed_over_at_once() -> None:
     drive = placed(Say("Hello.", loops=5), Pause(60.0))
     ended(drive, "espeak-ng is not installed")
-    assert len(drive.done(do.Speak)) == 1
+    assert len(drive.done(Speak)) == 1
     assert Timer.PAUSE in drive.timers, "the next step"
 
 
 def test_what_is_said_is_in_no_repr() -> None:
-    assert "secret" not in repr(do.Speak(A, "the secret word", "en-IN"))
+    assert "secret" not in repr(Speak(A, "the secret word", "en-IN"))
 
 
 def test_a_caller_is_answered_before_it_is_spoken_to() -> None:
     drive = Drive(Say("Hello.")).start()
-    assert [type(e) for e in drive.all].index(do.AnswerLeg) < [type(e) for e in drive.all].index(do.Speak)
+    assert [type(e) for e in drive.all].index(AnswerLeg) < [type(e) for e in drive.all].index(Speak)
 
 
 def test_hanging_up_while_a_text_is_spoken() -> None:
     drive = placed(Say("Hello."))
     drive.feed(LegEnded(A, clean=True))
-    assert not drive.done(do.StopAudio), "there is nobody to be silent for"
+    assert not drive.done(StopAudio), "there is nobody to be silent for"
     assert_nothing_left(drive)
 
 
@@ -90,7 +89,7 @@ def test_the_prompts_are_heard_one_after_the_other_and_then_the_time_runs() -> N
 def test_the_first_key_cuts_the_prompt_off() -> None:
     drive = placed(Gather(MENU, num_digits=2, action=ACTION))
     press(drive, "4")
-    assert drive.done(do.StopAudio) == [do.StopAudio(A)]
+    assert drive.done(StopAudio) == [StopAudio(A)]
     ended(drive)  # on its way when it was cut off
     assert heard(drive) == ["Speak"]
     press(drive, "2")
@@ -113,7 +112,7 @@ def test_the_time_runs_anew_with_each_key() -> None:
     for key in "123":
         drive.after(4.9)
         press(drive, key)
-    assert not drive.done(do.AskWebhook)
+    assert not drive.done(AskWebhook)
     drive.after(5.0)
     assert told(drive) == {"digits": "123", "finished_on_key": None}
 
@@ -122,14 +121,14 @@ def test_the_time_runs_anew_with_each_key() -> None:
 def test_nothing_pressed(on_empty: bool) -> None:
     drive = placed(Gather(timeout_s=5.0, action=ACTION, action_on_empty=on_empty), Say("Good bye."))
     drive.after(5.0)
-    assert (len(drive.done(do.AskWebhook)), len(drive.done(do.Speak))) == ((1, 0) if on_empty else (0, 1))
+    assert (len(drive.done(AskWebhook)), len(drive.done(Speak))) == ((1, 0) if on_empty else (0, 1))
 
 
 def test_the_rest_of_the_plan_gives_way_to_the_answer() -> None:
     drive = placed(Gather(num_digits=1, action=ACTION), Say("You pressed nothing."))
     press(drive, "1")
-    drive.feed(InstructionsReceived(drive.done(do.AskWebhook)[0].number, (Say("Sales."),)))
-    assert [effect.text for effect in drive.done(do.Speak)] == ["Sales."]
+    drive.feed(InstructionsReceived(drive.done(AskWebhook)[0].number, (Say("Sales."),)))
+    assert [effect.text for effect in drive.done(Speak)] == ["Sales."]
 
 
 @pytest.mark.parametrize("before", [Say("Welcome."), Play("https://customer.example/a.wav"), Pause(5.0)])
@@ -141,7 +140,7 @@ def test_keys_pressed_ahead_count(before: Step) -> None:
     else:
         ended(drive)
     assert told(drive) == {"digits": "42", "finished_on_key": None}
-    assert not [e for e in drive.done(do.Speak) if e.text == "Press one or two."] or drive.done(do.StopAudio)
+    assert not [e for e in drive.done(Speak) if e.text == "Press one or two."] or drive.done(StopAudio)
 
 
 def test_keys_beyond_the_first_question_are_for_the_next() -> None:
@@ -163,7 +162,7 @@ def test_no_more_keys_are_kept_than_mean_anything() -> None:
 def test_whatever_is_pressed_the_digits_are_those_before_the_end(keys: str, most: int, finish: str) -> None:
     drive = placed(Gather(num_digits=most, finish_on_key=finish, action=ACTION, action_on_empty=True))
     press(drive, keys)
-    drive.after(60.0 if not drive.done(do.AskWebhook) else 0.0)
+    drive.after(60.0 if not drive.done(AskWebhook) else 0.0)
     wanted = ""
     for key in keys:
         if key in finish or len(wanted) == most:
@@ -177,5 +176,5 @@ def test_the_call_ends_in_the_midst_of_a_question() -> None:
         drive = placed(Gather(MENU, action=ACTION))
         press(drive, keys)
         drive.feed(LegEnded(A, clean=True))
-        assert not drive.done(do.AskWebhook)
+        assert not drive.done(AskWebhook)
         assert_nothing_left(drive)

@@ -4,23 +4,32 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls import effects as do
-from callcontrol.calls.events import (
+from callcontrol.calls.effects.instructions import AskWebhook
+from callcontrol.calls.effects.media import (
+    DetectSpeech,
+    DropMessage,
+    PlaySounds,
+    Speak,
+    StartMessage,
+    StopMessage,
+)
+from callcontrol.calls.effects.records import KeepMessage, Save
+from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.legs import LegEnded
+from callcontrol.calls.events.media import (
     DigitReceived,
-    LegEnded,
     MessageEnded,
     PlaybackEnded,
     SpeechEnded,
     SpeechStarted,
-    Timer,
 )
-from callcontrol.calls.plan import Consult, Hangup, Pause, RecordMessage, Say
+from callcontrol.calls.plan import Hangup, Pause, RecordMessage, RequestInstructions, Say
 from callcontrol.calls.recording import RECORDING_LIMIT_S
 from callcontrol.calls.voicemail import MAX_MESSAGES
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
 
 SID = "7f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
-ACTION = Consult("https://customer.example/message", event="call.recorded")
+ACTION = RequestInstructions("https://customer.example/message", event="call.recorded")
 
 
 def taking(*, beep: bool = True, **wanted: Any) -> Drive:
@@ -38,16 +47,16 @@ def talk(drive: Drive, for_s: float = 2.0) -> None:
 
 def written(drive: Drive, problem: str | None = None) -> None:
     """The file is complete."""
-    number = drive.done(do.StartMessage)[-1].number
+    number = drive.done(StartMessage)[-1].number
     drive.feed(MessageEnded(number, SID, "/var/message.wav", 2000, problem))
 
 
 def test_the_beep_comes_first_and_then_the_file() -> None:
     drive = placed(RecordMessage(max_length_s=90.0))
-    assert drive.done(do.PlaySounds) and not drive.done(do.StartMessage)
+    assert drive.done(PlaySounds) and not drive.done(StartMessage)
     drive.feed(PlaybackEnded(A))
-    assert drive.done(do.StartMessage) == [do.StartMessage(A, 1, 90.0)]
-    assert drive.done(do.DetectSpeech) == [do.DetectSpeech(A)]
+    assert drive.done(StartMessage) == [StartMessage(A, 1, 90.0)]
+    assert drive.done(DetectSpeech) == [DetectSpeech(A)]
 
 
 def test_silence_ends_it_and_the_server_is_asked() -> None:
@@ -55,16 +64,16 @@ def test_silence_ends_it_and_the_server_is_asked() -> None:
     drive.after(2.0)
     talk(drive, 20.0)
     drive.after(2.9)
-    assert not drive.done(do.StopMessage), "a pause to breathe"
+    assert not drive.done(StopMessage), "a pause to breathe"
     talk(drive)
     drive.after(3.0)
-    assert drive.done(do.StopMessage) == [do.StopMessage(1)]
-    assert not drive.done(do.AskWebhook), "the file is not complete"
+    assert drive.done(StopMessage) == [StopMessage(1)]
+    assert not drive.done(AskWebhook), "the file is not complete"
     written(drive)
-    (kept,) = drive.done(do.KeepMessage)
+    (kept,) = drive.done(KeepMessage)
     assert (kept.message.message_sid, kept.message.call_sid) == (SID, drive.record.call_sid)
-    assert [asked.url for asked in drive.done(do.AskWebhook)] == [ACTION.url]
-    ready = next(e for e in drive.done(do.Save) if e.event == "call.recording.ready")
+    assert [asked.url for asked in drive.done(AskWebhook)] == [ACTION.url]
+    ready = next(e for e in drive.done(Save) if e.event == "call.recording.ready")
     assert ready.details == {
         "message_sid": SID,
         "recording_url": f"/recordings/{SID}.wav",
@@ -77,18 +86,18 @@ def test_a_key_ends_it_and_no_other_does() -> None:
     drive = taking(finish_on_keys="#")
     talk(drive)
     drive.feed(DigitReceived(A, "5", 100))
-    assert not drive.done(do.StopMessage)
+    assert not drive.done(StopMessage)
     drive.feed(DigitReceived(A, "#", 100), DigitReceived(A, "#", 100))
-    assert len(drive.done(do.StopMessage)) == 1
+    assert len(drive.done(StopMessage)) == 1
     written(drive)
-    assert len(drive.done(do.AskWebhook)) == 1
+    assert len(drive.done(AskWebhook)) == 1
 
 
 def test_the_longest_message_ends_by_itself() -> None:
     drive = taking()
     drive.feed(SpeechStarted(A))
     written(drive)
-    assert len(drive.done(do.KeepMessage)) == len(drive.done(do.AskWebhook)) == 1
+    assert len(drive.done(KeepMessage)) == len(drive.done(AskWebhook)) == 1
     assert Timer.PAUSE not in drive.timers
 
 
@@ -97,18 +106,18 @@ def test_nobody_spoke(beep: bool) -> None:
     drive = taking(beep=beep, silence_s=5.0)
     drive.after(5.0)
     written(drive)
-    assert drive.done(do.DropMessage) == [do.DropMessage("/var/message.wav")]
-    assert not drive.done(do.KeepMessage) and not drive.done(do.AskWebhook)
-    assert [effect.text for effect in drive.done(do.Speak)] == ["Nobody spoke."]
+    assert drive.done(DropMessage) == [DropMessage("/var/message.wav")]
+    assert not drive.done(KeepMessage) and not drive.done(AskWebhook)
+    assert [effect.text for effect in drive.done(Speak)] == ["Nobody spoke."]
 
 
 def test_a_full_disk_is_passed_over() -> None:
     drive = taking()
     drive.feed(SpeechStarted(A))
     written(drive, "No space left on device")
-    assert drive.done(do.DropMessage)
-    assert not drive.done(do.KeepMessage)
-    assert drive.done(do.Speak)
+    assert drive.done(DropMessage)
+    assert not drive.done(KeepMessage)
+    assert drive.done(Speak)
 
 
 def test_hanging_up_ends_most_messages_and_keeps_them() -> None:
@@ -117,11 +126,11 @@ def test_hanging_up_ends_most_messages_and_keeps_them() -> None:
     drive.feed(LegEnded(A))
     assert drive.record.status.ended and not drive.machine.finished
     written(drive)
-    assert len(drive.done(do.KeepMessage)) == 1
+    assert len(drive.done(KeepMessage)) == 1
     assert drive.events()[-2:] == ["call.completed", "call.recording.ready"] or "call.recording.ready" in (
         drive.events()
     )
-    assert not drive.done(do.AskWebhook), "there is no call any more"
+    assert not drive.done(AskWebhook), "there is no call any more"
     assert_nothing_left(drive)
 
 
@@ -147,7 +156,7 @@ def test_both_files_are_waited_for() -> None:
 def test_a_key_before_the_beep_ends_nothing() -> None:
     drive = placed(RecordMessage())
     drive.feed(DigitReceived(A, "#", 100), PlaybackEnded(A))
-    assert drive.done(do.StartMessage) and not drive.done(do.StopMessage)
+    assert drive.done(StartMessage) and not drive.done(StopMessage)
 
 
 def test_several_messages_on_one_call() -> None:
@@ -156,8 +165,8 @@ def test_several_messages_on_one_call() -> None:
         talk(drive)
         drive.after(5.0)
         written(drive)
-    assert [effect.number for effect in drive.done(do.StartMessage)] == [1, 2]
-    assert len(drive.done(do.KeepMessage)) == 2
+    assert [effect.number for effect in drive.done(StartMessage)] == [1, 2]
+    assert len(drive.done(KeepMessage)) == 2
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api")
 
 
@@ -166,5 +175,5 @@ def test_there_is_an_end_to_messages() -> None:
     for _ in range(MAX_MESSAGES):
         drive.after(5.0)
         written(drive)
-    assert len(drive.done(do.StartMessage)) == MAX_MESSAGES
+    assert len(drive.done(StartMessage)) == MAX_MESSAGES
     assert not drive.record.status.ended, "the plan went on"

@@ -1,0 +1,74 @@
+"""Registries of what plugs into calls: the products, and the machines that run the steps of a plan."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from callcontrol.agents.steps.converse import ConverseStep
+from callcontrol.assistant.product import ASSISTANT
+from callcontrol.calls.plan import (
+    Announce,
+    Answer,
+    Connect,
+    Converse,
+    Dial,
+    Gather,
+    JoinConference,
+    Pause,
+    Play,
+    RecordMessage,
+    RequestInstructions,
+    Ring,
+    RouteByCaller,
+    Say,
+    SendDtmf,
+    Step,
+    Stream,
+)
+from callcontrol.calls.product import Products
+from callcontrol.calls.steps.agent_stream import AgentStep
+from callcontrol.calls.steps.announce import AnnounceStep
+from callcontrol.calls.steps.base import (
+    AnswerStep,
+    CallParts,
+    DigitsStep,
+    PauseStep,
+    PlayStep,
+    RingStep,
+    RunningStep,
+)
+from callcontrol.calls.steps.conference import ConferenceStep
+from callcontrol.calls.steps.dial import DialStep
+from callcontrol.calls.steps.gather import GatherStep, SayStep
+from callcontrol.calls.steps.record_message import MessageStep
+from callcontrol.calls.steps.webhook import WebhookStep
+from callcontrol.masking.product import MASKING
+from callcontrol.masking.steps.connect import MaskedDialStep
+from callcontrol.masking.steps.route_by_caller import RouteByCallerStep
+from callcontrol.otp.product import OTP
+
+PRODUCTS: Final = Products(MASKING, OTP, ASSISTANT)
+"""All products of the platform."""
+
+_MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
+    Answer: lambda call, _: AnswerStep(call),
+    Play: PlayStep,
+    Say: SayStep,
+    Gather: GatherStep,
+    RecordMessage: MessageStep,
+    JoinConference: ConferenceStep,
+    Announce: AnnounceStep,
+    Converse: ConverseStep,
+    Pause: PauseStep,
+    Ring: RingStep,
+    SendDtmf: DigitsStep,
+    Dial: DialStep,
+    Connect: MaskedDialStep,
+    Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),
+    RouteByCaller: RouteByCallerStep,
+    RequestInstructions: WebhookStep,
+}
+
+
+def make_step(call: CallParts, step: Step) -> RunningStep:
+    """Create the machine of a step, ready to begin; ``Hangup`` and ``Reject`` have none."""
+    return _MAKERS[type(step)](call, step)

@@ -1,0 +1,105 @@
+"""Commands of the API and of the server to an active call."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from callcontrol.calls.events import Event
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
+from callcontrol.calls.plan import WebhookMethod
+from callcontrol.models import CallStatus, HangupSource
+from callcontrol.models.routes import Party
+
+PartyName = Literal["a", "b"]
+"""``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""
+
+ListenStatus = Literal["pause", "silence", "resume"]
+RecordingAction = Literal["start", "stop", "pause", "resume"]
+
+
+@dataclass(frozen=True, slots=True)
+class HangupRequested(Event):
+    """
+    End the call: ordered by the API, by a stopping process, or after an internal error.
+
+    ``unanswered`` is the status of a call that the API ends before it was answered.
+    """
+
+    source: HangupSource = "api"
+    cause: HangupCause = NORMAL_CLEARING
+    unanswered: CallStatus = CallStatus.CANCELED
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectRequested(Event):
+    """Ask the customer's server for new instructions; the call goes on until it has answered."""
+
+    url: str
+    method: WebhookMethod = "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class MuteRequested(Event):
+    """
+    Mute or unmute a party.
+
+    ``says`` is about what the party says, ``hears`` about what it hears; None leaves the state unchanged.
+    """
+
+    party: PartyName
+    says: bool | None = None
+    hears: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListenRequested(Event):
+    """Set what the agent hears: the party, silence, or nothing."""
+
+    status: ListenStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRequested(Event):
+    """Start, pause, resume or complete the recording of the call."""
+
+    action: RecordingAction
+    channels: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DigitsRequested(Event):
+    """Send digits to a party."""
+
+    party: PartyName
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransferCommand(Event):
+    """
+    Transfer a party to another one.
+
+    The present peer, the other party or an agent, leaves when the new one answers.
+    """
+
+    party: PartyName
+    to: Party
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimitRequested(Event):
+    """Set another time limit, counted from the answer."""
+
+    limit_s: float
+
+
+LiveCommand = (
+    HangupRequested
+    | MuteRequested
+    | ListenRequested
+    | RecordingRequested
+    | DigitsRequested
+    | TransferCommand
+    | TimeLimitRequested
+    | RedirectRequested
+)
+"""Any command to an active call."""

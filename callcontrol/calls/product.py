@@ -1,0 +1,157 @@
+"""
+Products of the platform, as the call machinery sees them.
+
+A call of the call interface has no product. A product (number masking, voice OTP, the voice assistant)
+describes in its own folder, as a ``ProductPolicy``, where its calls differ; the composition root hands all
+policies to the call machinery as ``Products``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from sqlalchemy.engine import Connection
+
+from callcontrol.calls.dialer import Ending
+from callcontrol.calls.events import Event
+from callcontrol.calls.hangup_cause import HangupCause
+from callcontrol.calls.plan import Plan
+from callcontrol.calls.records.call_json import call_object
+from callcontrol.directory.directory import Directory
+from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent
+from callcontrol.models.routes import Party
+from callcontrol.trunks.caller_identity import Caller
+from callcontrol.wallet.meter import Rates
+
+_CHOSEN: Final = frozenset(
+    {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
+)
+"""Events that ``status_webhook_events`` can select; all others are always sent."""
+
+
+class CallProgress:
+    """Progress of a call in the details of its product; this base records nothing."""
+
+    def first_rings(self) -> None:
+        """Record that the first party rings, or hears the ringing of the other."""
+
+    def first_answers(self, at: datetime) -> None:
+        """Record that the first party answered, or that its call was answered."""
+
+    def ended(self, ending: Ending, now_s: float) -> None:
+        """Record the end of the call."""
+
+    def revert_answer(self) -> None:
+        """Revert an answer that the caller never received."""
+
+
+class ProductRow(Protocol):
+    """
+    SQL of a row that a product keeps for each of its calls, written with the call's record.
+
+    ``call`` is the row of the record; rows of other products are ignored.
+    """
+
+    def insert(self, connection: Connection, call: Mapping[str, Any]) -> None:
+        """Write the row of a new call."""
+
+    def update(self, connection: Connection, calls: Sequence[Mapping[str, Any]]) -> None:
+        """Update the rows of calls."""
+
+    def delete(self, connection: Connection, call_sid: str) -> None:
+        """Delete a row whose insert was abandoned."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """An inbound call to a number whose binding names the target of a product."""
+
+    number: PhoneNumber
+    binding: Binding
+    caller: Caller
+    routes: Directory
+    time_limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class InboundPlan:
+    """
+    Plan of an inbound call; without a ``plan`` the call is rejected with ``refusal``.
+
+    ``product`` and ``details`` are those of its record.
+    """
+
+    plan: Plan | None
+    refusal: Ending | None = None
+    product: str | None = None
+    details: Mapping[str, Any] | None = None
+
+
+def chosen_event(record: CallRecord, event: str) -> str | None:
+    """Name of an event of a call without a product; None when its status webhook does not select it."""
+    if event in _CHOSEN and event.removeprefix("call.") not in record.status_webhook_events:
+        return None
+    return event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductPolicy:
+    """
+    Differences of the calls of one product; the defaults are those of calls without a product.
+
+    Attributes:
+        name: ``CallRecord.product`` of its calls.
+        may_transfer: False when no party may transfer, replace or leave the other.
+        passes_headers: False when no header of one party reaches the other.
+        refused_commands: API commands that its calls never carry out, for the reason ``refused_because``.
+        event_name: Name of an event for the status webhook; None for an event that is not sent.
+        shape: JSON form of the call in these events.
+        rates: Rates of a call, from those of the process.
+        confine: The further party to dial for the one requested; raises ``Forbidden``.
+        progress: Makes the progress of a new call.
+        cut_off: Records a call with an unknown end; returns True when its second party had answered.
+        subscriber_event: Event of an active call for subscribers, in addition to the status webhook; called
+            with the record, the event's name, its details, ``event_id`` and ``at``.
+        end_events: Events for subscribers of an ended call; the last argument is the base URL of links.
+        target: Target of bindings whose inbound calls ``plan_inbound`` plans.
+        row: Row that is written with each record.
+    """
+
+    name: str | None = None
+    may_transfer: bool = True
+    passes_headers: bool = True
+    refused_commands: tuple[type[Event], ...] = ()
+    refused_because: str = ""
+    event_name: Callable[[CallRecord, str], str | None] = chosen_event
+    shape: Callable[[CallRecord], dict[str, Any]] = call_object
+    rates: Callable[[CallRecord, Rates], Rates] = lambda _, rates: rates
+    confine: Callable[[CallRecord, Party], Party] = lambda _, party: party
+    progress: Callable[[CallRecord, Rates], CallProgress] = lambda _, rates: CallProgress()
+    cut_off: Callable[[CallRecord, HangupCause, float], bool] = lambda *_: False
+    subscriber_event: Callable[..., SubscribedEvent | None] | None = None
+    end_events: Callable[[CallRecord, datetime, str], Sequence[SubscribedEvent]] = lambda *_: ()
+    target: str | None = None
+    plan_inbound: Callable[[BoundCall], InboundPlan] | None = None
+    row: ProductRow | None = None
+
+
+NO_PRODUCT: Final = ProductPolicy()
+"""Policy of calls of the call interface."""
+
+
+class Products:
+    """The policies of all products of a process."""
+
+    def __init__(self, *policies: ProductPolicy) -> None:
+        self._by_name = {policy.name: policy for policy in policies}
+        self.planners = {
+            policy.target: policy.plan_inbound for policy in policies if policy.plan_inbound is not None
+        }
+        """Planners of inbound calls, by the target of the number's binding."""
+        self.rows = tuple(policy.row for policy in policies if policy.row is not None)
+        """Rows that are written with the records of calls."""
+
+    def of(self, record: CallRecord) -> ProductPolicy:
+        """Policy of a call."""
+        return self._by_name.get(record.product, NO_PRODUCT)

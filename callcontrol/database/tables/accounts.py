@@ -1,0 +1,49 @@
+"""Accounts and API keys."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+
+accounts: Final = sa.Table(
+    "accounts",
+    metadata,
+    sa.Column("account_sid", sa.Text, primary_key=True),
+    text("name", nullable=False),
+    flag("is_active"),
+    flag("kyc_complete"),
+    whole("max_cps", nullable=False),
+    whole("max_calls", nullable=False),
+    text("webhook_secret", nullable=False),
+    whole("requests_per_minute"),
+    whole("max_spend_paise_per_hour"),
+    whole("recording_retention_days"),
+    text("stream_protocol"),
+    text("stream_secret"),
+    whole("stream_signed_since"),
+    text("former_stream_secret"),
+    whole("former_signature_until"),
+    whole("assistant_requests_per_minute"),
+    whole("created_at", nullable=False),
+    whole("updated_at", nullable=False),
+    whole("revision", nullable=False),
+)
+sa.Index("ix_accounts_revision", accounts.c.revision)
+
+api_keys: Final = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("key_id", sa.Text, primary_key=True),
+    account(),
+    text("service", nullable=False),
+    text("scopes", nullable=False),
+    text("prefix", nullable=False),
+    sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    whole("created_at", nullable=False),
+    whole("revoked_at"),
+    text("name"),
+    # None means live.
+    text("environment"),
+)
+sa.Index("ix_api_keys_account_sid", api_keys.c.account_sid)

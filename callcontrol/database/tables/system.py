@@ -1,0 +1,44 @@
+"""The counter of revisions, idempotency keys, and the probe of the writer."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from callcontrol.database.tables.columns import metadata, text, whole
+
+directory_revision: Final = sa.Table(
+    "directory_revision",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    whole("revision", nullable=False),
+)
+
+idempotency_keys: Final = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    text("endpoint", nullable=False),
+    text("body_hash", nullable=False),
+    sa.Column("status", sa.Integer),
+    sa.Column("body", sa.LargeBinary),
+    # Process and effect of the running request, in case the process is killed.
+    text("node"),
+    text("effect"),
+    whole("created_at", nullable=False),
+)
+sa.Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)
+# Finds requests of a killed process at the next start without reading stored responses.
+sa.Index(
+    "ix_idempotency_keys_running",
+    idempotency_keys.c.node,
+    sqlite_where=idempotency_keys.c.status.is_(None),
+    postgresql_where=idempotency_keys.c.status.is_(None),
+)
+
+writer_probe: Final = sa.Table(
+    "writer_probe",
+    metadata,
+    sa.Column("node", sa.Text, primary_key=True),
+    whole("probed_at", nullable=False),
+)

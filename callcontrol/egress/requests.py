@@ -1,0 +1,103 @@
+"""Requests to customers' servers: signatures, forms, meaning of the status."""
+
+import base64
+import binascii
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from callcontrol.models import WebhookEvent
+
+__all__ = ["FormRequest", "RequestProblem", "is_success", "query_url", "signed_headers"]
+
+RequestProblem = Literal["dns", "connect", "tls", "http_status", "timeout", "protocol"]
+"""Reason code of a request without a usable answer."""
+
+_STANDARD_PREFIX: Final = "whsec_"
+
+
+@dataclass(frozen=True, slots=True)
+class FormRequest:
+    """A request ready to be sent; the signature is made with a secret and is not shown in ``repr``."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+
+
+def is_success(status: int) -> bool:
+    """Return True if the status means that the event was accepted; a redirect does not."""
+    return 200 <= status <= 299
+
+
+def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int) -> dict[str, str]:
+    """
+    HTTP header fields of one attempt.
+
+    ``X-Service-Signature`` signs the body with the secret as displayed; the Standard Webhooks fields sign
+    id, time and body with the key that ``whsec_`` secrets encode. With two secrets, during a rotation, both
+    sign, separated by a space. A GET is signed over its empty body. A subscription may have no secret: its
+    deliveries carry the ids and the time, and no signature.
+
+    Raises:
+        ValueError: A secret encodes an empty key, or there is none and the event has no subscription.
+    """
+    keys = [(secret.encode(), _key(secret)) for secret in secrets]
+    if not all(key for _, key in keys) or not (keys or event.subscription_id):
+        raise ValueError("the account has no secret to sign with")
+    headers = {
+        "X-Service-Timestamp": str(unix_time_s),
+        "X-Service-Event": event.event,
+        "X-Service-Delivery": event.delivery_id,
+        "webhook-id": event.delivery_id,
+        "webhook-timestamp": str(unix_time_s),
+    }
+    if keys:
+        body = event.body if event.method == "POST" else b""
+        content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
+        headers["X-Service-Signature"] = " ".join(f"sha256={_hex(shown, body)}" for shown, _ in keys)
+        headers["webhook-signature"] = " ".join(f"v1,{_base64(key, content)}" for _, key in keys)
+    if event.method == "POST":
+        headers["Content-Type"] = "application/json"
+    return headers
+
+
+def query_url(event: WebhookEvent) -> str:
+    """URL of a GET: the customer's query unchanged, followed by the event's flattened fields."""
+    parts = urlsplit(event.url)
+    fields = urlencode(_flat(json.loads(event.body)))
+    query = f"{parts.query}&{fields}" if parts.query else fields
+    return urlunsplit(parts._replace(query=query, fragment=""))
+
+
+def _flat(value: dict[str, Any]) -> list[tuple[str, str]]:
+    """Scalars by name; those of ``data`` move up a level, deeper structures and nulls are left out."""
+    data = value.get("data")
+    merged = {**data, **value} if isinstance(data, dict) else value
+    return [
+        (name, str(item).lower() if isinstance(item, bool) else str(item))
+        for name, item in merged.items()
+        if isinstance(item, str | int | float)
+    ]
+
+
+def _key(secret: str) -> bytes:
+    if not secret.startswith(_STANDARD_PREFIX):
+        return secret.encode()
+    encoded = secret.removeprefix(_STANDARD_PREFIX)
+    try:
+        # Surplus padding is ignored, missing padding is not.
+        return base64.b64decode(encoded + "==")
+    except binascii.Error:
+        return secret.encode()
+
+
+def _hex(key: bytes, content: bytes) -> str:
+    return hmac.digest(key, content, "sha256").hex()
+
+
+def _base64(key: bytes, content: bytes) -> str:
+    return base64.b64encode(hmac.digest(key, content, "sha256")).decode()

@@ -1,0 +1,32 @@
+"""Applications of accounts, and the binding that they give to calls."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from callcontrol.models.numbers import Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Instructions for calls; ``record_all_calls`` records them regardless of other settings."""
+
+    app_sid: str
+    account_sid: str
+    name: str
+    binding: Binding
+    created_at: datetime
+    updated_at: datetime
+    record_all_calls: bool = False
+
+    @property
+    def call_binding(self) -> Binding:
+        """The binding that applies to calls."""
+        return replace(self.binding, record=True) if self.record_all_calls else self.binding
+
+
+@dataclass(frozen=True, slots=True)
+class InboundBinding:
+    """The binding for calls to a number; ``app_sid`` is the application that it comes from, if any."""
+
+    binding: Binding | None
+    app_sid: str | None = None

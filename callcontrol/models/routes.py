@@ -1,0 +1,69 @@
+"""Targets and parties of calls, and the gateways they are tried at."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from callcontrol.models.trunks import Carrier, Gateway
+
+DEFAULT_RING_TIMEOUT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneTarget:
+    """Telephone number to dial, in E.164 with ``+``."""
+
+    number: str
+
+    def __str__(self) -> str:
+        return self.number
+
+
+@dataclass(frozen=True, slots=True)
+class SipTarget:
+    """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
+
+    user: str
+    host: str
+    port: int | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
+
+
+Target = PhoneTarget | SipTarget
+
+
+@dataclass(frozen=True, slots=True)
+class RouteAttempt:
+    """Route to a party: a gateway of a carrier, and the user part of the Request-URI there."""
+
+    carrier: Carrier
+    gateway: Gateway
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """
+    A party to dial, and the caller identity to show.
+
+    ``caller_id`` is shown to the party: a number of the account in E.164 or, with ``passthrough``, the
+    identity that the caller presented; ``withheld`` then requests privacy for it. ``ring_timeout_s`` covers
+    all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is the dialog of the party that
+    our call replaces. ``number`` is the account's number that a passed-through call came in to: the call
+    leaves by that number's carriers, as if placed by it. A passed-through caller that is not ``vouched`` for
+    is shown only to carriers of the account's own.
+    """
+
+    target: Target
+    caller_id: str
+    passthrough: bool = False
+    caller_name: str | None = None
+    ring_timeout_s: float = DEFAULT_RING_TIMEOUT_S
+    carrier_sid: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    withheld: bool = False
+    replaces: str | None = None
+    number: str | None = None
+    vouched: bool = True

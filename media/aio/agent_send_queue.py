@@ -1,0 +1,123 @@
+"""
+Send queue of an agent.
+
+Nothing waits while the socket takes data. When it is full, a short piece of audio is queued and the oldest is
+dropped: an agent that recovers needs current audio. Responses are queued up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import picows
+from picows import WSMsgType
+
+from media.streams import Dialect, Track
+
+__all__ = ["AgentSendQueue"]
+
+_TEXT = WSMsgType.TEXT
+_BINARY = WSMsgType.BINARY
+
+# An agent that does not read but keeps sending commands is disconnected beyond this.
+_MAX_HELD_BYTES = 256 * 1024
+
+# Beyond this the transport reports a full socket; about four frames of audio.
+_HIGH_WATER_BYTES = 4 * 1024
+_LOW_WATER_BYTES = 1024
+
+
+class AgentSendQueue:
+    """
+    Sends frames in order, or queues them while the socket is full.
+
+    Attributes:
+        frames_sent: Audio frames written to the socket.
+        frames_dropped: Audio frames dropped as too old.
+    """
+
+    def __init__(self, dialect: Dialect, max_audio_frames: int) -> None:
+        self.frames_sent = 0
+        self.frames_dropped = 0
+        self._dialect = dialect
+        self._audio_kind = _BINARY if dialect.binary_audio else _TEXT
+        self._transport: picows.WSTransport | None = None
+        self._full = False
+        self._audio: deque[tuple[bytes, int, Track]] = deque(maxlen=max_audio_frames)
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._pong: bytes | None = None
+
+    def open(self, transport: picows.WSTransport) -> None:
+        """Set the socket."""
+        self._transport = transport
+        transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
+
+    def audio(self, frame: bytes, timestamp_ms: int, track: Track = "inbound") -> None:
+        """Send a frame of audio."""
+        if self._full:
+            if len(self._audio) == self._audio.maxlen:
+                self.frames_dropped += 1
+            # Not numbered yet: only sent frames count.
+            self._audio.append((frame, timestamp_ms, track))
+            return
+        self.frames_sent += 1
+        assert self._transport is not None
+        self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
+
+    def control(self, frame: bytes | None) -> bool:
+        """Send a numbered frame other than audio, if not None; False if too many bytes wait."""
+        assert self._transport is not None
+        if frame is None:
+            return True
+        if not self._full:
+            self._transport.send(_TEXT, frame)
+            return True
+        self._held.append(frame)
+        self._held_bytes += len(frame)
+        return self._held_bytes <= _MAX_HELD_BYTES
+
+    def ping(self) -> None:
+        """Send a ping; it waits in the socket behind other data."""
+        assert self._transport is not None
+        self._transport.send_ping()
+
+    def pong(self, payload: bytes) -> None:
+        """Answer a ping; while the socket is full, only the last one (RFC 6455 5.5.3)."""
+        if self._full:
+            self._pong = payload
+        elif self._transport is not None:
+            self._transport.send_pong(payload)
+
+    def writable(self, writable: bool) -> None:
+        """Start queuing frames, or send the queued ones."""
+        self._full = not writable
+        if writable:
+            self._flush()
+
+    def finish(self, last: bytes | None) -> None:
+        """Write all queued frames but audio, then a last frame."""
+        assert self._transport is not None
+        self.frames_dropped += len(self._audio)
+        self._audio.clear()
+        for frame in self._held:
+            self._transport.send(_TEXT, frame)
+        self._held.clear()
+        if last is not None:
+            self._transport.send(_TEXT, last)
+
+    def _flush(self) -> None:
+        assert self._transport is not None
+        if self._pong is not None:
+            self._transport.send_pong(self._pong)
+            self._pong = None
+        held, self._held, self._held_bytes = self._held, [], 0
+        # Responses first: they were numbered before the waiting audio.
+        while held and not self._full:
+            self._transport.send(_TEXT, held.pop(0))
+        self._held = held + self._held
+        self._held_bytes = sum(map(len, self._held))
+        while self._audio and not self._full:
+            frame, timestamp_ms, track = self._audio.popleft()
+            self.frames_sent += 1
+            self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))

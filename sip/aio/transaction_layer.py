@@ -1,0 +1,469 @@
+"""Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
+
+import logging
+import os
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sip.aio.guard import Guard
+from sip.aio.handover import PreviousProcess
+from sip.aio.large_requests import TcpFallback
+from sip.aio.transaction_io import ClientTransactionIO, RequestUser, ServerTransactionIO
+from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
+from sip.effects import CancelInvite, Purpose
+from sip.errors import ParseError
+from sip.message.message import Message, Request, Response, serialise
+from sip.message.multipart import unwrap
+from sip.message.parser import Limits, parse_message
+from sip.timers import Timer, TimerOwner, TimerQueue, Timers
+from sip.transactions.invite_client import Event as InviteClientEvent
+from sip.transactions.invite_client import InviteClientTransaction
+from sip.transactions.invite_client import State as InviteClientState
+from sip.transactions.invite_server import InviteServerTransaction
+from sip.transactions.non_invite_client import NonInviteClientTransaction
+from sip.transactions.non_invite_server import NonInviteServerTransaction
+from sip.transactions.requests import make_cancel
+from sip.transactions.table import MAGIC_COOKIE, Key, TransactionTable, server_key
+
+if TYPE_CHECKING:
+    from sip.aio.user_agent import UserAgent
+
+__all__ = ["SIP_PORT", "TransactionLayer", "Tokens", "TraceRecord"]
+
+logger = logging.getLogger(__name__)
+
+_TOKEN_CHARS = 20
+_POOL_BYTES = 4000
+
+WAKE_SPACING_S = 0.02
+"""Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
+SIP_PORT = 5060
+
+
+@dataclass(slots=True)
+class TraceRecord:
+    """One message on the wire, with its monotonic time in seconds; derived fields are properties."""
+
+    at: float
+    direction: str
+    listen: Listen
+    remote: Address
+    message: bytes
+    call_id: str
+
+    @property
+    def transport(self) -> str:
+        """The name of the transport protocol."""
+        return self.listen.transport
+
+    @property
+    def peer(self) -> str:
+        """The other side as `host:port`."""
+        return f"{self.remote[0]}:{self.remote[1]}"
+
+    @property
+    def local(self) -> Address:
+        """Our own address, as peers know it."""
+        return (self.listen.advertise or self.listen.host, self.listen.port)
+
+
+class TransactionLayer:
+    """Moves messages between transports, transactions and the user agent above."""
+
+    def __init__(
+        self,
+        user: "UserAgent",
+        clock: Clock,
+        timers: Timers,
+        limits: Limits,
+        token: Callable[[], str],
+        trace: Callable[[TraceRecord], None] | None,
+        guard: Guard | None = None,
+        max_udp_bytes: int = 0,
+    ) -> None:
+        self.user = user
+        self.clock = clock
+        self.timers = timers
+        self.transports: list[Transport] = []
+        self._limits = limits
+        self._token = token
+        self._trace = trace
+        self._guard = guard
+        self._table: TransactionTable[ClientTransactionIO | ServerTransactionIO] = TransactionTable()
+        self._tcp_fallback = TcpFallback(self)
+        self.max_udp_bytes = max_udp_bytes or sys.maxsize
+        """Requests larger than this use a connection instead of UDP where possible."""
+        self._queue = TimerQueue()
+        self._alarm: Handle | None = None
+        self._alarm_at = 0.0
+        self._closed = False
+        self.previous: PreviousProcess | None = None
+        """Previous process on these addresses, as long as it has active calls."""
+
+    @property
+    def transaction_count(self) -> int:
+        """Active transactions, including those that only absorb retransmissions."""
+        return len(self._table)
+
+    @property
+    def timer_count(self) -> int:
+        """Running timers."""
+        return len(self._queue)
+
+    # Timers.
+
+    def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
+        """Arm a timer; once the layer is closed it never fires."""
+        now = self.clock.time()
+        timer = self._queue.arm(now, delay_s, owner, event)
+        if self._closed:
+            self._queue.disarm(timer)
+        elif self._alarm is None or timer.due_s < self._alarm_at:
+            self._set_alarm(timer.due_s)
+        return timer
+
+    def disarm(self, timer: Timer) -> None:
+        """Cancel a timer."""
+        self._queue.disarm(timer)
+
+    def _set_alarm(self, due_s: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = due_s
+        self._alarm = self.clock.call_at(due_s, self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        now = self.clock.time()
+        next_s = self._queue.run(now)
+        if next_s is not None and (self._alarm is None or next_s < self._alarm_at):
+            self._set_alarm(max(next_s, now + WAKE_SPACING_S))
+
+    def close(self) -> None:
+        """Drop all timers and transactions and close the transports."""
+        self._closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._queue = TimerQueue()
+        self._table = TransactionTable()
+        for transport in self.transports:
+            transport.close()
+
+    # Receiving.
+
+    def receive(self, data: bytes, flow: Flow) -> None:
+        """Handle one message from a transport."""
+        if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
+            return  # A keep-alive.
+        guard = self._guard
+        if guard is not None and flow.remote[0] not in guard.trusted and not guard.admit(data, flow):
+            flow.abort()
+            return
+        if guard is not None and guard.pressed and not flow.reliable and not guard.passes(data):
+            return
+        try:
+            message = parse_message(data, self._limits)
+        except ParseError as error:
+            self._refuse(error, flow)
+            return
+        if self._trace is not None:
+            self._note("in", data, flow, message.call_id)
+        if self.previous is not None and self.previous.forwards(message, data, flow):
+            return
+        if message.body:
+            unwrap(message)
+        if isinstance(message, Response):
+            self._receive_response(message, flow)
+        else:
+            self._receive_request(message, flow)
+
+    def has_transaction(self, message: Message) -> bool:
+        """True if a message matches an active transaction; a CANCEL matches that of its INVITE."""
+        if isinstance(message, Response):
+            return self._table.client(message) is not None
+        method = "INVITE" if message.method == "CANCEL" else None
+        return self._table.server(server_key(message, method)) is not None
+
+    def _receive_response(self, response: Response, flow: Flow) -> None:
+        if response.headers.count("via") != 1:
+            return  # Meant for another hop (RFC 3261 8.1.3.3).
+        transaction = self._table.client(response)
+        if transaction is not None:
+            assert isinstance(transaction, ClientTransactionIO)
+            self.trust(flow)
+            transaction.perform(transaction.machine.receive(response))
+        elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
+            self.user.on_stray_answer(response, flow)
+
+    def _receive_request(self, request: Request, flow: Flow) -> None:
+        via = request.via
+        remote = flow.remote
+        stamped = via.with_source(remote[0], remote[1])
+        if stamped is not via:
+            request.headers.replace_via(stamped)
+        if flow.reliable:
+            if via.params:
+                flow.note_via(via)
+        elif via.rport is None:
+            flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
+        key = server_key(request)
+        transaction = self._table.server(key)
+        if transaction is not None:
+            assert isinstance(transaction, ServerTransactionIO)
+            transaction.flow = flow  # A retransmission may come over a new connection.
+            transaction.perform(transaction.machine.receive(request))
+        elif request.method == "ACK":
+            self.user.on_ack(request)
+        else:
+            self.user.on_request(request, flow, key)
+
+    def _refuse(self, error: ParseError, flow: Flow) -> None:
+        """Answer a malformed request where that is possible; ignore all other malformed data."""
+        if self._guard is not None and self._guard.is_unknown(flow):
+            self._guard.on_malformed(flow)
+            return
+        response = error.answer
+        if response is None:
+            return
+        via = response.via
+        stamped = via.with_source(flow.remote[0], flow.remote[1])
+        if stamped is not via:
+            response.headers.replace_via(stamped)
+        if via.rport is None and not flow.reliable:
+            flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
+        self.send_response(response, flow)
+
+    def trust(self, flow: Flow) -> None:
+        """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
+        if self._guard is not None:
+            self._guard.trust(flow.remote[0])
+
+    # Sending.
+
+    def send(
+        self,
+        data: bytes,
+        flow: Flow,
+        call_id: str,
+        transaction: ClientTransactionIO | ServerTransactionIO | None = None,
+    ) -> None:
+        """Send bytes; the transaction is notified if they certainly were not sent."""
+        if self._trace is not None:
+            self._note("out", data, flow, call_id)
+        if not flow.send(data) and transaction is not None:
+            self.clock.call_soon(transaction.on_flow_broken)
+
+    def send_response(self, response: Response, flow: Flow) -> None:
+        """Send a response outside any transaction."""
+        call_id = response.headers.first("call-id") or ""
+        self.send(serialise(response), flow, call_id)
+
+    def send_ack(self, request: Request, flow: Flow) -> None:
+        """Send the ACK of a 2xx; a repeated ACK keeps its Via."""
+        if request.headers.first("via") is None:
+            self._add_via(request, flow)
+        self.send(serialise(request), flow, request.call_id)
+
+    def start_client(
+        self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose
+    ) -> ClientTransactionIO:
+        """
+        Send a request in a client transaction of its own.
+
+        A request that is too large for a datagram uses a connection (RFC 3261 18.1.1).
+        """
+        branch = self._add_via(request, flow)
+        transaction = ClientTransactionIO(self, flow, self._client_machine(request, flow), user, purpose)
+        if len(transaction.machine.wire) > self.max_udp_bytes and not flow.reliable:
+            stream = self._tcp_fallback.stream_for(flow)
+            if stream is not None:
+                transaction.fallback = flow
+                branch = self._reroute(transaction, stream)
+                self._start_client(transaction, branch)
+                self._tcp_fallback.watch(transaction)
+                return transaction
+        return self._start_client(transaction, branch)
+
+    def _client_machine(
+        self, request: Request, flow: Flow
+    ) -> InviteClientTransaction | NonInviteClientTransaction:
+        kind = InviteClientTransaction if request.method == "INVITE" else NonInviteClientTransaction
+        return kind(request, self.timers, reliable=flow.reliable)
+
+    def _reroute(self, transaction: ClientTransactionIO, flow: Flow) -> str:
+        """Move an unsent request to another flow, with a new Via; returns its branch."""
+        request = transaction.machine.request
+        request.headers.remove_first("Via")
+        branch = self._add_via(request, flow)
+        transaction.flow, transaction.machine = flow, self._client_machine(request, flow)
+        return branch
+
+    def fall_back(self, transaction: ClientTransactionIO) -> bool:
+        """
+        Resend a request by UDP whose connection was never established; False if it may have been sent.
+
+        Source: RFC 3261 18.1.1.
+        """
+        flow, transaction.fallback = transaction.fallback, None
+        if flow is None or transaction.flow.established or not transaction.machine.wanted:
+            return False
+        self._tcp_fallback.note_refusal(transaction.flow.remote)
+        transaction.end()
+        transaction.flow.unwatch(transaction)
+        self._table.remove_client(transaction.key)
+        self._start_client(transaction, self._reroute(transaction, flow))
+        return True
+
+    def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientTransactionIO:
+        """Resume the client transaction of an INVITE that a previous process sent."""
+        machine = InviteClientTransaction(invite, self.timers, reliable=flow.reliable)
+        machine.state = InviteClientState.PROCEEDING
+        transaction = ClientTransactionIO(self, flow, machine, user, Purpose.INVITE)
+        self.trust(flow)
+        transaction.key = self._table.add_client(invite.via.branch or "", "INVITE", transaction)
+        flow.watch(transaction)
+        return transaction
+
+    def cancel(self, transaction: ClientTransactionIO, user: RequestUser, effect: CancelInvite) -> None:
+        """Send the CANCEL of a pending INVITE on its flow, or on a new flow to the same address."""
+        if transaction.flow.closed:
+            transaction.flow = transaction.flow.transport.flow_to(
+                transaction.flow.remote, transaction.flow.name
+            )
+        request = make_cancel(transaction.machine.request, effect.reason)
+        machine = NonInviteClientTransaction(request, self.timers, reliable=transaction.flow.reliable)
+        branch = str(transaction.key[0])
+        self._start_client(ClientTransactionIO(self, transaction.flow, machine, user, effect.purpose), branch)
+        self.expire(transaction)  # RFC 3261 9.1: the INVITE may never get its final response.
+
+    def abandon(self, transaction: ClientTransactionIO, *, give_up: bool) -> None:
+        """Stop retransmitting an INVITE or, with `give_up`, drop its transaction."""
+        event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
+        transaction.perform(transaction.machine.trigger(event))
+
+    def expire(self, transaction: ClientTransactionIO) -> None:
+        """Drop an INVITE without a final response after the transaction timeout."""
+        if transaction.machine.state <= InviteClientState.PROCEEDING:
+            transaction.timers.append(self.arm(self.timers.timeout_s, transaction, InviteClientEvent.GIVE_UP))
+
+    def _start_client(self, transaction: ClientTransactionIO, branch: str) -> ClientTransactionIO:
+        self.trust(transaction.flow)
+        transaction.key = self._table.add_client(branch, transaction.machine.request.method, transaction)
+        transaction.flow.watch(transaction)
+        transaction.perform(transaction.machine.start())
+        return transaction
+
+    def _add_via(self, request: Request, flow: Flow) -> str:
+        branch = MAGIC_COOKIE + self._token()
+        # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).
+        alias = ";alias" if flow.secure else ""
+        request.headers.push_via(f"{flow.transport.via_start};branch={branch};rport{alias}")
+        return branch
+
+    def start_server(self, request: Request, flow: Flow, key: Key) -> ServerTransactionIO:
+        """Open the server transaction of a request."""
+        machine: InviteServerTransaction | NonInviteServerTransaction
+        if request.method == "INVITE":
+            machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
+        else:
+            machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
+        transaction = ServerTransactionIO(self, flow, key, request, machine)
+        self._table.add_server(key, transaction)
+        transaction.perform(machine.start())
+        return transaction
+
+    def server(self, key: Key) -> ServerTransactionIO | None:
+        """Return an active server transaction, or None."""
+        transaction = self._table.server(key)
+        assert transaction is None or isinstance(transaction, ServerTransactionIO)
+        return transaction
+
+    def end_client(self, transaction: ClientTransactionIO) -> None:
+        """Remove a client transaction."""
+        transaction.end()
+        transaction.flow.unwatch(transaction)
+        self._table.remove_client(transaction.key)
+
+    def end_server(self, transaction: ServerTransactionIO) -> None:
+        """Remove a server transaction."""
+        transaction.end()
+        self._table.remove_server(transaction.key)
+        transaction.user = None
+        on_end, transaction.on_end = transaction.on_end, None
+        if on_end is not None:
+            on_end()
+
+    # Flows to peers.
+
+    def transport_for(
+        self, transport_name: str, host: str, preferred: Transport | None = None
+    ) -> Transport | None:
+        """Return the transport of that name for a peer's address, `preferred` if it fits, or None."""
+        ipv6 = ":" in host
+        if (
+            preferred is not None
+            and preferred.name == transport_name
+            and (":" in preferred.address.host) is ipv6
+        ):
+            return preferred
+        for transport in self.transports:
+            if transport.name == transport_name and (":" in transport.address.host) is ipv6:
+                return transport
+        return None
+
+    def flow_to(
+        self,
+        transport_name: str,
+        remote: Address,
+        preferred: Transport | None = None,
+        name: str | None = None,
+    ) -> Flow | None:
+        """
+        Return a flow to a peer, of the transport `preferred` if it fits; None when no transport fits.
+
+        `name` is the name that the peer's certificate must prove over TLS; None means its address.
+        """
+        transport = self.transport_for(transport_name, remote[0], preferred)
+        if transport is None:
+            logger.warning("There is no %s listener from which %s can be reached", transport_name, remote[0])
+            return None
+        return transport.flow_to(remote, name)
+
+    def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
+        assert self._trace is not None
+        try:
+            self._trace(
+                TraceRecord(self.clock.time(), direction, flow.transport.address, flow.remote, data, call_id)
+            )
+        except Exception:
+            logger.exception("The trace callback failed")
+
+
+class Tokens:
+    """
+    Source of tags, branches, Call-IDs and client nonces, and of random delays.
+
+    Tokens come from a pool of system randomness: one system call for 400 of them.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ""
+        self._at = 0
+        self._random = random.SystemRandom()
+
+    def token(self) -> str:
+        """Return 80 random bits as 20 hexadecimal digits."""
+        at = self._at
+        if at + _TOKEN_CHARS > len(self._pool):
+            self._pool = os.urandom(_POOL_BYTES).hex()
+            at = 0
+        self._at = at + _TOKEN_CHARS
+        return self._pool[at : at + _TOKEN_CHARS]
+
+    def random_between(self, low: float, high: float) -> float:
+        """Return a random number between two bounds."""
+        return self._random.uniform(low, high)

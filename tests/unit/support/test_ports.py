@@ -1,0 +1,68 @@
+"""Ports for what tests start: those of processes that work side by side lie apart."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.loopback_server import loopback_settings
+from tests.support.ports import free_port, port_range
+
+_ROOT = Path(__file__).resolve().parents[3]
+_FINDS_PORTS = """
+from tests.support.ports import free_port, port_range
+first, last = port_range(1600)
+print(*{free_port() for _ in range(150)}, *range(first, last + 1), flush=True)
+input()
+"""
+
+
+def test_processes_that_run_at_the_same_time_are_given_no_port_twice(tmp_path: Path) -> None:
+    finders = [
+        subprocess.Popen(
+            [sys.executable, "-S", "-c", _FINDS_PORTS],
+            cwd=_ROOT,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(8)
+    ]
+    found = [set(finder.stdout.readline().split()) for finder in finders if finder.stdout is not None]
+    for finder in finders:
+        finder.communicate("\n")
+    assert len(found) == 8 and all(len(ports) == 1750 for ports in found)
+    assert len(set.union(*found)) == 8 * 1750
+
+
+def test_single_ports_leave_room_for_media() -> None:
+    given = sorted(free_port() for _ in range(30))
+    assert all(later - sooner >= 4 for sooner, later in itertools.pairwise(given))
+
+
+def test_successive_ranges_do_not_overlap() -> None:
+    # 600 and 200 by turns: the range after the end of the span meets each position.
+    given = [port_range(size) for size in (600, 200, 600, 600) * 20]
+    for (first, last), (next_first, next_last) in itertools.pairwise(given):
+        assert last < next_first or next_last < first
+
+
+def test_a_server_and_its_sandbox_have_separate_ports(tmp_path: Path) -> None:
+    # Other ranges before them: so the two meet the end of the span.
+    for size in range(100, 700, 100):
+        port_range(size)
+        settings = loopback_settings(tmp_path, rtp_ports=800)
+        assert not settings.rtp_ports.overlaps(settings.sandbox_rtp_ports)
+
+
+def test_ranges_follow_one_another_and_begin_with_an_even_port() -> None:
+    first, last = port_range(101)
+    assert (last - first, first % 2) == (100, 0)
+    following, _ = port_range(50)
+    assert following == last + 2 or following < first, "none is given twice in a row"
+    large = port_range(3000)
+    assert large == port_range(3000), "a large one is given again"

@@ -63,6 +63,9 @@ def build(kind: str) -> None:
             )
         elif not (path / "CMakeCache.txt").exists():
             raise BuildFailed(f"there is no build in {path}; run make setup")
+        else:
+            # `make setup` may have configured it before the library of the tests was installed.
+            _run("cmake", "-S", _ROOT, "-B", path)
         _run("cmake", "--build", path, "--parallel", str(os.cpu_count() or 1), "--target", *_TARGETS[kind])
 
 

@@ -3,12 +3,12 @@
 from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
-from callcontrol.agents.store import agents
-from callcontrol.applications import store as applications
+from callcontrol.agents.store.agents import AGENTS
+from callcontrol.applications.store import APPLICATIONS
 from callcontrol.database.revisions import revision
 from callcontrol.directory.directory import Changes
-from callcontrol.numbers.store import numbers
-from callcontrol.trunks import store as trunks
+from callcontrol.numbers.store.numbers import NUMBERS
+from callcontrol.trunks.store import CARRIERS, GATEWAYS
 
 
 def changes_since(connection: Connection, seen: int) -> Changes:
@@ -19,9 +19,9 @@ def changes_since(connection: Connection, seen: int) -> Changes:
     return Changes(
         revision=newest,
         accounts=tuple(accounts.changed_since(connection, seen)),
-        numbers=tuple(numbers.changed_since(connection, seen)),
-        carriers=tuple(trunks.carriers_changed_since(connection, seen)),
-        gateways=tuple(trunks.gateways_changed_since(connection, seen)),
-        applications=tuple(applications.changed_since(connection, seen)),
-        agents=tuple(agents.changed_since(connection, seen)),
+        numbers=tuple(NUMBERS.changed_since(connection, seen)),
+        carriers=tuple(CARRIERS.changed_since(connection, seen)),
+        gateways=tuple(GATEWAYS.changed_since(connection, seen)),
+        applications=tuple(APPLICATIONS.changed_since(connection, seen)),
+        agents=tuple(AGENTS.changed_since(connection, seen)),
     )

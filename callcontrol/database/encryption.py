@@ -98,21 +98,29 @@ def unseal(connection: Connection, column: sa.Column[Any], row: str, stored: str
     return cipher.open(_purpose(column, row), stored) if cipher.is_sealed(stored) else stored
 
 
-def seal_binding(connection: Connection, column: sa.Column[Any], row: str, binding: Binding) -> str:
+def seal_binding(
+    connection: Connection, column: sa.Column[Any], row: str, binding: Binding | None
+) -> str | None:
     """Serialize a binding for ``column`` of the row with the key ``row``, encrypting its secret."""
+    if binding is None:
+        return None
     values = binding.to_json()
     if binding.stream_auth is not None:
         values[_STREAM_AUTH] = seal(connection, column, row, pack(dict(binding.stream_auth)))
     return pack(values)
 
 
-def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> Binding:
+def unseal_binding(
+    connection: Connection, column: sa.Column[Any], row: str, stored: str | None
+) -> Binding | None:
     """
     Parse the binding stored in ``column`` of the row with the key ``row``, decrypting its secret.
 
     Raises:
         SecretsUnreadable: As ``unseal``.
     """
+    if not stored:
+        return None
     values: dict[str, Any] = unpack(stored)
     auth = values.get(_STREAM_AUTH)
     if isinstance(auth, str):
@@ -123,8 +131,10 @@ def unseal_binding(connection: Connection, column: sa.Column[Any], row: str, sto
 def reseal(connection: Connection, column: sa.Column[Any], row: str, stored: str) -> str:
     """Encrypt a stored secret with the current key; it may have been sealed before or not."""
     if column in _BINDING_SET:
-        return seal_binding(connection, column, row, unseal_binding(connection, column, row, stored))
-    return seal(connection, column, row, unseal(connection, column, row, stored)) or stored
+        sealed = seal_binding(connection, column, row, unseal_binding(connection, column, row, stored))
+    else:
+        sealed = seal(connection, column, row, unseal(connection, column, row, stored))
+    return sealed or stored
 
 
 def is_current(connection: Connection, column: sa.Column[Any], stored: str) -> bool:

@@ -50,6 +50,4 @@ def page(
 ) -> tuple[list[PhoneNumber], int]:
     """A page of the account's enrolled numbers, oldest first, and their total number."""
     mine = (phone_numbers.c.account_sid == account_sid, *_ENROLLED)
-    total = connection.scalar(sa.select(sa.func.count()).select_from(phone_numbers).where(*mine)) or 0
-    wanted = sa.select(phone_numbers).where(*mine).order_by(*_OLDEST_FIRST).offset(offset).limit(limit)
-    return [numbers.number_of(connection, row) for row in connection.execute(wanted)], total
+    return numbers.NUMBERS.page(connection, *mine, order=_OLDEST_FIRST, offset=offset, limit=limit)

@@ -58,11 +58,11 @@ class TrunkService:
         carrier = _carrier(account_sid, values)
 
         def write(connection: Connection) -> DomainError | None:
-            if trunks.carriers_of(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
+            if trunks.CARRIERS.of_account(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
                 return Conflict(f"The account has {_MAX_CARRIERS} carriers; delete one first.")
             refusal = refuse_application(connection, account_sid, carrier.app_sid)
             if refusal is None:
-                trunks.insert_carrier(connection, carrier, revisions.next_revision(connection))
+                trunks.CARRIERS.insert(connection, carrier, revisions.next_revision(connection))
             return refusal
 
         await self._rows.change(write)
@@ -70,7 +70,9 @@ class TrunkService:
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
         """List carriers of the account, oldest first."""
-        return await self._rows.page(partial(trunks.carriers_of, account_sid=account_sid), page, per_page)
+        return await self._rows.page(
+            partial(trunks.CARRIERS.of_account, account_sid=account_sid), page, per_page
+        )
 
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """
@@ -108,7 +110,7 @@ class TrunkService:
             unknown = refuse_application(connection, account_sid, given.get("app_sid"))
             if unknown is not None:
                 return unknown
-            trunks.update_carrier(connection, changed, revisions.next_revision(connection))
+            trunks.CARRIERS.update(connection, changed, revisions.next_revision(connection))
             return changed
 
         return await self._rows.change(write)
@@ -144,7 +146,7 @@ class TrunkService:
                 return owned
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
                 return Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
-            trunks.insert_gateway(connection, gateway, revisions.next_revision(connection))
+            trunks.GATEWAYS.insert(connection, gateway, revisions.next_revision(connection))
             return None
 
         await self._rows.change(write)
@@ -201,7 +203,7 @@ class TrunkService:
                 _check_protocol(changed)
             except ValidationFailed as refusal:
                 return refusal
-            trunks.update_gateway(connection, changed, revisions.next_revision(connection))
+            trunks.GATEWAYS.update(connection, changed, revisions.next_revision(connection))
             return changed
 
         return await self._rows.change(write)
@@ -225,7 +227,7 @@ class TrunkService:
             up = max(legs, trunks.count_active_calls(connection, gateway_sid=gateway_sid))
             if up:
                 return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
-            trunks.delete_gateway(connection, gateway_sid, now, revisions.next_revision(connection))
+            trunks.GATEWAYS.delete(connection, gateway_sid, now, revisions.next_revision(connection))
             return None
 
         await self._rows.change(write)
@@ -288,16 +290,16 @@ class TrunkService:
 
         def write(connection: Connection) -> None:
             revision = revisions.next_revision(connection)
-            trunks.insert_carrier(connection, carrier, revision)
+            trunks.CARRIERS.insert(connection, carrier, revision)
             for gateway in made:
-                trunks.insert_gateway(connection, gateway, revision)
+                trunks.GATEWAYS.insert(connection, gateway, revision)
 
         await self._rows.change(write)
         return carrier, made
 
     async def platform_carriers(self) -> list[Carrier]:
         """List carriers of the platform, oldest first."""
-        found, _ = await self._database.read(lambda connection: trunks.carriers_of(connection, None))
+        found, _ = await self._database.read(lambda connection: trunks.CARRIERS.of_account(connection, None))
         return found
 
     async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
@@ -348,7 +350,7 @@ def own_carrier(
 
     With ``lock`` it cannot be deleted until the transaction ends.
     """
-    carrier = trunks.get_carrier(connection, carrier_sid, lock=lock)
+    carrier = trunks.CARRIERS.get(connection, carrier_sid, lock=lock)
     if carrier is None:
         return NotFound("There is no such carrier.")
     if carrier.account_sid != owner:
@@ -374,7 +376,7 @@ def _own_gateway(
     owned = own_carrier(connection, owner, carrier_sid)
     if isinstance(owned, DomainError):
         return owned
-    gateway = trunks.get_gateway(connection, gateway_sid)
+    gateway = trunks.GATEWAYS.get(connection, gateway_sid)
     if gateway is None or gateway.carrier_sid != carrier_sid:
         return NotFound("There is no such gateway of this carrier.")
     return gateway

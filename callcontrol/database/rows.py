@@ -1,0 +1,203 @@
+"""Rows as values: one mapping for each table, with the statements that the stores have in common."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.encryption import BINDINGS, SEALED, seal, seal_binding, unseal, unseal_binding
+from callcontrol.database.values import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+Row = Mapping[Any, Any]
+Condition = sa.ColumnElement[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Conversion of a field's value to its column, and back."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+MOMENT: Final = Codec(to_micros_or_none, to_moment_or_none)
+JSON: Final = Codec(
+    lambda value: None if value is None else pack(value), lambda text: None if text is None else unpack(text)
+)
+JSON_TUPLE: Final = Codec(pack, lambda text: tuple(unpack(text)))
+COMMA_TUPLE: Final = Codec(",".join, lambda text: tuple(text.split(",")) if text else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Conversion of a field with several columns: ``write`` is given the whole value, ``read`` the row."""
+
+    write: Callable[[Connection, Any], Mapping[str, Any]]
+    read: Callable[[Connection, Row], Any]
+
+
+_SECRET: Final[Mapping[sa.Column[Any], tuple[Callable[..., Any], Callable[..., Any]]]] = {
+    **dict.fromkeys(SEALED, (seal, unseal)),
+    **dict.fromkeys(BINDINGS, (seal_binding, unseal_binding)),
+}
+
+
+def count(connection: Connection, source: sa.FromClause, *where: Condition) -> int:
+    """Count the rows that meet all conditions."""
+    return connection.scalar(sa.select(sa.func.count()).select_from(source).where(*where)) or 0
+
+
+class ValueTable(Generic[T]):
+    """
+    Table whose rows are values of a dataclass, with the fields' names as the columns'.
+
+    Times, secrets and bindings are converted by the field's type and the column.
+
+    Args:
+        table: The table; its key is one column, which is also a field.
+        kind: The dataclass.
+        order: Order of lists.
+        fixed: Fields that an update leaves unchanged, besides the key.
+        columns: Columns of the fields with another name.
+        codecs: Conversions of other fields.
+        parts: Conversions of fields with several columns.
+    """
+
+    def __init__(
+        self,
+        table: sa.Table,
+        kind: type[T],
+        *,
+        order: Sequence[sa.ColumnElement[Any]] = (),
+        fixed: Collection[str] = ("account_sid", "created_at"),
+        columns: Mapping[str, str] | None = None,
+        codecs: Mapping[str, Codec] | None = None,
+        parts: Mapping[str, Part] | None = None,
+    ) -> None:
+        (self._key,) = table.primary_key.columns
+        self.table = table
+        self.live: tuple[Condition, ...] = (table.c.deleted_at.is_(None),) if "deleted_at" in table.c else ()
+        self._make: Callable[..., T] = kind
+        self._order = order
+        self._parts = dict(parts or {})
+        self._plain: list[str] = []
+        for field in fields(kind):
+            if field.name in self._parts:
+                continue
+            column = table.c[(columns or {}).get(field.name, field.name)]
+            part = self._part_of(field.name, column, field.type, (codecs or {}).get(field.name))
+            if part is None:
+                self._plain.append(field.name)
+            else:
+                self._parts[field.name] = part
+        self._names = [field.name for field in fields(kind)]
+        self._changing = [name for name in self._names if name not in {self._key.name, *fixed}]
+
+    def row_of(self, connection: Connection, value: T, names: Sequence[str] = ()) -> dict[str, Any]:
+        """Columns of a value, or of its named fields."""
+        row: dict[str, Any] = {}
+        for name in names or self._names:
+            part = self._parts.get(name)
+            row |= {name: getattr(value, name)} if part is None else part.write(connection, value)
+        return row
+
+    def value_of(self, connection: Connection, row: Row) -> T:
+        """Value of a row."""
+        converted = {name: part.read(connection, row) for name, part in self._parts.items()}
+        return self._make(**{name: row[name] for name in self._plain}, **converted)
+
+    def insert(self, connection: Connection, value: T, revision: int | None = None, **columns: Any) -> None:
+        """Write a new value; ``revision`` is that of the directory, ``columns`` are those of no field."""
+        row = self.row_of(connection, value) | _revised(revision, columns)
+        connection.execute(sa.insert(self.table).values(row))
+
+    def update(self, connection: Connection, value: T, revision: int | None = None, *names: str) -> None:
+        """Write the fields of a value that can change, or only those named."""
+        row = self.row_of(connection, value, names or self._changing) | _revised(revision, {})
+        key = getattr(value, self._key.name)
+        connection.execute(sa.update(self.table).where(self._key == key).values(row))
+
+    def get(self, connection: Connection, key: Any, *, lock: bool = False) -> T | None:
+        """Get a value of any owner by its key; ``lock`` blocks other writers until the transaction ends."""
+        return self.first(connection, self._key == key, *self.live, lock=lock)
+
+    def first(self, connection: Connection, *where: Condition, lock: bool = False) -> T | None:
+        """Get the value that meets all conditions."""
+        wanted = sa.select(self.table).where(*where)
+        row = connection.execute(wanted.with_for_update() if lock else wanted).mappings().first()
+        return None if row is None else self.value_of(connection, row)
+
+    def all(
+        self,
+        connection: Connection,
+        *where: Condition,
+        order: Sequence[sa.ColumnElement[Any]] = (),
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> list[T]:
+        """List the values that meet all conditions, in the table's order or another."""
+        wanted = sa.select(self.table).where(*where).order_by(*(order or self._order))
+        rows = connection.execute(wanted.offset(offset).limit(limit)).mappings()
+        return [self.value_of(connection, row) for row in rows]
+
+    def page(
+        self,
+        connection: Connection,
+        *where: Condition,
+        order: Sequence[sa.ColumnElement[Any]] = (),
+        offset: int,
+        limit: int | None,
+    ) -> tuple[list[T], int]:
+        """Page of the values that meet all conditions, and their total number."""
+        total = count(connection, self.table, *where)
+        return self.all(connection, *where, order=order, offset=offset, limit=limit), total
+
+    def of_account(
+        self, connection: Connection, account_sid: str | None, *, offset: int = 0, limit: int | None = None
+    ) -> tuple[list[T], int]:
+        """Page of the account's values, and their total number."""
+        mine = (self.table.c.account_sid == account_sid, *self.live)
+        return self.page(connection, *mine, offset=offset, limit=limit)
+
+    def delete(self, connection: Connection, key: Any, now: datetime, revision: int, **columns: Any) -> None:
+        """Mark a row as deleted; it stays for the records that name it, and for the directories."""
+        gone = {"deleted_at": to_micros(now), "revision": revision, **columns}
+        connection.execute(sa.update(self.table).where(self._key == key).values(gone))
+
+    def changed_since(self, connection: Connection, seen: int) -> Iterator[tuple[T, bool]]:
+        """Values changed after a revision of the directory, each with True if it still exists."""
+        wanted = sa.select(self.table).where(self.table.c.revision > seen)
+        for row in connection.execute(wanted).mappings():
+            yield self.value_of(connection, row), row["deleted_at"] is None
+
+    def _part_of(self, name: str, column: sa.Column[Any], kind: Any, codec: Codec | None) -> Part | None:
+        """Conversion of a field with one column; None if it is stored as it is."""
+        key = self._key.name
+        if column in _SECRET:
+            hide, show = _SECRET[column]
+            return Part(
+                lambda connection, value: {
+                    column.name: hide(connection, column, getattr(value, key), getattr(value, name))
+                },
+                lambda connection, row: show(connection, column, row[key], row[column.name]),
+            )
+        if codec is None and kind in (datetime, datetime | None):
+            codec = MOMENT
+        if codec is None:
+            return None
+        encode, decode = codec.encode, codec.decode
+        return Part(
+            lambda _, value: {column.name: encode(getattr(value, name))},
+            lambda _, row: decode(row[column.name]),
+        )
+
+
+def _revised(revision: int | None, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(columns) if revision is None else {**columns, "revision": revision}

@@ -10,7 +10,7 @@ from callcontrol.database.tables.trunks import carriers, phone_numbers
 from callcontrol.models import Application
 
 APPLICATIONS: Final = ValueTable(
-    applications, Application, order=(applications.c.created_at, applications.c.app_sid)
+    applications, Application, called="application", order=(applications.c.created_at, applications.c.app_sid)
 )
 """Applications of all accounts, oldest first."""
 

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import BINDINGS, SEALED, seal, seal_binding, unseal, unseal_binding
 from callcontrol.database.values import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
+from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,6 +64,7 @@ class ValueTable(Generic[T]):
     Args:
         table: The table; its key is one column, which is also a field.
         kind: The dataclass.
+        called: Name of a value in errors.
         order: Order of lists.
         fixed: Fields that an update leaves unchanged, besides the key.
         columns: Columns of the fields with another name.
@@ -75,6 +77,7 @@ class ValueTable(Generic[T]):
         table: sa.Table,
         kind: type[T],
         *,
+        called: str = "",
         order: Sequence[sa.ColumnElement[Any]] = (),
         fixed: Collection[str] = ("account_sid", "created_at"),
         columns: Mapping[str, str] | None = None,
@@ -85,6 +88,7 @@ class ValueTable(Generic[T]):
         self.table = table
         self.live: tuple[Condition, ...] = (table.c.deleted_at.is_(None),) if "deleted_at" in table.c else ()
         self._make: Callable[..., T] = kind
+        self._called = called
         self._order = order
         self._parts = dict(parts or {})
         self._plain: list[str] = []
@@ -130,9 +134,19 @@ class ValueTable(Generic[T]):
 
     def first(self, connection: Connection, *where: Condition, lock: bool = False) -> T | None:
         """Get the value that meets all conditions."""
-        wanted = sa.select(self.table).where(*where)
-        row = connection.execute(wanted.with_for_update() if lock else wanted).mappings().first()
+        row = self._row(connection, *where, lock=lock)
         return None if row is None else self.value_of(connection, row)
+
+    def owned(
+        self, connection: Connection, account_sid: str | None, key: Any, *, lock: bool = False
+    ) -> T | DomainError:
+        """Value of an account, or of the platform for None; an error if the owner has no such value."""
+        row = self._row(connection, self._key == key, *self.live, lock=lock)
+        if row is None:
+            return NotFound(f"There is no such {self._called}.")
+        if row["account_sid"] != account_sid:
+            return Forbidden(f"The {self._called} belongs to another account.")
+        return self.value_of(connection, row)
 
     def all(
         self,
@@ -163,8 +177,13 @@ class ValueTable(Generic[T]):
         self, connection: Connection, account_sid: str | None, *, offset: int = 0, limit: int | None = None
     ) -> tuple[list[T], int]:
         """Page of the account's values, and their total number."""
-        mine = (self.table.c.account_sid == account_sid, *self.live)
-        return self.page(connection, *mine, offset=offset, limit=limit)
+        return self.page(connection, *self._mine(account_sid), offset=offset, limit=limit)
+
+    def full(self, connection: Connection, account_sid: str | None, most: int) -> Conflict | None:
+        """Error if the account has as many values as it may have."""
+        if count(connection, self.table, *self._mine(account_sid)) < most:
+            return None
+        return Conflict(f"The account has {most} {self._called}s; delete one first.")
 
     def delete(self, connection: Connection, key: Any, now: datetime, revision: int, **columns: Any) -> None:
         """Mark a row as deleted; it stays for the records that name it, and for the directories."""
@@ -176,6 +195,13 @@ class ValueTable(Generic[T]):
         wanted = sa.select(self.table).where(self.table.c.revision > seen)
         for row in connection.execute(wanted).mappings():
             yield self.value_of(connection, row), row["deleted_at"] is None
+
+    def _row(self, connection: Connection, *where: Condition, lock: bool) -> Row | None:
+        wanted = sa.select(self.table).where(*where)
+        return connection.execute(wanted.with_for_update() if lock else wanted).mappings().first()
+
+    def _mine(self, account_sid: str | None) -> tuple[Condition, ...]:
+        return (self.table.c.account_sid == account_sid, *self.live)
 
     def _part_of(self, name: str, column: sa.Column[Any], kind: Any, codec: Codec | None) -> Part | None:
         """Conversion of a field with one column; None if it is stored as it is."""

@@ -192,12 +192,9 @@ class VoiceOtp:
     async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
         """Passwords of the account, newest first."""
         await self._writer.flush_pending()
-        found, total = await self._database.read(
-            lambda connection: otps.page(
-                connection, account_sid, query, offset=(page - 1) * per_page, limit=per_page
-            )
+        return await self._database.page(
+            partial(otps.page, account_sid=account_sid, query=query), page, per_page
         )
-        return Page(found, total, page, per_page)
 
     async def stats(self, account_sid: str, period: Period) -> OtpStats:
         """Statistics of the passwords sent in a period of days."""

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.calls.records.store import calls as call_rows
+from callcontrol.database.rows import count
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.otp import otps
@@ -157,7 +158,7 @@ def page(
     conditions = [otps.c.account_sid == account_sid, *_conditions(query)]
     # Skipping rows on the way to a page costs little as long as only the small rows are read.
     searched = _BOTH if query.status is not None else otps
-    total = connection.scalar(sa.select(sa.func.count()).select_from(searched).where(*conditions)) or 0
+    total = count(connection, searched, *conditions)
     wanted = (
         sa.select(otps.c.otp_id)
         .select_from(searched)

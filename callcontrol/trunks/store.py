@@ -16,6 +16,7 @@ from callcontrol.models import Carrier, Gateway
 CARRIERS: Final = ValueTable(
     carriers,
     Carrier,
+    called="carrier",
     order=(carriers.c.created_at, carriers.c.carrier_sid),
     codecs=dict.fromkeys(("codecs", "prefixes", "forwarded_headers", "registrars"), COMMA_TUPLE),
 )

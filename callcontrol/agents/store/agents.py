@@ -15,6 +15,7 @@ from callcontrol.models import VoiceAgent
 AGENTS: Final = ValueTable(
     agents,
     VoiceAgent,
+    called="agent",
     order=(agents.c.created_at.desc(), agents.c.agent_id),
     columns={"stream": "binding"},
     codecs={"script": JSON},

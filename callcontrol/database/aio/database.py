@@ -19,7 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from callcontrol.database import schema
 from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import CommitInDoubt, is_transient
-from callcontrol.errors import ServiceUnavailable
+from callcontrol.errors import DomainError, ServiceUnavailable
+from callcontrol.models import Page
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -95,20 +96,29 @@ class Database:
         """Run the missing migrations; other processes wait meanwhile."""
         await self._backend.migrate()
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def read(self, operation: Callable[[Connection], T | DomainError]) -> T:
         """
         Run a function that only reads.
 
         Raises:
+            DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing, or too many readers wait for it.
         """
         return await self._asked(self._backend.read(operation))
 
-    async def look_up(self, operation: Operation[T]) -> T:
+    async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
+        """Read a page of ``find(connection, offset=, limit=)``, which returns rows and the total."""
+        found, total = await self.read(
+            lambda connection: find(connection, offset=(page - 1) * per_page, limit=per_page)
+        )
+        return Page(found, total, page, per_page)
+
+    async def look_up(self, operation: Callable[[Connection], T | DomainError]) -> T:
         """
         Run a function that reads a few rows by their keys, without queueing behind other readers.
 
         Raises:
+            DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing.
         """
         return await self._asked(self._backend.look_up(operation))
@@ -136,7 +146,7 @@ class Database:
         """Close all connections."""
         await self._backend.close()
 
-    async def _asked(self, answer: Awaitable[T]) -> T:
+    async def _asked(self, answer: Awaitable[T | DomainError]) -> T:
         try:
             async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
                 found = await answer
@@ -150,6 +160,8 @@ class Database:
         if self._unreadable:
             self._unreadable = False
             log.warning("the database can be read again")
+        if isinstance(found, DomainError):
+            raise found
         return found
 
 

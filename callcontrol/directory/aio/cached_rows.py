@@ -1,24 +1,33 @@
 """Access for services to rows that the in-memory directory mirrors."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.accounts.aio.accounts import Refresher
+from callcontrol.aio.tokens import utc_now
+from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.database.rows import ValueTable
 from callcontrol.errors import DomainError
 from callcontrol.models import Page
 
-__all__ = ["CachedRows"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["CachedRows", "OwnedRows"]
 
 T = TypeVar("T")
+ValueT = TypeVar("ValueT", bound="DataclassInstance")
+Refuse = Callable[[Connection], DomainError | None]
 
 
 class CachedRows:
     """
-    Reads and changes rows; once a change returns, the directory of this process has it.
+    Changes rows; once a change returns, the directory of this process has it.
 
     An operation returns a ``DomainError`` to fail, and it is raised here.
     """
@@ -28,19 +37,9 @@ class CachedRows:
         self._writer = writer
         self._directory = directory
 
-    async def look_up(self, operation: Callable[[Connection], T | DomainError]) -> T:
-        """Read a row by its key."""
-        found = await self._database.look_up(operation)
-        if isinstance(found, DomainError):
-            raise found
-        return found
-
     async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
-        """One page of ``find(connection, offset=, limit=)``, which returns rows and the total."""
-        found, total = await self._database.read(
-            lambda connection: find(connection, offset=(page - 1) * per_page, limit=per_page)
-        )
-        return Page(found, total, page, per_page)
+        """Read a page; see ``Database.page``."""
+        return await self._database.page(find, page, per_page)
 
     async def settle(self) -> None:
         """Write the pending state of calls, so that calls just ended do not count as active."""
@@ -51,3 +50,85 @@ class CachedRows:
         changed = await self._writer.commit(operation)
         await self._directory.refresh()
         return changed
+
+
+class OwnedRows(CachedRows, Generic[ValueT]):
+    """
+    Values of one table, each of an account, or of the platform for None.
+
+    One of another owner is refused with ``Forbidden``, an unknown one with ``NotFound``. ``delete`` deletes
+    one by its key, if rows of other tables go with it.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        directory: Refresher,
+        table: ValueTable[ValueT],
+        delete: Callable[[Connection, Any, Any, int], None] | None = None,
+    ) -> None:
+        super().__init__(database, writer, directory)
+        self._table = table
+        self._delete = delete or table.delete
+
+    async def create(
+        self, account_sid: str, value: ValueT, most: int, refuse: Refuse = lambda _: None
+    ) -> ValueT:
+        """
+        Write a new value of the account, unless ``refuse`` returns an error.
+
+        Raises:
+            Conflict: The account has ``most`` values.
+        """
+
+        def write(connection: Connection) -> DomainError | None:
+            refusal = self._table.full(connection, account_sid, most) or refuse(connection)
+            if refusal is None:
+                self._table.insert(connection, value, revisions.next_revision(connection))
+            return refusal
+
+        await self.change(write)
+        return value
+
+    async def list(self, account_sid: str, page: int, per_page: int) -> Page[ValueT]:
+        """List a page of the account's values."""
+        mine = partial(self._table.of_account, account_sid=account_sid)
+        return await self._database.page(mine, page, per_page)
+
+    async def get(self, account_sid: str, key: str) -> ValueT:
+        """Get a value of the account."""
+        return await self._database.look_up(
+            lambda connection: self._table.owned(connection, account_sid, key)
+        )
+
+    async def update(
+        self, account_sid: str | None, key: str, change: Callable[[Connection, ValueT], ValueT]
+    ) -> ValueT:
+        """Write the result of ``change``, unless it raises a ``DomainError``."""
+
+        def write(connection: Connection) -> ValueT | DomainError:
+            owned = self._table.owned(connection, account_sid, key, lock=True)
+            if isinstance(owned, DomainError):
+                return owned
+            try:
+                changed = change(connection, owned)
+            except DomainError as refusal:
+                return refusal
+            self._table.update(connection, changed, revisions.next_revision(connection))
+            return changed
+
+        return await self.change(write)
+
+    async def delete(self, account_sid: str | None, key: str, refuse: Refuse) -> None:
+        """Delete a value, unless ``refuse`` returns an error."""
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            owned = self._table.owned(connection, account_sid, key, lock=True)
+            refusal = owned if isinstance(owned, DomainError) else refuse(connection)
+            if refusal is None:
+                self._delete(connection, key, now, revisions.next_revision(connection))
+            return refusal
+
+        await self.change(write)

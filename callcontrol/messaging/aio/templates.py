@@ -128,10 +128,7 @@ class TemplateService:
         Raises:
             NotFound: The template does not exist.
         """
-        found = await self._database.look_up(partial(_own, account_sid, template_id))
-        if isinstance(found, DomainError):
-            raise found
-        return found
+        return await self._database.look_up(partial(_own, account_sid, template_id))
 
     async def sync(self, account_sid: str, template_id: int) -> Template:
         """

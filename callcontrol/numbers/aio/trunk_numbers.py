@@ -19,7 +19,7 @@ from callcontrol.numbers.binding import check_number
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import type_of
 from callcontrol.trunks import store as trunks
-from callcontrol.trunks.aio.service import own_carrier, refuse_application
+from callcontrol.trunks.aio.service import refuse_application
 
 __all__ = ["TrunkNumberService"]
 
@@ -155,7 +155,7 @@ def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumb
 def _refusal(connection: Connection, number: PhoneNumber) -> DomainError | None:
     """Error if the number's carrier or application is not valid; locks both against deletion."""
     errors: list[FieldError] = []
-    carrier = own_carrier(connection, number.account_sid, number.carrier_sid or "", lock=True)
+    carrier = trunks.CARRIERS.owned(connection, number.account_sid, number.carrier_sid or "", lock=True)
     if isinstance(carrier, NotFound):
         errors.append(FieldError("carrier_sid", "there is no such carrier"))
     elif isinstance(carrier, DomainError):

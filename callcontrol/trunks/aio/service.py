@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
@@ -12,7 +11,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.directory.aio.cached_rows import CachedRows
+from callcontrol.directory.aio.cached_rows import OwnedRows
 from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.trunks import store as trunks
@@ -45,7 +44,7 @@ class TrunkService:
     ) -> None:
         self._legs_at = legs_at
         self._database = database
-        self._rows = CachedRows(database, writer, directory)
+        self._rows = OwnedRows(database, writer, directory, trunks.CARRIERS, trunks.delete_carrier)
 
     async def create_carrier(self, account_sid: str, values: Mapping[str, Any]) -> Carrier:
         """
@@ -56,23 +55,16 @@ class TrunkService:
             Conflict: The account is at its limit of carriers.
         """
         carrier = _carrier(account_sid, values)
-
-        def write(connection: Connection) -> DomainError | None:
-            if trunks.CARRIERS.of_account(connection, account_sid, limit=1)[1] >= _MAX_CARRIERS:
-                return Conflict(f"The account has {_MAX_CARRIERS} carriers; delete one first.")
-            refusal = refuse_application(connection, account_sid, carrier.app_sid)
-            if refusal is None:
-                trunks.CARRIERS.insert(connection, carrier, revisions.next_revision(connection))
-            return refusal
-
-        await self._rows.change(write)
-        return carrier
+        return await self._rows.create(
+            account_sid,
+            carrier,
+            _MAX_CARRIERS,
+            lambda connection: refuse_application(connection, account_sid, carrier.app_sid),
+        )
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
         """List carriers of the account, oldest first."""
-        return await self._rows.page(
-            partial(trunks.CARRIERS.of_account, account_sid=account_sid), page, per_page
-        )
+        return await self._rows.list(account_sid, page, per_page)
 
     async def get_carrier(self, account_sid: str, carrier_sid: str) -> Carrier:
         """
@@ -82,7 +74,7 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
         """
-        return await self._rows.look_up(lambda connection: own_carrier(connection, account_sid, carrier_sid))
+        return await self._rows.get(account_sid, carrier_sid)
 
     async def update_carrier(
         self, account_sid: str | None, carrier_sid: str, values: Mapping[str, Any]
@@ -98,22 +90,15 @@ class TrunkService:
         _refuse_unknown(values, _CARRIER_FIELDS)
         given = typed(Carrier, values)
 
-        def write(connection: Connection) -> Carrier | DomainError:
-            owned = own_carrier(connection, account_sid, carrier_sid)
-            if isinstance(owned, DomainError):
-                return owned
+        def change(connection: Connection, owned: Carrier) -> Carrier:
             changed = replace(owned, **given, updated_at=utc_now())
-            try:
-                _check(changed, given)
-            except ValidationFailed as refusal:
-                return refusal
-            unknown = refuse_application(connection, account_sid, given.get("app_sid"))
-            if unknown is not None:
-                return unknown
-            trunks.CARRIERS.update(connection, changed, revisions.next_revision(connection))
+            _check(changed, given)
+            refusal = refuse_application(connection, account_sid, given.get("app_sid"))
+            if refusal is not None:
+                raise refusal
             return changed
 
-        return await self._rows.change(write)
+        return await self._rows.update(account_sid, carrier_sid, change)
 
     async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
         """
@@ -141,7 +126,7 @@ class TrunkService:
         gateway = _gateway(carrier_sid, values)
 
         def write(connection: Connection) -> DomainError | None:
-            owned = own_carrier(connection, account_sid, carrier_sid, lock=True)
+            owned = trunks.CARRIERS.owned(connection, account_sid, carrier_sid, lock=True)
             if isinstance(owned, DomainError):
                 return owned
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
@@ -175,7 +160,7 @@ class TrunkService:
             NotFound: There is no such carrier, or no such gateway of it.
             Forbidden: The carrier is another account's, or the platform's.
         """
-        return await self._rows.look_up(
+        return await self._database.look_up(
             lambda connection: _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
         )
 
@@ -321,12 +306,9 @@ class TrunkService:
 
     async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
         await self._rows.settle()
-        now, legs = utc_now(), self._legs_at(carrier_sid)
+        legs = self._legs_at(carrier_sid)
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = own_carrier(connection, owner, carrier_sid, lock=True)
-            if isinstance(owned, DomainError):
-                return owned
+        def refuse(connection: Connection) -> Conflict | None:
             up = max(legs, trunks.count_active_calls(connection, carrier_sid=carrier_sid)) if owner else 0
             if up:
                 return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
@@ -336,26 +318,9 @@ class TrunkService:
                     "Numbers are attached to this carrier; remove them or give them another one first.",
                     details={"numbers": attached},
                 )
-            trunks.delete_carrier(connection, carrier_sid, now, revisions.next_revision(connection))
             return None
 
-        await self._rows.change(write)
-
-
-def own_carrier(
-    connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
-) -> Carrier | DomainError:
-    """
-    Carrier of an account, or of the platform for None; a ``DomainError`` if the owner has no such carrier.
-
-    With ``lock`` it cannot be deleted until the transaction ends.
-    """
-    carrier = trunks.CARRIERS.get(connection, carrier_sid, lock=lock)
-    if carrier is None:
-        return NotFound("There is no such carrier.")
-    if carrier.account_sid != owner:
-        return Forbidden("The carrier belongs to another account.")
-    return carrier
+        await self._rows.delete(owner, carrier_sid, refuse)
 
 
 def refuse_application(
@@ -373,7 +338,7 @@ def refuse_application(
 def _own_gateway(
     connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str
 ) -> Gateway | DomainError:
-    owned = own_carrier(connection, owner, carrier_sid)
+    owned = trunks.CARRIERS.owned(connection, owner, carrier_sid)
     if isinstance(owned, DomainError):
         return owned
     gateway = trunks.GATEWAYS.get(connection, gateway_sid)

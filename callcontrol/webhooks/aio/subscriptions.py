@@ -114,12 +114,9 @@ class SubscriptionService:
         Raises:
             NotFound: The account has no such subscription.
         """
-        found = await self._database.look_up(
+        return await self._database.look_up(
             lambda connection: self._own(connection, account_sid, subscription_id)
         )
-        if isinstance(found, DomainError):
-            raise found
-        return found
 
     async def numbered(self, account_sid: str, number: int) -> Subscription:
         """
@@ -128,12 +125,9 @@ class SubscriptionService:
         Raises:
             NotFound: The account has no such subscription.
         """
-        found = await self._database.look_up(
+        return await self._database.look_up(
             lambda connection: self._found(account_sid, subscriptions.by_number(connection, number))
         )
-        if isinstance(found, DomainError):
-            raise found
-        return found
 
     async def update(self, account_sid: str, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -213,10 +207,7 @@ class SubscriptionService:
             return subscriptions.log_of(connection, subscription_id, limit)
 
         await self._writer.flush_pending()
-        found = await self._database.read(read)
-        if isinstance(found, DomainError):
-            raise found
-        return found
+        return await self._database.read(read)
 
     async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
         """

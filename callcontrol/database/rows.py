@@ -32,6 +32,7 @@ MOMENT: Final = Codec(to_micros_or_none, to_moment_or_none)
 JSON: Final = Codec(
     lambda value: None if value is None else pack(value), lambda text: None if text is None else unpack(text)
 )
+_AS_IT_IS: Final = Codec(lambda value: value, lambda value: value)
 JSON_TUPLE: Final = Codec(pack, lambda text: tuple(unpack(text)))
 COMMA_TUPLE: Final = Codec(",".join, lambda text: tuple(text.split(",")) if text else ())
 
@@ -161,6 +162,12 @@ class ValueTable(Generic[T]):
         rows = connection.execute(wanted.offset(offset).limit(limit)).mappings()
         return [self.value_of(connection, row) for row in rows]
 
+    def by_keys(self, connection: Connection, keys: Sequence[Any]) -> list[T]:
+        """Values with these keys, in their order; one that does not exist is left out."""
+        rows = connection.execute(sa.select(self.table).where(self._key.in_(keys))).mappings()
+        found = {row[self._key.name]: self.value_of(connection, row) for row in rows}
+        return [found[key] for key in keys if key in found]
+
     def page(
         self,
         connection: Connection,
@@ -214,10 +221,13 @@ class ValueTable(Generic[T]):
                 },
                 lambda connection, row: show(connection, column, row[key], row[column.name]),
             )
-        if codec is None and kind in (datetime, datetime | None):
-            codec = MOMENT
         if codec is None:
-            return None
+            if kind in (datetime, datetime | None):
+                codec = MOMENT
+            elif column.name == name:
+                return None
+            else:
+                codec = _AS_IT_IS
         encode, decode = codec.encode, codec.decode
         return Part(
             lambda _, value: {column.name: encode(getattr(value, name))},

@@ -29,22 +29,14 @@ class Statement:
 
     def run(self, connection: Connection, values: Values) -> int:
         """Execute with one set of values and return the number of changed rows."""
-        text, order, constants = self._for(connection.dialect)
-        if constants:
-            values = {**constants, **values}
-        cursor = _cursor(connection)
-        cursor.execute(text, tuple([values[name] for name in order]))
+        cursor = self._execute(connection, values)
         count: int = cursor.rowcount
         cursor.close()
         return count
 
     def first(self, connection: Connection, values: Values) -> dict[str, Any] | None:
         """Execute with one set of values and return the first row."""
-        text, order, constants = self._for(connection.dialect)
-        if constants:
-            values = {**constants, **values}
-        cursor = _cursor(connection)
-        cursor.execute(text, tuple([values[name] for name in order]))
+        cursor = self._execute(connection, values)
         row = cursor.fetchone()
         names = cursor.description
         cursor.close()
@@ -52,11 +44,7 @@ class Statement:
 
     def all(self, connection: Connection, values: Values) -> list[dict[str, Any]]:
         """Execute with one set of values and return every row."""
-        text, order, constants = self._for(connection.dialect)
-        if constants:
-            values = {**constants, **values}
-        cursor = _cursor(connection)
-        cursor.execute(text, tuple([values[name] for name in order]))
+        cursor = self._execute(connection, values)
         found = cursor.fetchall()
         names = [column[0] for column in cursor.description]
         cursor.close()
@@ -72,6 +60,14 @@ class Statement:
         cursor = _cursor(connection)
         cursor.executemany(text, [tuple([row[name] for name in order]) for row in rows])
         cursor.close()
+
+    def _execute(self, connection: Connection, values: Values) -> DBAPICursor:
+        text, order, constants = self._for(connection.dialect)
+        if constants:
+            values = {**constants, **values}
+        cursor = _cursor(connection)
+        cursor.execute(text, tuple([values[name] for name in order]))
+        return cursor
 
     def _for(self, dialect: Dialect) -> _Compiled:
         found = self._compiled.get(dialect.driver)

@@ -6,7 +6,7 @@ entry that is written with it. Money is taken by one conditional UPDATE, so the 
 be parted by another writer. A call has one reserve, which is settled once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.rows import ValueTable
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
-from callcontrol.database.values import to_micros, to_moment
+from callcontrol.database.values import to_micros
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import LedgerEntry, Reserve, Wallet
 from callcontrol.wallet.money import end_of_hour, hour_of
@@ -25,6 +26,7 @@ from callcontrol.wallet.money import end_of_hour, hour_of
 _UNLIMITED_PAISE: Final = 2**62
 
 _AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
+_CHARGE: Final = sa.bindparam("charge_paise", type_=sa.BigInteger)
 _NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
 _ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
 _CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
@@ -60,24 +62,20 @@ _CLOSE: Final = Statement(
 _CHARGED: Final = Statement(
     sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
 )
-_TAKE: Final = Statement(
+_TAKING: Final = (
     sa.update(wallets)
     .where(_ACCOUNT)
     .values(
-        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
+        balance_paise=wallets.c.balance_paise - _CHARGE,
         reserved_paise=wallets.c.reserved_paise - _AMOUNT,
         updated_at=_NOW,
     )
 )
+_TAKE: Final = Statement(_TAKING)
 _SETTLE: Final = Statement(
-    sa.update(wallets)
-    .where(_ACCOUNT)
-    .values(
-        balance_paise=wallets.c.balance_paise - sa.bindparam("charge_paise", type_=sa.BigInteger),
-        reserved_paise=wallets.c.reserved_paise - _AMOUNT,
-        spent_paise=_SPENT + sa.bindparam("charge_paise", type_=sa.BigInteger),
+    _TAKING.values(
+        spent_paise=_SPENT + _CHARGE,
         spent_hour=sa.case((wallets.c.spent_hour > _HOUR, wallets.c.spent_hour), else_=_HOUR),
-        updated_at=_NOW,
     )
 )
 _PAY: Final = Statement(
@@ -96,33 +94,16 @@ LISTING: Final = Listing(ledger.c.created_at, ledger.c.entry_id)
 """List of ledger entries, newest first."""
 
 
+_WALLETS: Final = ValueTable(wallets, Wallet)
+_RESERVES: Final = ValueTable(reserves, Reserve, order=(reserves.c.created_at,))
+_LEDGER: Final = ValueTable(ledger, LedgerEntry)
+
+get, open_reserves, entries = _WALLETS.get, _RESERVES.all, _LEDGER.by_keys
+
+
 def create(connection: Connection, account_sid: str, now: datetime) -> None:
     """Create an empty wallet for a new account."""
-    connection.execute(
-        sa.insert(wallets).values(
-            account_sid=account_sid,
-            balance_paise=0,
-            reserved_paise=0,
-            spent_hour=0,
-            spent_paise=0,
-            updated_at=to_micros(now),
-        )
-    )
-
-
-def get(connection: Connection, account_sid: str) -> Wallet | None:
-    """Get the wallet of an account, or None."""
-    row = connection.execute(sa.select(wallets).where(wallets.c.account_sid == account_sid)).first()
-    if row is None:
-        return None
-    return Wallet(
-        row.account_sid,
-        row.balance_paise,
-        row.reserved_paise,
-        to_moment(row.updated_at),
-        spent_hour=row.spent_hour,
-        spent_paise=row.spent_paise,
-    )
+    _WALLETS.insert(connection, Wallet(account_sid, 0, 0, now))
 
 
 def top_up(
@@ -280,36 +261,10 @@ def reserved_in_all(connection: Connection) -> tuple[int, int]:
     return int(count), int(paise)
 
 
-def open_reserves(connection: Connection) -> list[Reserve]:
-    """Open reserves, oldest first."""
-    rows = connection.execute(sa.select(reserves).order_by(reserves.c.created_at))
-    return [
-        Reserve(row.call_sid, row.account_sid, row.amount_paise, to_moment(row.created_at)) for row in rows
-    ]
-
-
 def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
     """Conditions of the entries of a list, without those on time."""
     mine: list[Condition] = [ledger.c.account_sid == account_sid]
     return mine if kind is None else [*mine, ledger.c.kind == kind]
-
-
-def entries(connection: Connection, entry_ids: Sequence[int]) -> list[LedgerEntry]:
-    """Ledger entries with these ids, in the given order."""
-    found = {
-        row.entry_id: LedgerEntry(
-            entry_id=row.entry_id,
-            account_sid=row.account_sid,
-            kind=row.kind,
-            amount_paise=row.amount_paise,
-            created_at=to_moment(row.created_at),
-            call_sid=row.call_sid,
-            reference=row.reference,
-            note=row.note,
-        )
-        for row in connection.execute(sa.select(ledger).where(ledger.c.entry_id.in_(entry_ids)))
-    }
-    return [found[entry_id] for entry_id in entry_ids]
 
 
 def ledger_sum(connection: Connection, account_sid: str) -> int:

@@ -321,12 +321,12 @@ async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
 @asynccontextmanager
 async def database_refuses(stage: Stage) -> AsyncIterator[None]:
     """The database takes no writes, and has not for a while."""
-    writer = stage.server.storage.writer
-    writer._refusing = True
+    database = stage.server.storage.database
+    database.unwritable = True
     try:
         yield
     finally:
-        writer._refusing = False
+        database.unwritable = False
 
 
 # Trunks

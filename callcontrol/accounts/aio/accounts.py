@@ -1,7 +1,8 @@
 """Accounts, created by the operator, each with a wallet and a first key."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
@@ -13,7 +14,7 @@ from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.errors import DomainError, NotFound, ValidationFailed
+from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Account
 from callcontrol.wallet import store as wallet
 
@@ -26,13 +27,19 @@ class Refresher(Protocol):
 
 
 class AccountService:
-    """Accounts of customers."""
+    """Accounts of customers; ``refresh`` applies a change to the directory of this process."""
 
-    def __init__(self, database: Database, writer: Writer, keys: KeyService, directory: Refresher) -> None:
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        keys: KeyService,
+        refresh: Callable[[], Awaitable[None]],
+    ) -> None:
         self._database = database
         self._writer = writer
         self._keys = keys
-        self._directory = directory
+        self._refresh = refresh
 
     async def create(
         self,
@@ -70,7 +77,7 @@ class AccountService:
             accounts.insert_key(connection, record, key_hash)
 
         await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._refresh()
         return account, key
 
     async def update(self, account_sid: str, changes: Mapping[str, Any]) -> Account:
@@ -81,6 +88,35 @@ class AccountService:
             ValidationFailed: With every wrong field.
             NotFound: There is no such account.
         """
+
+        def change(account: Account, now: datetime) -> Account:
+            changed = replace(account, **changes, updated_at=now)
+            check_account(
+                changed.name,
+                0,
+                changed.max_cps,
+                changed.max_calls,
+                requests_per_minute=changed.requests_per_minute,
+                max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
+                recording_retention_days=changed.recording_retention_days,
+                assistant_requests_per_minute=changed.assistant_requests_per_minute,
+            )
+            return changed
+
+        return await self.change(account_sid, change)
+
+    async def change(
+        self,
+        account_sid: str,
+        change: Callable[[Account, datetime], Account],
+        store: Callable[[Connection, Account, int], None] = accounts.update,
+    ) -> Account:
+        """
+        Store the result of ``change``, unless it raises a ``DomainError``.
+
+        Raises:
+            NotFound: There is no such account.
+        """
         now = utc_now()
 
         def write(connection: Connection) -> Account | DomainError:
@@ -89,25 +125,15 @@ class AccountService:
             found = accounts.get(connection, account_sid)
             if found is None:
                 return NotFound("There is no such account.")
-            changed = replace(found, **changes, updated_at=now)
             try:
-                check_account(
-                    changed.name,
-                    0,
-                    changed.max_cps,
-                    changed.max_calls,
-                    requests_per_minute=changed.requests_per_minute,
-                    max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
-                    recording_retention_days=changed.recording_retention_days,
-                    assistant_requests_per_minute=changed.assistant_requests_per_minute,
-                )
-            except ValidationFailed as refusal:
+                changed = change(found, now)
+            except DomainError as refusal:
                 return refusal
-            accounts.update(connection, changed, revision)
+            store(connection, changed, revision)
             return changed
 
         changed = await self._writer.commit(write)
-        await self._directory.refresh()
+        await self._refresh()
         return changed
 
     async def get(self, account_sid: str) -> Account:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -150,7 +150,6 @@ class Storage:
         self.database = database
         self.secrets = secrets
         self.writer = Writer(database, settings.writer or WriterSettings(node=node))
-        database.hurried = lambda: self.writer.failing
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
@@ -163,13 +162,13 @@ class Storage:
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
         self.assistant_keys = AssistantKeys(self.keys)
-        self.accounts = AccountService(database, self.writer, self.keys, self.directory)
+        self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
         self.numbers = NumberService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
         self.masking_numbers = MaskingNumberService(database, self.writer, self.directory, self.numbers)
         self.masking_sessions = MaskingSessionService(database, self.writer)
-        self.stream_settings = StreamSettingsService(database, self.writer, self.directory)
+        self.stream_settings = StreamSettingsService(self.accounts)
         self.applications = ApplicationService(
             database, self.writer, self.directory, self.destinations, allowed_countries
         )
@@ -328,13 +327,6 @@ class Providers:
     sandbox_carrier: str | None = None
 
 
-class Closable(Protocol):
-    """A part that is stopped with the server."""
-
-    async def close(self) -> None:
-        """Stop."""
-
-
 class Services:
     """
     All services of a server: those on the database, in `storage`, and those that need calls or a provider.
@@ -451,19 +443,18 @@ class Services:
 
     async def close(self) -> None:
         """Stop all services in reverse order, `calls` last; `storage` stays open."""
-        parts: tuple[Closable, ...] = (
-            self.templates,
-            self.tools,
-            self.storage.campaigns,
-            self.dispatcher,
-            self.renewals,
-            self.market,
-            self.calls,
-            self.masked_routes,
-        )
         async with AsyncExitStack() as closing:
-            for part in reversed(parts):
-                closing.push_async_callback(part.close)
+            for close in (
+                self.masked_routes.close,
+                self.calls.close,
+                self.market.close,
+                self.renewals.close,
+                self.dispatcher.close,
+                self.storage.campaigns.close,
+                self.tools.close,
+                self.templates.close,
+            ):
+                closing.push_async_callback(close)
 
 
 def _rate_of(connection: Connection, account_sid: str, *, default_rate: int) -> int:

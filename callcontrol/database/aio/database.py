@@ -67,8 +67,8 @@ class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._unreadable = False
-        self.hurried: Callable[[], bool] = lambda: False
-        """Callback that returns True while the database is known to fail: reads then have a short limit."""
+        self.unwritable = False
+        """True while the writer has given up on the database; reads then have a short limit."""
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True, secrets: Cipher | None = None) -> "Database":
@@ -148,7 +148,7 @@ class Database:
 
     async def _asked(self, answer: Awaitable[T | DomainError]) -> T:
         try:
-            async with asyncio.timeout(_HURRIED_S if self.hurried() else None):
+            async with asyncio.timeout(_HURRIED_S if self.unwritable else None):
                 found = await answer
         except Exception as error:  # Drivers share no class for it; other errors are raised again.
             if not is_transient(error):

@@ -139,14 +139,13 @@ class Writer:
         self._closing = False
         self._doubt: tuple[CommitInDoubt, _Batch] | None = None
         self._failing_since: float | None = None
-        self._refusing = False
         self._retry_s = _FIRST_RETRY_S
         self.stats = WriterStats()
 
     @property
     def failing(self) -> bool:
         """True while requests are rejected: the database fails or does not answer for too long."""
-        return self._refusing
+        return self._database.unwritable
 
     @property
     def waiting(self) -> int:
@@ -208,7 +207,7 @@ class Writer:
                 it.
             Internal: The operation failed unexpectedly; the log says how.
         """
-        if self._refusing or self._closing or self._task is None:
+        if self._database.unwritable or self._closing or self._task is None:
             self.stats.refused += 1
             raise ServiceUnavailable("The database is not taking writes; try again shortly.")
         if len(self._queue) >= self._settings.max_waiting and not continues:
@@ -415,29 +414,32 @@ class Writer:
             self._failing_since = now
             # Another process that briefly holds the lock is no reason for a warning.
             log.info("writing to the database failed, trying again: %s", error)
-        if not self._refusing and now - self._failing_since >= self._settings.failure_grace_s:
-            self._refusing = True
+        if not self._database.unwritable and now - self._failing_since >= self._settings.failure_grace_s:
+            self._database.unwritable = True
             log.error("the database has been failing for %.1f s: %s", now - self._failing_since, error)
 
     def _stuck(self) -> None:
         """Treat a transaction beyond its timeout as a failure: reject all waiting requests."""
-        if not self._refusing:
-            self._refusing = True
+        if not self._database.unwritable:
+            self._database.unwritable = True
             log.error("the database has not answered for %.1f s", self._settings.transaction_timeout_s)
         self._refuse_waiting()
 
     def _recovered(self) -> None:
-        if self._failing_since is not None or self._refusing:
-            log.log(logging.WARNING if self._refusing else logging.INFO, "the database accepts writes again")
+        if self._failing_since is not None or self._database.unwritable:
+            log.log(
+                logging.WARNING if self._database.unwritable else logging.INFO,
+                "the database accepts writes again",
+            )
         self._failing_since = None
-        self._refusing = False
+        self._database.unwritable = False
         self._retry_s = _FIRST_RETRY_S
 
     async def _give_up_or_wait(self) -> bool:
         """Reject waiting requests or pause; returns True if the writer ends with work unwritten."""
-        if self._refusing:
+        if self._database.unwritable:
             self._refuse_waiting()
-        if self._closing and self._refusing:
+        if self._closing and self._database.unwritable:
             log.error("the database fails during shutdown; %d operations are lost", len(self._queue))
             return True
         await asyncio.sleep(self._retry_s)

@@ -213,7 +213,7 @@ async def test_nobody_waits_long_for_a_database_that_is_known_to_fail(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = await Database.open(f"sqlite+aiosqlite:///{tmp_path / 'test.db'}")
-    database.hurried = lambda: True
+    database.unwritable = True
     monkeypatch.setattr(database_module, "_HURRIED_S", 0.05)
     hold = threading.Event()
     for _ in range(3):
@@ -221,7 +221,7 @@ async def test_nobody_waits_long_for_a_database_that_is_known_to_fail(
             await database.read(lambda _: hold.wait(60))
     assert [record.getMessage() for record in caplog.records] == ["reading the database failed: TimeoutError"]
     hold.set()
-    database.hurried = lambda: False
+    database.unwritable = False
     assert await database.read(lambda _: 1) == 1
     assert caplog.records[-1].getMessage() == "the database can be read again"
     await database.close()

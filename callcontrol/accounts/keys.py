@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
 from callcontrol.errors import FieldError, Forbidden, Unauthorized, ValidationFailed
-from callcontrol.models import Environment, Principal, Service
+from callcontrol.models import Account, Environment, Principal, Service
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.wallet.money import MAX_PAISE
 
@@ -45,9 +45,12 @@ MAX_OVERLAP_S: Final = 30 * 24 * 3600
 _KEY_BYTES: Final = 32
 _SHOWN_CHARACTERS: Final = 5
 _MAX_NAME_CHARACTERS: Final = 200
-_MAX_CALLS: Final = 100_000
-_MAX_REQUESTS: Final = 1_000_000
-_MAX_ASSISTANT_REQUESTS: Final = 10_000
+_LIMITS: Final = (
+    ("max_cps", 1, 100_000),
+    ("max_calls", 1, 100_000),
+    ("requests_per_minute", 1, 1_000_000),
+    ("assistant_requests_per_minute", 1, 10_000),
+)
 
 
 def make_key(service: Service, random_bytes: bytes) -> str:
@@ -161,41 +164,27 @@ def check_overlap(overlap_s: int) -> None:
         raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
 
 
-def check_account(
-    name: str,
-    balance_paise: int,
-    max_cps: int,
-    max_calls: int,
-    *,
-    requests_per_minute: int | None = None,
-    max_spend_paise_per_hour: int | None = None,
-    recording_retention_days: int | None = None,
-    assistant_requests_per_minute: int | None = None,
-) -> None:
+def check_account(account: Account, balance_paise: int = 0) -> None:
     """
-    Reject an account with invalid fields.
+    Reject an account with invalid fields, or a negative opening balance.
 
     Raises:
         ValidationFailed: With every wrong field.
     """
     errors: list[FieldError] = []
-    if not name.strip() or len(name) > _MAX_NAME_CHARACTERS:
+    if not account.name.strip() or len(account.name) > _MAX_NAME_CHARACTERS:
         errors.append(FieldError("name", f"must have 1 to {_MAX_NAME_CHARACTERS} characters"))
     if balance_paise < 0:
         errors.append(FieldError("balance", "must not be negative"))
-    if not 1 <= max_cps <= _MAX_CALLS:
-        errors.append(FieldError("max_cps", f"must be 1 to {_MAX_CALLS}"))
-    if not 1 <= max_calls <= _MAX_CALLS:
-        errors.append(FieldError("max_calls", f"must be 1 to {_MAX_CALLS}"))
-    if requests_per_minute is not None and not 1 <= requests_per_minute <= _MAX_REQUESTS:
-        errors.append(FieldError("requests_per_minute", f"must be 1 to {_MAX_REQUESTS}"))
-    if assistant_requests_per_minute is not None and not (
-        1 <= assistant_requests_per_minute <= _MAX_ASSISTANT_REQUESTS
-    ):
-        errors.append(FieldError("assistant_requests_per_minute", f"must be 1 to {_MAX_ASSISTANT_REQUESTS}"))
-    if max_spend_paise_per_hour is not None and not 0 <= max_spend_paise_per_hour <= MAX_PAISE:
+    for name, least, most in _LIMITS:
+        limit = getattr(account, name)
+        if limit is not None and not least <= limit <= most:
+            errors.append(FieldError(name, f"must be {least} to {most}"))
+    spend_paise = account.max_spend_paise_per_hour
+    if spend_paise is not None and not 0 <= spend_paise <= MAX_PAISE:
         errors.append(FieldError("max_spend_per_hour", "must be an amount of money that is not negative"))
-    if recording_retention_days is not None and not 0 <= recording_retention_days <= MAX_RETENTION_DAYS:
+    days = account.recording_retention_days
+    if days is not None and not 0 <= days <= MAX_RETENTION_DAYS:
         errors.append(FieldError("recording_retention_days", f"must be 0 to {MAX_RETENTION_DAYS}"))
     if errors:
         raise ValidationFailed(errors)

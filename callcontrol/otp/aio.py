@@ -186,7 +186,7 @@ class VoiceOtp:
             NotFound: The password does not exist.
             Forbidden: It is another account's.
         """
-        state = await self._database.look_up(partial(_get, account_sid, otp_id))
+        state = await self._database.look_up(lambda connection: otps.get(connection, account_sid, otp_id))
         return OtpCall(state, await self._calls.get_call(account_sid, state.call_sid))
 
     async def list(self, account_sid: str, query: OtpFilter, page: int, per_page: int) -> Page[OtpCall]:
@@ -298,7 +298,3 @@ def _checked(errors: list[FieldError], check: Callable[[], T]) -> T | None:
     except ValidationFailed as refusal:
         errors += refusal.errors
         return None
-
-
-def _get(account_sid: str, otp_id: str, connection: Connection) -> OtpState:
-    return otps.get(connection, account_sid, otp_id)

@@ -1,6 +1,6 @@
 """Storage of spoken one-time passwords."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.calls.records.store import calls as call_rows
-from callcontrol.database.rows import count
+from callcontrol.database.rows import ValueTable, count
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.otp import otps
 from callcontrol.database.tables.wallet import wallets
-from callcontrol.database.values import clean, to_micros, to_moment, to_moment_or_none
-from callcontrol.errors import Forbidden, NotFound
+from callcontrol.database.values import clean, to_micros, to_moment
+from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
 from callcontrol.otp.otp import (
     MAX_ATTEMPTS,
@@ -29,17 +29,7 @@ from callcontrol.otp.otp import (
     evaluate_guess,
 )
 
-_STATE: Final = (
-    otps.c.otp_id,
-    otps.c.account_sid,
-    otps.c.call_sid,
-    otps.c.expires_at,
-    otps.c.attempts,
-    otps.c.verified_at,
-    otps.c.code_hash,
-)
-
-
+_OTPS: Final = ValueTable(otps, OtpState, called="one-time password")
 _BOTH: Final = otps.join(calls, calls.c.call_sid == otps.c.call_sid)
 _INSERT: Final = insert_into(otps)
 _ACCOUNT: Final[sa.BindParameter[str]] = sa.bindparam("account_sid")
@@ -59,6 +49,8 @@ _LIMITING: Final = Statement(
     .offset(sa.literal_column(str(PER_DESTINATION - 1)))
 )
 _NEWEST_FIRST: Final = (otps.c.created_at.desc(), otps.c.otp_id.desc())
+
+get = _OTPS.owned
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,26 +102,13 @@ def limiting_call(connection: Connection, account_sid: str, to: str, now: dateti
     return to_moment(row["created_at"]) if row is not None else None
 
 
-def get(connection: Connection, account_sid: str, otp_id: str) -> OtpState:
-    """
-    One password of the account.
-
-    Raises:
-        NotFound: There is none of that identifier.
-        Forbidden: It is another account's.
-    """
-    return _owned(connection, sa.select(*_STATE).where(otps.c.otp_id == otp_id), account_sid)
-
-
 def verify(
     connection: Connection, account_sid: str, otp_id: str, matches: Callable[[bytes], bool], now: datetime
-) -> Verification | NotFound | Forbidden:
+) -> Verification | DomainError:
     """Compare a guess with a password, and store the result; see ``evaluate_guess``."""
-    wanted = sa.select(*_STATE).where(otps.c.otp_id == otp_id).with_for_update()
-    try:
-        state = _owned(connection, wanted, account_sid)
-    except (NotFound, Forbidden) as refusal:
-        return refusal
+    state = _OTPS.owned(connection, account_sid, otp_id, lock=True)
+    if isinstance(state, DomainError):
+        return state
     outcome = evaluate_guess(state, matches, now)
     if outcome.verdict in ("verified", "wrong"):
         changes: dict[str, Any] = {"attempts": state.attempts + 1}
@@ -168,12 +147,18 @@ def page(
         .limit(limit)
     )
     rows = connection.execute(
-        sa.select(calls, *(column.label(f"otp_{column.name}") for column in _STATE))
+        sa.select(calls, *(column.label(f"otp_{column.name}") for column in otps.c))
         .select_from(_BOTH)
         .where(otps.c.otp_id.in_(wanted.scalar_subquery()))
         .order_by(*_NEWEST_FIRST)
     ).mappings()
-    return [OtpCall(_state(row, "otp_"), call_rows.record_of(_named(row))) for row in rows], total
+    return [
+        OtpCall(
+            _OTPS.value_of(connection, {column.name: row[f"otp_{column.name}"] for column in otps.c}),
+            call_rows.record_of({column.name: row[column.name] for column in calls.c}),
+        )
+        for row in rows
+    ], total
 
 
 def stats(connection: Connection, account_sid: str, start: datetime, end: datetime) -> OtpStats:
@@ -218,28 +203,3 @@ def _conditions(query: OtpFilter) -> list[sa.ColumnElement[bool]]:
     if query.end is not None:
         wanted.append(otps.c.created_at < to_micros(query.end))
     return wanted
-
-
-def _owned(connection: Connection, wanted: sa.Select[Any], account_sid: str) -> OtpState:
-    row = connection.execute(wanted).mappings().first()
-    if row is None:
-        raise NotFound("There is no such one-time password.")
-    if row["account_sid"] != account_sid:
-        raise Forbidden("The one-time password belongs to another account.")
-    return _state(row)
-
-
-def _state(row: Mapping[Any, Any], prefix: str = "") -> OtpState:
-    return OtpState(
-        otp_id=row[f"{prefix}otp_id"],
-        account_sid=row[f"{prefix}account_sid"],
-        call_sid=row[f"{prefix}call_sid"],
-        expires_at=to_moment(row[f"{prefix}expires_at"]),
-        attempts=row[f"{prefix}attempts"],
-        verified_at=to_moment_or_none(row[f"{prefix}verified_at"]),
-        code_hash=row[f"{prefix}code_hash"],
-    )
-
-
-def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {column.name: row[column.name] for column in calls.c}

@@ -55,11 +55,10 @@ class AccountService:
         Raises:
             ValidationFailed: With every wrong field.
         """
-        check_account(name, balance_paise, max_cps, max_calls)
         now = utc_now()
         account = Account(
             account_sid=new_id(),
-            name=name.strip(),
+            name=name,
             created_at=now,
             updated_at=now,
             kyc_complete=kyc,
@@ -67,6 +66,8 @@ class AccountService:
             max_calls=max_calls,
             webhook_secret=new_webhook_secret(),
         )
+        check_account(account, balance_paise)
+        account = replace(account, name=name.strip())
         record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
 
         def write(connection: Connection) -> None:
@@ -91,16 +92,7 @@ class AccountService:
 
         def change(account: Account, now: datetime) -> Account:
             changed = replace(account, **changes, updated_at=now)
-            check_account(
-                changed.name,
-                0,
-                changed.max_cps,
-                changed.max_calls,
-                requests_per_minute=changed.requests_per_minute,
-                max_spend_paise_per_hour=changed.max_spend_paise_per_hour,
-                recording_retention_days=changed.recording_retention_days,
-                assistant_requests_per_minute=changed.assistant_requests_per_minute,
-            )
+            check_account(changed)
             return changed
 
         return await self.change(account_sid, change)

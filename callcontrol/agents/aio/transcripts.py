@@ -48,7 +48,7 @@ class TranscriptStore:
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
         """The transcript of a call so far, in order."""
         await self._writer.flush_pending()
-        return await self._database.read(partial(_of_call, call_sid))
+        return await self._database.read(partial(transcripts.of_call, call_sid=call_sid))
 
     async def delete(self, call_sid: str) -> None:
         """Delete the transcript of a call that has ended, for ever."""
@@ -62,7 +62,7 @@ class TranscriptStore:
         if not self._held:
             return None
         self._taken, self._held = self._held, []
-        return partial(_write_each if self._careful else _write_all, self._taken)
+        return partial(_write_each if self._careful else transcripts.insert, rows=self._taken)
 
     def written(self, result: None) -> None:
         """Drop the segments, which are durable now."""
@@ -82,15 +82,7 @@ class TranscriptStore:
         self._writer.schedule_flush()
 
 
-def _of_call(call_sid: str, connection: Connection) -> list[TranscriptSegment]:
-    return transcripts.of_call(connection, call_sid)
-
-
-def _write_all(rows: Rows, connection: Connection) -> None:
-    transcripts.insert(connection, rows)
-
-
-def _write_each(rows: Rows, connection: Connection) -> None:
+def _write_each(connection: Connection, rows: Rows) -> None:
     for row in rows:
         try:
             with connection.begin_nested():

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, partial_index, text, whole
 
 # One row per utterance, numbered within its call, so that a repetition writes none twice.
 transcript_segments: Final = sa.Table(
@@ -48,7 +48,7 @@ _SUMS: Final = (
 
 
 def _index(name: str, *columns: sa.Column[Any], where: sa.ColumnElement[bool] | None = None) -> None:
-    sa.Index(name, assistant_calls.c.account_sid, *columns, sqlite_where=where, postgresql_where=where)
+    partial_index(name, assistant_calls.c.account_sid, *columns, where=where)
 
 
 # All columns of the analytics follow the order of the lists.

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, partial_index, text, whole
 
 calls: Final = sa.Table(
     "calls",
@@ -72,19 +72,12 @@ sa.Index("ix_calls_list", calls.c.account_sid, *_ORDER)
 sa.Index("ix_calls_list_direction", calls.c.account_sid, calls.c.direction, *_ORDER)
 sa.Index("ix_calls_list_from", calls.c.account_sid, calls.c.from_number, *_ORDER)
 sa.Index("ix_calls_list_to", calls.c.account_sid, calls.c.to_number, *_ORDER)
-sa.Index(
+partial_index(
     "ix_calls_list_outcome",
     calls.c.account_sid,
     calls.c.outcome,
     *_ORDER,
-    sqlite_where=calls.c.outcome.is_not(None),
-    postgresql_where=calls.c.outcome.is_not(None),
+    where=calls.c.outcome.is_not(None),
 )
 # Active calls, and calls that a restart must reconcile; few rows, however many calls there were.
-sa.Index(
-    "ix_calls_unfinished",
-    calls.c.account_sid,
-    *_ORDER,
-    sqlite_where=calls.c.ended_at.is_(None),
-    postgresql_where=calls.c.ended_at.is_(None),
-)
+partial_index("ix_calls_unfinished", calls.c.account_sid, *_ORDER, where=calls.c.ended_at.is_(None))

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import SERIAL, account, metadata, text, whole
+from callcontrol.database.tables.columns import SERIAL, account, metadata, partial_index, text, whole
 
 campaigns: Final = sa.Table(
     "campaigns",
@@ -36,5 +36,5 @@ campaigns: Final = sa.Table(
 sa.Index("ix_campaigns_list", campaigns.c.account_sid, campaigns.c.created_at, campaigns.c.campaign_id)
 _OPEN: Final = sa.text("state IN ('scheduled', 'running')")
 # Campaigns still to be started, expanded or settled.
-sa.Index("ix_campaigns_open", campaigns.c.starts_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
-sa.Index("ix_campaigns_account_open", campaigns.c.account_sid, sqlite_where=_OPEN, postgresql_where=_OPEN)
+partial_index("ix_campaigns_open", campaigns.c.starts_at, where=_OPEN)
+partial_index("ix_campaigns_account_open", campaigns.c.account_sid, where=_OPEN)

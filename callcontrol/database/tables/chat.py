@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, partial_index, text, whole
 
 chat_messages: Final = sa.Table(
     "chat_messages",
@@ -46,30 +46,27 @@ sa.Index(
     chat_messages.c.message_id,
 )
 # The statuses of a campaign's messages are counted from this index alone.
-sa.Index(
+partial_index(
     "ix_chat_messages_campaign",
     chat_messages.c.campaign_id,
     chat_messages.c.status,
     chat_messages.c.error_code,
-    sqlite_where=chat_messages.c.campaign_id.is_not(None),
-    postgresql_where=chat_messages.c.campaign_id.is_not(None),
+    where=chat_messages.c.campaign_id.is_not(None),
 )
 # Messages waiting for the network, by account.
-sa.Index(
+partial_index(
     "ix_chat_messages_queued",
     chat_messages.c.account_sid,
     chat_messages.c.due_at,
-    sqlite_where=chat_messages.c.status == "queued",
-    postgresql_where=chat_messages.c.status == "queued",
+    where=chat_messages.c.status == "queued",
 )
 # Messages that the network may still report on.
 _under_way: Final = chat_messages.c.status.in_(["sent", "delivered"])
-sa.Index(
+partial_index(
     "ix_chat_messages_under_way",
     chat_messages.c.sent_at,
     chat_messages.c.message_id,
-    sqlite_where=_under_way,
-    postgresql_where=_under_way,
+    where=_under_way,
 )
 
 chat_paces: Final = sa.Table(

@@ -1,6 +1,6 @@
 """Metadata shared by all tables, and their column types."""
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -36,3 +36,13 @@ def flag(name: str) -> sa.Column[bool]:
 def account() -> sa.Column[str]:
     """Column with the account that owns the row."""
     return sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), nullable=False)
+
+
+def partial_index(
+    name: str,
+    *columns: sa.Column[Any],
+    where: sa.ColumnElement[bool] | sa.TextClause | None,
+    unique: bool = False,
+) -> sa.Index:
+    """Index of the rows that meet a condition; of all rows for None."""
+    return sa.Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, partial_index, text, whole
 
 # Columns for filters of lists and for statistics, copied from the call's record by the transactions that
 # write it; everything else about the call is in its record.
@@ -30,7 +30,7 @@ _ORDER: Final = (masked_calls.c.created_at, masked_calls.c.call_sid)
 
 
 def _index(name: str, *columns: sa.Column[Any], where: sa.ColumnElement[bool] | None = None) -> None:
-    sa.Index(name, masked_calls.c.account_sid, *columns, sqlite_where=where, postgresql_where=where)
+    partial_index(name, masked_calls.c.account_sid, *columns, where=where)
 
 
 # All columns of the statistics follow the order of the list.

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, partial_index, text, whole
 
 sessions: Final = sa.Table(
     "masking_sessions",
@@ -30,24 +30,22 @@ _OPEN: Final = sessions.c.ended.is_(None)
 sa.Index("ix_masking_sessions_list", sessions.c.account_sid, *_ORDER)
 sa.Index("ix_masking_sessions_number", sessions.c.account_sid, sessions.c.masked_number, *_ORDER)
 _OVER: Final = sessions.c.ended.is_not(None)
-sa.Index(
+partial_index(
     "ix_masking_sessions_ended",
     sessions.c.account_sid,
     sessions.c.ended,
     *_ORDER,
-    sqlite_where=_OVER,
-    postgresql_where=_OVER,
+    where=_OVER,
 )
-sa.Index(
+partial_index(
     "ix_masking_sessions_open",
     sessions.c.account_sid,
     *_ORDER,
     sessions.c.expires_at,
-    sqlite_where=_OPEN,
-    postgresql_where=_OPEN,
+    where=_OPEN,
 )
 # Sessions to be marked as expired.
-sa.Index("ix_masking_sessions_due", sessions.c.expires_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
+partial_index("ix_masking_sessions_due", sessions.c.expires_at, where=_OPEN)
 
 mappings: Final = sa.Table(
     "masking_mappings",
@@ -61,14 +59,13 @@ mappings: Final = sa.Table(
     sqlite_with_rowid=False,
 )
 # A caller of a masked number reaches one other party, even if two processes write at once.
-sa.Index(
+partial_index(
     "uq_masking_mappings_caller",
     mappings.c.account_sid,
     mappings.c.caller_number,
     mappings.c.masked_number,
+    where=mappings.c.ended_at.is_(None),
     unique=True,
-    sqlite_where=mappings.c.ended_at.is_(None),
-    postgresql_where=mappings.c.ended_at.is_(None),
 )
 # Sessions of a party, ended ones included.
 sa.Index("ix_masking_mappings_party", mappings.c.account_sid, mappings.c.caller_number)

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, partial_index, text, whole
 
 messages: Final = sa.Table(
     "messages",
@@ -20,10 +20,9 @@ messages: Final = sa.Table(
 )
 sa.Index("ix_messages_call_sid", messages.c.call_sid, messages.c.created_at)
 # Messages of an account for deletion, oldest first.
-sa.Index(
+partial_index(
     "ix_messages_kept",
     messages.c.account_sid,
     messages.c.created_at,
-    sqlite_where=messages.c.path.is_not(None),
-    postgresql_where=messages.c.path.is_not(None),
+    where=messages.c.path.is_not(None),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, partial_index, text, whole
 
 number_orders: Final = sa.Table(
     "number_orders",
@@ -22,9 +22,8 @@ number_orders: Final = sa.Table(
 )
 sa.Index("ix_number_orders_account_sid_created_at", number_orders.c.account_sid, number_orders.c.created_at)
 # Orders whose number may have to be returned; few rows, however many numbers were sold.
-sa.Index(
+partial_index(
     "ix_number_orders_open",
     number_orders.c.created_at,
-    sqlite_where=number_orders.c.state.in_(["pending", "releasing"]),
-    postgresql_where=number_orders.c.state.in_(["pending", "releasing"]),
+    where=number_orders.c.state.in_(["pending", "releasing"]),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, partial_index, text, whole
 
 otps: Final = sa.Table(
     "otps",
@@ -25,9 +25,4 @@ sa.Index("ix_otps_account_sid_created_at", otps.c.account_sid, otps.c.created_at
 # For the limit of calls to one number; also for the filter of that name.
 sa.Index("ix_otps_account_sid_to_number_created_at", otps.c.account_sid, otps.c.to_number, otps.c.created_at)
 # Digests still to be deleted: few rows, however many passwords there were.
-sa.Index(
-    "ix_otps_kept",
-    otps.c.expires_at,
-    sqlite_where=otps.c.code_hash.is_not(None),
-    postgresql_where=otps.c.code_hash.is_not(None),
-)
+partial_index("ix_otps_kept", otps.c.expires_at, where=otps.c.code_hash.is_not(None))

@@ -5,7 +5,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from callcontrol.database.tables.calls import calls
-from callcontrol.database.tables.columns import metadata, text
+from callcontrol.database.tables.columns import metadata, partial_index, text
 
 # Files without a call that are still on the disk of a node. A row is written in the transaction that removes
 # the recording from its call, and deleted after the file: so a file whose deletion was interrupted, or that
@@ -20,14 +20,13 @@ recording_removals: Final = sa.Table(
 sa.Index("ix_recording_removals_node", recording_removals.c.node)
 
 # Recordings of an account for deletion, oldest first; calls without a recording are not in it.
-sa.Index(
+partial_index(
     "ix_calls_recorded",
     calls.c.account_sid,
     calls.c.ended_at,
     calls.c.call_sid,
-    sqlite_where=calls.c.recording_path.is_not(None),
-    postgresql_where=calls.c.recording_path.is_not(None),
+    where=calls.c.recording_path.is_not(None),
 )
 # Incomplete recordings: of active calls, and of a killed process.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
-sa.Index("ix_calls_recording", calls.c.node, sqlite_where=_PENDING, postgresql_where=_PENDING)
+partial_index("ix_calls_recording", calls.c.node, where=_PENDING)

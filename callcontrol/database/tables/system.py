@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import metadata, text, whole
+from callcontrol.database.tables.columns import metadata, partial_index, text, whole
 
 directory_revision: Final = sa.Table(
     "directory_revision",
@@ -29,11 +29,10 @@ idempotency_keys: Final = sa.Table(
 )
 sa.Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)
 # Finds requests of a killed process at the next start without reading stored responses.
-sa.Index(
+partial_index(
     "ix_idempotency_keys_running",
     idempotency_keys.c.node,
-    sqlite_where=idempotency_keys.c.status.is_(None),
-    postgresql_where=idempotency_keys.c.status.is_(None),
+    where=idempotency_keys.c.status.is_(None),
 )
 
 writer_probe: Final = sa.Table(

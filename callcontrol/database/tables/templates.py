@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import SERIAL, account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import SERIAL, account, flag, metadata, partial_index, text, whole
 
 # A channel without a row has the defaults of a new account; so has a column without a value.
 channels: Final = sa.Table(
@@ -43,12 +43,7 @@ sa.Index("uq_templates_name", templates.c.account_sid, templates.c.name, templat
 sa.Index("uq_templates_reference", templates.c.reference, unique=True)
 sa.Index("ix_templates_list", templates.c.account_sid, templates.c.status, templates.c.template_id)
 # Templates to query at the network, soonest first.
-sa.Index(
-    "ix_templates_due",
-    templates.c.check_at,
-    sqlite_where=templates.c.check_at.is_not(None),
-    postgresql_where=templates.c.check_at.is_not(None),
-)
+partial_index("ix_templates_due", templates.c.check_at, where=templates.c.check_at.is_not(None))
 
 template_withdrawals: Final = sa.Table(
     "template_withdrawals",

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, partial_index, text, whole
 
 carriers: Final = sa.Table(
     "carriers",
@@ -108,22 +108,18 @@ phone_numbers: Final = sa.Table(
     whole("revision", nullable=False),
 )
 # A number belongs to one account at a time; a released one may be sold again.
-sa.Index(
+partial_index(
     "uq_phone_numbers_number",
     phone_numbers.c.number,
+    where=phone_numbers.c.deleted_at.is_(None),
     unique=True,
-    sqlite_where=phone_numbers.c.deleted_at.is_(None),
-    postgresql_where=phone_numbers.c.deleted_at.is_(None),
 )
 sa.Index("ix_phone_numbers_account_sid_created_at", phone_numbers.c.account_sid, phone_numbers.c.created_at)
 sa.Index("ix_phone_numbers_revision", phone_numbers.c.revision)
 # Numbers to renew, in order of their due time.
-sa.Index(
+partial_index(
     "ix_phone_numbers_due",
     phone_numbers.c.next_billing_at,
     phone_numbers.c.phone_number_id,
-    sqlite_where=sa.and_(phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)),
-    postgresql_where=sa.and_(
-        phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)
-    ),
+    where=sa.and_(phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import SERIAL, account, metadata, text, whole
+from callcontrol.database.tables.columns import SERIAL, account, metadata, partial_index, text, whole
 
 wallets: Final = sa.Table(
     "wallets",
@@ -49,18 +49,16 @@ ledger: Final = sa.Table(
 # The kind comes last, so that lists of one kind use the index alone.
 sa.Index("ix_ledger_list", ledger.c.account_sid, ledger.c.created_at, ledger.c.entry_id, ledger.c.kind)
 # A call is charged once, and a top-up repeated with the same reference is the same top-up.
-sa.Index(
+partial_index(
     "uq_ledger_call_sid",
     ledger.c.call_sid,
+    where=ledger.c.call_sid.is_not(None),
     unique=True,
-    sqlite_where=ledger.c.call_sid.is_not(None),
-    postgresql_where=ledger.c.call_sid.is_not(None),
 )
-sa.Index(
+partial_index(
     "uq_ledger_reference",
     ledger.c.account_sid,
     ledger.c.reference,
+    where=ledger.c.reference.is_not(None),
     unique=True,
-    sqlite_where=ledger.c.reference.is_not(None),
-    postgresql_where=ledger.c.reference.is_not(None),
 )

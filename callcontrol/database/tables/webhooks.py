@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import SERIAL, account, metadata, text, whole
+from callcontrol.database.tables.columns import SERIAL, account, metadata, partial_index, text, whole
 
 deliveries: Final = sa.Table(
     "webhook_deliveries",
@@ -31,36 +31,32 @@ deliveries: Final = sa.Table(
     whole("created_at", nullable=False),
     whole("delivered_at"),
 )
-sa.Index(
+partial_index(
     "ix_webhook_deliveries_pending",
     deliveries.c.next_attempt_at,
-    sqlite_where=deliveries.c.status == "pending",
-    postgresql_where=deliveries.c.status == "pending",
+    where=deliveries.c.status == "pending",
 )
 # The older deliveries of its call, which a delivery has to wait for.
 sa.Index("ix_webhook_deliveries_call_sid_position", deliveries.c.call_sid, deliveries.c.position)
 sa.Index("ix_webhook_deliveries_account_sid_created_at", deliveries.c.account_sid, deliveries.c.created_at)
 # The log of a subscription, newest first.
-sa.Index(
+partial_index(
     "ix_webhook_deliveries_subscription",
     deliveries.c.subscription_id,
     deliveries.c.position,
-    sqlite_where=deliveries.c.subscription_id.is_not(None),
-    postgresql_where=deliveries.c.subscription_id.is_not(None),
+    where=deliveries.c.subscription_id.is_not(None),
 )
 # Pending deliveries of subscriptions, for pausing, deletion and a change of URL.
 _waits: Final = sa.and_(deliveries.c.subscription_id.is_not(None), deliveries.c.status == "pending")
-sa.Index(
+partial_index(
     "ix_webhook_deliveries_subscription_pending",
     deliveries.c.subscription_id,
-    sqlite_where=_waits,
-    postgresql_where=_waits,
+    where=_waits,
 )
 # Failed deliveries for bulk replays: few rows, and none to a call's own URL.
-sa.Index(
+partial_index(
     "ix_webhook_deliveries_failed",
     deliveries.c.subscription_id,
     deliveries.c.created_at,
-    sqlite_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
-    postgresql_where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
+    where=sa.text("status = 'failed' AND subscription_id IS NOT NULL"),
 )

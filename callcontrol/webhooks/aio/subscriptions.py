@@ -318,13 +318,12 @@ async def clear_waiting(writer: Writer, subscription_id: str, reason: str) -> No
     """
     with contextlib.suppress(DomainError):
         while True:
-            if await writer.commit(partial(_clear, subscription_id, reason)) < fan_out.AT_ONCE:
+            if (
+                await writer.commit(partial(fan_out.clear, subscription_id=subscription_id, reason=reason))
+                < fan_out.AT_ONCE
+            ):
                 return
             await asyncio.sleep(_STEP_PAUSE_S)
-
-
-def _clear(subscription_id: str, reason: str, connection: Connection) -> int:
-    return fan_out.clear(connection, subscription_id, reason)
 
 
 async def reach_errors(destinations: Destinations, url: str, field: str = "url") -> list[FieldError]:

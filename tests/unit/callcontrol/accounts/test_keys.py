@@ -5,6 +5,7 @@ import pytest
 from callcontrol.accounts import keys as accounts
 from callcontrol.errors import Unauthorized, ValidationFailed
 from callcontrol.models import Service
+from tests.support.domain import make_account
 
 SERVICES: list[Service] = ["platform", "messaging", "assistant", "tools", "admin"]
 
@@ -58,5 +59,5 @@ def test_unknown_services_are_refused() -> None:
 
 def test_all_wrong_fields_of_an_account_are_named() -> None:
     with pytest.raises(ValidationFailed) as caught:
-        accounts.check_account("", -1, 0, 0)
+        accounts.check_account(make_account("A1", name="", max_cps=0, max_calls=0), -1)
     assert {error.field for error in caught.value.errors} == {"name", "balance", "max_cps", "max_calls"}

@@ -38,7 +38,7 @@ import sqlalchemy as sa
 
 from benchmarks.machine import SUT_PREFIX, TOOL_PREFIX, describe, sample
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables import webhooks
 from callcontrol.models import CallRecord, CallStatus, WebhookEvent
 from callcontrol.webhooks.store import deliveries
@@ -229,7 +229,7 @@ async def _serve(args: argparse.Namespace) -> dict[str, Any]:
         _receivers(args.destinations, args.dead, args.slow, args.slow_s) as (urls, received),
     ):
         url = f"sqlite+aiosqlite:///{Path(folder) / 'webhooks.db'}"
-        storage = await Storage.open(url, allow_private_destinations=True)
+        storage = await Storage.open(url, StorageSettings(allow_private_destinations=True))
         try:
             account, _ = await storage.accounts.create("Bench", balance_paise=10**9, kyc=True)
             gc.freeze()

@@ -43,7 +43,7 @@ from api.process.metrics import Metrics
 from api.process.node_lock import NodeLock
 from api.process.secret_keys import secret_box
 from api.process.values import HostPort
-from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage
+from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage, StorageSettings
 from callcontrol.calls.aio.admission import CallGate
 from callcontrol.calls.aio.service import CallControl, CallControlSettings
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
@@ -192,13 +192,15 @@ class Server:
         self._parts.callback(lock.release)
         self.storage = await Storage.open(
             settings.database_url,
-            allow_private_destinations=settings.allow_private_destinations,
-            allowed_countries=settings.allowed_countries,
-            name_servers=name_servers(settings),
-            node=settings.node,
+            StorageSettings(
+                allow_private_destinations=settings.allow_private_destinations,
+                allowed_countries=settings.allowed_countries,
+                name_servers=name_servers(settings),
+                node=settings.node,
+                public_url=lambda: self.url,
+                webhooks_kept=timedelta(days=settings.webhook_retention_days),
+            ),
             secrets=await asyncio.to_thread(secret_box, settings),
-            public_url=lambda: self.url,
-            webhooks_kept=timedelta(days=settings.webhook_retention_days),
         )
         self._parts.push_async_callback(self.storage.close)
 

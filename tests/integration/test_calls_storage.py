@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from callcontrol.bootstrap.aio.services import Storage, call_features
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings, call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import Account, Binding, CallFilter, CallStatus
@@ -18,7 +18,9 @@ from tests.support.sqlite import sqlite_url
 
 
 async def open_storage(directory: Path) -> Storage:
-    return await Storage.open(await sqlite_url(directory / "test.db"), allow_private_destinations=True)
+    return await Storage.open(
+        await sqlite_url(directory / "test.db"), StorageSettings(allow_private_destinations=True)
+    )
 
 
 def make_control(storage: Storage, directory: Path) -> CallControl:

@@ -14,7 +14,7 @@ import pytest_asyncio
 from aiohttp import web
 from standardwebhooks import Webhook
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.errors import (
     Conflict,
@@ -79,7 +79,9 @@ class Stage:
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     folder: Path = tmp_path_factory.mktemp("tools")
     storage = await Storage.open(
-        f"sqlite+aiosqlite:///{folder / 'tools.db'}", deliver=False, allow_private_destinations=True
+        f"sqlite+aiosqlite:///{folder / 'tools.db'}",
+        StorageSettings(allow_private_destinations=True),
+        deliver=False,
     )
     account, _ = await storage.accounts.create("Acme")
     receiver = Receiver()

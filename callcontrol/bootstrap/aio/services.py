@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final, TypedDict, Unpack
+from typing import Final
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -90,18 +90,6 @@ KEY_FILE: Final = "secret.key"
 """File of the default key, in the data directory beside the SQLite database."""
 
 
-class StorageOptions(TypedDict, total=False):
-    """Fields of `StorageSettings`, as keyword arguments."""
-
-    node: str
-    allow_private_destinations: bool
-    allowed_countries: Collection[str]
-    writer: WriterSettings | None
-    name_servers: Sequence[NameServer]
-    public_url: Callable[[], str]
-    webhooks_kept: timedelta
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """
@@ -112,7 +100,6 @@ class StorageSettings:
             rows of its earlier run.
         allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
         allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
-        writer: Settings of the writer.
         name_servers: Name servers for the host names of gateways; those of the system when empty.
         public_url: Base URL of links in events.
         webhooks_kept: Retention of finished webhook deliveries.
@@ -121,7 +108,6 @@ class StorageSettings:
     node: str = "local"
     allow_private_destinations: bool = False
     allowed_countries: Collection[str] = DEFAULT_COUNTRIES
-    writer: WriterSettings | None = None
     name_servers: Sequence[NameServer] = ()
     public_url: Callable[[], str] = lambda: ""
     webhooks_kept: timedelta = WEBHOOKS_KEPT
@@ -149,7 +135,7 @@ class Storage:
         node, allowed_countries = settings.node, settings.allowed_countries
         self.database = database
         self.secrets = secrets
-        self.writer = Writer(database, settings.writer or WriterSettings(node=node))
+        self.writer = Writer(database, WriterSettings(node=node))
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
@@ -211,21 +197,21 @@ class Storage:
     async def open(
         cls,
         url: str,
+        settings: StorageSettings = StorageSettings(),
         *,
         deliver: bool = True,
         secrets: SecretBox | None = None,
-        **settings: Unpack[StorageOptions],
     ) -> "Storage":
         """
         Open a database, bring its schema up to date and start the services.
 
         Args:
             url: See ``Database.open``.
+            settings: Settings of the services.
             deliver: Deliver webhooks. A process beside the server, e.g. the command line, must not: it would
                 take over deliveries that the server is sending.
             secrets: Encrypts secrets in the database, with a key that every process on this database has.
                 Optional for an SQLite database: the key is then in a file beside it.
-            settings: See `StorageSettings`.
 
         Raises:
             ValueError: The URL names no supported database, or ``secrets`` is missing.
@@ -233,7 +219,7 @@ class Storage:
         """
         cipher = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
         database = await Database.open(url, secrets=cipher)
-        storage = cls(database, cipher, StorageSettings(**settings))
+        storage = cls(database, cipher, settings)
         try:
             await storage.writer.start()
             await storage._prepare_secrets(thorough=deliver)

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.agents import agents
 from callcontrol.errors import BindFailed, Conflict, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Account, Binding, PhoneNumber
@@ -31,7 +31,7 @@ VALUES: dict[str, Any] = {
 @pytest.fixture
 async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
     """Another process on the same database."""
-    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    opened = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     yield opened
     await opened.close()
 

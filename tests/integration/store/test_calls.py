@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.errors import Forbidden, InsufficientBalance, NotFound
 from callcontrol.models import (
     Account,
@@ -268,7 +268,7 @@ async def test_lists_are_filtered_and_paged_newest_first(storage: Storage, accou
 
 async def test_only_what_this_node_left_is_unfinished(storage: Storage, url: str, account: Account) -> None:
     mine, theirs = make_call(account), make_call(account)
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     await storage.calls.insert(mine)
     await other.calls.insert(theirs)
     assert [item.call_sid for item in await storage.calls.unfinished()] == [mine.call_sid]

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.campaigns import campaigns as table
 from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
@@ -323,7 +323,7 @@ async def test_two_processes_make_each_message_once(url: str, storage: Storage, 
     sid = account.account_sid
     await approve(storage, sid)
     await subscribe(storage, account, "campaign.completed")
-    second = await Storage.open(url, node="second", deliver=False, secrets=SECRETS)
+    second = await Storage.open(url, StorageSettings(node="second"), deliver=False, secrets=SECRETS)
     try:
         made = await asyncio.gather(
             *(process.campaigns.create(sid, request(70)) for process in (storage, second))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.contacts import ContactList
 from callcontrol.messaging.models import Contact
@@ -30,7 +30,7 @@ T = TypeVar("T")
 @pytest.fixture
 async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
     """Another process on the same database."""
-    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    opened = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     yield opened
     await opened.close()
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.calls import former_dialogs
 from callcontrol.models import Account, CallStatus
 from tests.integration.store.test_calls import make_call
@@ -38,8 +38,8 @@ async def test_what_ends_the_legs_is_in_the_row_of_a_call_that_is_up_and_of_no_o
 
 
 async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: str) -> None:
-    one = await Storage.open(url, node="one", deliver=False, secrets=SECRETS)
-    two = await Storage.open(url, node="two", deliver=False, secrets=SECRETS)
+    one = await Storage.open(url, StorageSettings(node="one"), deliver=False, secrets=SECRETS)
+    two = await Storage.open(url, StorageSettings(node="two"), deliver=False, secrets=SECRETS)
     account, _ = await one.accounts.create("Acme", balance_paise=100_000, kyc=True)
     call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
     await one.calls.insert(call)
@@ -52,7 +52,7 @@ async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: s
         assert list(kept) == [call.call_sid] and kept[call.call_sid]["0"]["kind"] == "up"
     assert await two.calls.keep_dialogs([]) == {}
     await one.close()
-    again = await Storage.open(url, node="one", deliver=False, secrets=SECRETS)
+    again = await Storage.open(url, StorageSettings(node="one"), deliver=False, secrets=SECRETS)
     assert list(await again.calls.keep_dialogs([])) == [call.call_sid]
     await again.calls.forget_dialogs([call.call_sid])
     assert await again.calls.keep_dialogs([]) == {}

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from api.process.idempotency_recovery import answer_interrupted
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database import idempotency as keys
 from callcontrol.database.aio import idempotency
 from callcontrol.database.aio.writer import WriterSettings
@@ -24,7 +24,7 @@ ENDPOINT = "POST /v1/calls"
 
 
 async def test_of_many_repeats_one_runs(storage: Storage, url: str, account: Account) -> None:
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
 
     stores = (storage.idempotency, other.idempotency)
 
@@ -114,7 +114,7 @@ async def test_what_a_killed_process_left_running_is_free_unless_it_had_an_effec
             await storage.calls.insert(call, reserve_paise=100)
         if key == "done":
             await store.complete(sid, key, 201, b"x")
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     assert (await other.idempotency.free(), await other.idempotency.interrupted()) == (0, [])
     await other.close()
 

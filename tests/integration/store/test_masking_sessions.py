@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.masking_sessions import mappings
 from callcontrol.errors import (
     Conflict,
@@ -72,7 +72,7 @@ async def shop(storage: Storage, account: Account) -> Shop:
 @pytest.fixture
 async def beside(url: str, shop: Shop) -> AsyncIterator[Shop]:
     """The same account in another process."""
-    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    opened = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     yield Shop(opened, shop.account_sid)
     await opened.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.errors import ValidationFailed
 from callcontrol.masking.settings import MaskingSettings, SettingsChange
@@ -35,7 +35,7 @@ async def test_what_is_set_holds_for_the_next_call_on_every_node(
     storage: Storage, url: str, account: Account
 ) -> None:
     sid = account.account_sid
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     try:
         change = SettingsChange(
             webhook_url=URL, webhook_secret=SECRET, routing_url=ROUTING_URL, record_calls=False

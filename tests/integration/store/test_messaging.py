@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from api.process.idempotency_recovery import answer_interrupted
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.tables.chat import chat_paces
 from callcontrol.database.values import to_micros
@@ -258,7 +258,7 @@ async def test_two_processes_hand_each_message_over_once(
     url: str, account: Account, storage: Storage
 ) -> None:
     messages = [queued(account.account_sid) for _ in range(120)]
-    other = await Storage.open(url, deliver=False, node="other", secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     networks = ScriptedNetwork(), ScriptedNetwork()
     try:
         async with (

@@ -13,7 +13,7 @@ from aiohttp import web
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.models import Account, WebhookEvent
 from callcontrol.webhooks.queues import QueueLimits
 from callcontrol.webhooks.store import deliveries
@@ -34,7 +34,7 @@ async def dawdle(_: Received) -> web.StreamResponse:
 @pytest.fixture
 async def nodes(url: str) -> AsyncIterator[list[Storage]]:
     opened = [
-        await Storage.open(url, node=name, allow_private_destinations=True, secrets=SECRETS)
+        await Storage.open(url, StorageSettings(node=name, allow_private_destinations=True), secrets=SECRETS)
         for name in ("one", "two")
     ]
     yield opened

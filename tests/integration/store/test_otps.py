@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio import services as storage_module
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import Announce, Plan
 from callcontrol.calls.ports import CallAttachment
@@ -126,7 +126,7 @@ async def stage(storage: Storage, account: Account) -> Stage:
 @pytest.fixture
 async def other(url: str, stage: Stage) -> AsyncIterator[Stage]:
     """Another process on the same database."""
-    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    opened = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     yield stage_on(opened, stage.account_sid)
     await opened.close()
 

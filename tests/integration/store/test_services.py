@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.accounts import keys as rules
 from callcontrol.accounts.aio import keys as keys_module
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.directory.aio import loader as directory_loader
 from callcontrol.errors import (
@@ -44,7 +44,7 @@ NUMBER = "+918047491899"
 @pytest.fixture
 async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
     """Another process on the same database, as the command line is."""
-    opened = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    opened = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     yield opened
     await opened.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.tools import tools as table
 from callcontrol.errors import Conflict, NotFound, ValidationFailed
 from callcontrol.models import Account, Principal
@@ -108,7 +108,7 @@ async def test_addresses_of_our_own_are_refused_when_a_tool_is_registered(
 
 async def test_usage_adds_up_whoever_counts_it(url: str, storage: Storage, account: Account) -> None:
     principal = Principal(account.account_sid, "key-1", "tools", frozenset({"tools"}))
-    second = await Storage.open(url, node="b", deliver=False, secrets=SECRETS)
+    second = await Storage.open(url, StorageSettings(node="b"), deliver=False, secrets=SECRETS)
     boxes = [toolbox(storage), toolbox(second)]
     try:
         for box in boxes:
@@ -142,7 +142,7 @@ async def test_old_usage_is_forgotten(storage: Storage, account: Account) -> Non
 
 
 async def test_changes_are_told_of_in_every_process(url: str, storage: Storage, account: Account) -> None:
-    second = await Storage.open(url, node="b", deliver=False, secrets=SECRETS)
+    second = await Storage.open(url, StorageSettings(node="b"), deliver=False, secrets=SECRETS)
     here, there = toolbox(storage), toolbox(second)
     told: dict[str, list[str]] = {"here": [], "there": []}
     ends = [

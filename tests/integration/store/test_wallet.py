@@ -6,7 +6,7 @@ import random
 import pytest
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.errors import Conflict, DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
 from callcontrol.wallet import store as wallets
@@ -103,7 +103,10 @@ async def test_processes_do_not_lock_each_other_out(postgres: PostgresServer) ->
     they would hardly do anything else.
     """
     url = await postgres.url()
-    nodes = [await Storage.open(url, node=name, deliver=False, secrets=SECRETS) for name in ("a", "b")]
+    nodes = [
+        await Storage.open(url, StorageSettings(node=name), deliver=False, secrets=SECRETS)
+        for name in ("a", "b")
+    ]
     accounts = [(await nodes[0].accounts.create(f"A{n}", balance_paise=10**6))[0] for n in range(8)]
 
     async def work(number: int) -> None:
@@ -124,7 +127,7 @@ async def test_processes_do_not_lock_each_other_out(postgres: PostgresServer) ->
 async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: str) -> None:
     """Two processes on one database, many tasks each, all after the same 50 reserves' worth of money."""
     account, _ = await storage.accounts.create("Acme", balance_paise=5_000)
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     calls = [new_id() for _ in range(120)]
 
     async def reserve(number: int, call: str) -> bool:

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.aio.database import Database
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.errors import (
@@ -318,7 +318,7 @@ async def do_at_once(work: list[Work], chance: random.Random) -> None:
 async def test_the_books_agree_whatever_happens_at_once(storage: Storage, url: str, seed: int) -> None:
     """Many tasks of two processes on few calls and two wallets, one of which has a limit."""
     chance = random.Random(seed)
-    other = await Storage.open(url, node="other", deliver=False, secrets=SECRETS)
+    other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     owners = [(await storage.accounts.create("A", balance_paise=3_000))[0].account_sid for _ in range(2)]
     await storage.accounts.update(owners[1], {"max_spend_paise_per_hour": 1_500})
     calls = [(new_id(), owners[number % 2]) for number in range(14)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until
 from tests.support.webhook_stage import Received, Receiver
@@ -16,7 +16,7 @@ from tests.support.webhook_stage import Received, Receiver
 # Publishes bursts of events of calls without end, as the records of the calls change; says what is committed.
 SERVER = """
 import asyncio, json, sys
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus, WebhookEvent
 from tests.support.secrets import SECRETS
@@ -84,7 +84,7 @@ async def test_kills_during_bursts_lose_nothing(
     assert len(committed) >= 4 * 126
 
     # The next start takes up what the killed ones had committed or held.
-    storage = await Storage.open(url, allow_private_destinations=True, secrets=SECRETS)
+    storage = await Storage.open(url, StorageSettings(allow_private_destinations=True), secrets=SECRETS)
     expected = set(committed)
     await until(lambda: expected <= set(receiver.ids()))
     await until(lambda: not storage.outbox.held)

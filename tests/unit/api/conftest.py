@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from api.http.app import REQUESTS_PER_MINUTE, create_app
 from api.process.metrics import Metrics
 from callcontrol.accounts import store as accounts
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.revisions import next_revision
 from tests.support.domain import make_account
 from tests.support.secrets import SECRETS
@@ -29,7 +29,10 @@ def fakes() -> Fakes:
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
     """The real services on a database, which has the accounts of the tests."""
     opened = await Storage.open(
-        await sqlite_url(tmp_path / "api.db"), deliver=False, secrets=SECRETS, allow_private_destinations=True
+        await sqlite_url(tmp_path / "api.db"),
+        StorageSettings(allow_private_destinations=True),
+        deliver=False,
+        secrets=SECRETS,
     )
 
     def add_accounts(connection: Connection) -> None:

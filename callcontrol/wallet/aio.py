@@ -141,10 +141,7 @@ class WalletService:
         )
 
         def read(connection: Connection) -> Page[LedgerEntry]:
-            if after is None:
-                found = self._pager.page(connection, wanted, page=page, per_page=per_page)
-            else:
-                found = self._pager.after(connection, wanted, after, per_page=per_page)
+            found = self._pager.page(connection, wanted, page=page, per_page=per_page, after=after)
             entries = wallets.entries(connection, [int(place.identifier) for place in found.places])
             return Page(entries, found.total, page, per_page, found.after)
 

@@ -169,10 +169,7 @@ class CallStore:
         )
 
         def read(connection: Connection) -> Page[CallRecord]:
-            if after is None:
-                found = self._pager.page(connection, wanted, page=page, per_page=per_page)
-            else:
-                found = self._pager.after(connection, wanted, after, per_page=per_page)
+            found = self._pager.page(connection, wanted, page=page, per_page=per_page, after=after)
             records = calls.by_sids(connection, [place.identifier for place in found.places])
             return Page(records, found.total, page, per_page, found.after)
 

@@ -66,21 +66,23 @@ class Pager:
         self._listing = listing
         self._counted: OrderedDict[Hashable, _Counted] = OrderedDict()
 
-    def page(self, connection: Connection, query: ListQuery, *, page: int, per_page: int) -> ListSegment:
-        """Read a page by its number, from 1."""
-        total = self.count(connection, query)
-        offset = (page - 1) * per_page
-        conditions = self._all(query)
-        found = self._listing.page(connection, conditions, offset=offset, limit=per_page + 1, total=total)
-        places = found[:per_page]
-        return ListSegment(places, total, places[-1] if len(found) > per_page else None)
-
-    def after(
-        self, connection: Connection, query: ListQuery, place: Position, *, per_page: int
+    def page(
+        self,
+        connection: Connection,
+        query: ListQuery,
+        *,
+        page: int,
+        per_page: int,
+        after: Position | None = None,
     ) -> ListSegment:
-        """Read the page after a position."""
+        """Read a page by its number, from 1, or the one after a position."""
         total = self.count(connection, query)
-        found = self._listing.after(connection, self._all(query), place, limit=per_page + 1)
+        conditions, limit = self._all(query), per_page + 1
+        if after is None:
+            offset = (page - 1) * per_page
+            found = self._listing.page(connection, conditions, offset=offset, limit=limit, total=total)
+        else:
+            found = self._listing.after(connection, conditions, after, limit=limit)
         places = found[:per_page]
         return ListSegment(places, total, places[-1] if len(found) > per_page else None)
 

@@ -3,8 +3,6 @@
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy.engine import Connection
-
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
@@ -140,12 +138,11 @@ class WalletService:
             _SETTLED,
         )
 
-        def read(connection: Connection) -> Page[LedgerEntry]:
-            found = self._pager.page(connection, wanted, page=page, per_page=per_page, after=after)
-            entries = wallets.entries(connection, [int(place.identifier) for place in found.places])
-            return Page(entries, found.total, page, per_page, found.after)
-
-        return await self._database.read(read)
+        return await self._database.read(
+            lambda connection: self._pager.page(
+                connection, wanted, wallets.entries, page=page, per_page=per_page, after=after
+            )
+        )
 
     async def ledger_sum(self, account_sid: str) -> int:
         """Sum of the account's ledger, which its balance must equal."""

@@ -6,7 +6,7 @@ entry that is written with it. Money is taken by one conditional UPDATE, so the 
 be parted by another writer. A call has one reserve, which is settled once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -98,7 +98,7 @@ _WALLETS: Final = ValueTable(wallets, Wallet)
 _RESERVES: Final = ValueTable(reserves, Reserve, order=(reserves.c.created_at,))
 _LEDGER: Final = ValueTable(ledger, LedgerEntry)
 
-get, open_reserves, entries = _WALLETS.get, _RESERVES.all, _LEDGER.by_keys
+get, open_reserves = _WALLETS.get, _RESERVES.all
 
 
 def create(connection: Connection, account_sid: str, now: datetime) -> None:
@@ -265,6 +265,11 @@ def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
     """Conditions of the entries of a list, without those on time."""
     mine: list[Condition] = [ledger.c.account_sid == account_sid]
     return mine if kind is None else [*mine, ledger.c.kind == kind]
+
+
+def entries(connection: Connection, entry_ids: Sequence[str]) -> list[LedgerEntry]:
+    """Ledger entries with these ids, in the given order."""
+    return _LEDGER.by_keys(connection, [int(entry_id) for entry_id in entry_ids])
 
 
 def ledger_sum(connection: Connection, account_sid: str) -> int:

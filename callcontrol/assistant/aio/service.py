@@ -198,12 +198,11 @@ class AssistantService:
             _OUTCOMES_SETTLED if query.status else _INSERTS_SETTLED,
         )
 
-        def read(connection: Connection) -> Page[CallRecord]:
-            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
-            records = calls.by_sids(connection, [place.identifier for place in found.places])
-            return Page(records, found.total, page, per_page)
-
-        return await self._database.read(read)
+        return await self._database.read(
+            lambda connection: self._pager.page(
+                connection, wanted, calls.by_sids, page=page, per_page=per_page
+            )
+        )
 
     async def analytics(
         self,

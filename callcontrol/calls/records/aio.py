@@ -168,12 +168,11 @@ class CallStore:
             _OUTCOMES_SETTLED if query.status else _INSERTS_SETTLED,
         )
 
-        def read(connection: Connection) -> Page[CallRecord]:
-            found = self._pager.page(connection, wanted, page=page, per_page=per_page, after=after)
-            records = calls.by_sids(connection, [place.identifier for place in found.places])
-            return Page(records, found.total, page, per_page, found.after)
-
-        return await self._database.read(read)
+        return await self._database.read(
+            lambda connection: self._pager.page(
+                connection, wanted, calls.by_sids, page=page, per_page=per_page, after=after
+            )
+        )
 
     async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
         """Calls of this node, or of another, without an end: left behind by a previous process."""
@@ -388,9 +387,8 @@ class CdrService:
             narrowed, call_lists.cdr_conditions(account_sid, query), query.start, query.end, _OUTCOMES_SETTLED
         )
 
-        def read(connection: Connection) -> Page[Cdr]:
-            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
-            cdrs = call_lists.cdrs_by_sids(connection, [place.identifier for place in found.places])
-            return Page(cdrs, found.total, page, per_page)
-
-        return await self._database.read(read)
+        return await self._database.read(
+            lambda connection: self._pager.page(
+                connection, wanted, call_lists.cdrs_by_sids, page=page, per_page=per_page
+            )
+        )

@@ -6,17 +6,19 @@ counted. The counts of the most recently counted lists are kept in memory.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.values import to_micros, to_micros_or_none
-from callcontrol.models import Position
+from callcontrol.models import Page, Position
+
+T = TypeVar("T")
 
 _KEPT_LISTS: Final = 1000
 _KEPT_FOR: Final = timedelta(minutes=10)
@@ -42,15 +44,6 @@ class ListQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class ListSegment:
-    """Part of a list: positions of its rows, total of the list, and position to continue from."""
-
-    places: list[Position]
-    total: int
-    after: Position | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Counted:
     """Number of rows of a list older than ``before_micros``, counted at ``at``."""
 
@@ -70,12 +63,13 @@ class Pager:
         self,
         connection: Connection,
         query: ListQuery,
+        rows: Callable[[Connection, Sequence[str]], list[T]],
         *,
         page: int,
         per_page: int,
         after: Position | None = None,
-    ) -> ListSegment:
-        """Read a page by its number, from 1, or the one after a position."""
+    ) -> Page[T]:
+        """Read a page by its number, from 1, or the one after a position; ``rows`` reads by identifiers."""
         total = self.count(connection, query)
         conditions, limit = self._all(query), per_page + 1
         if after is None:
@@ -84,7 +78,8 @@ class Pager:
         else:
             found = self._listing.after(connection, conditions, after, limit=limit)
         places = found[:per_page]
-        return ListSegment(places, total, places[-1] if len(found) > per_page else None)
+        items = rows(connection, [place.identifier for place in places])
+        return Page(items, total, page, per_page, places[-1] if len(found) > per_page else None)
 
     def count(self, connection: Connection, query: ListQuery) -> int:
         """Exact number of rows of the list."""

@@ -96,14 +96,12 @@ class MaskingSessionService:
         def read(connection: Connection) -> Page[MaskingSession]:
             if query.status is None:
                 asked = ListQuery((account_sid, query), wanted, None, None, _SETTLED_AFTER)
-                segment = self._pager.page(connection, asked, page=page, per_page=per_page)
-                places, total = segment.places, segment.total
-            else:
-                # Sessions change their status as time passes, so their count is not cached.
-                total = rows.count(connection, account_sid, query, now)
-                places = rows.LISTING.page(
-                    connection, wanted, offset=(page - 1) * per_page, limit=per_page, total=total
-                )
+                return self._pager.page(connection, asked, rows.by_ids, page=page, per_page=per_page)
+            # Sessions change their status as time passes, so their count is not cached.
+            total = rows.count(connection, account_sid, query, now)
+            places = rows.LISTING.page(
+                connection, wanted, offset=(page - 1) * per_page, limit=per_page, total=total
+            )
             found = rows.by_ids(connection, [place.identifier for place in places])
             return Page(found, total, page, per_page)
 

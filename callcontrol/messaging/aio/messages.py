@@ -128,12 +128,11 @@ class MessageService:
         conditions = chat_messages.conditions(account_sid, query)
         wanted = ListQuery((account_sid, query), conditions, None, None, _SETTLED)
 
-        def read(connection: Connection) -> Page[ChatMessage]:
-            found = self._pager.page(connection, wanted, page=page, per_page=per_page)
-            items = chat_messages.by_ids(connection, [place.identifier for place in found.places])
-            return Page(items, found.total, page, per_page)
-
-        return await self._database.read(read)
+        return await self._database.read(
+            lambda connection: self._pager.page(
+                connection, wanted, chat_messages.by_ids, page=page, per_page=per_page
+            )
+        )
 
     async def simulate(self, account_sid: str, from_: str, text: str) -> ChatMessage:
         """

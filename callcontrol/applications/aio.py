@@ -57,7 +57,7 @@ class ApplicationService:
             account_sid,
             application,
             _MAX_APPLICATIONS,
-            lambda connection: _agent_refusal(connection, account_sid, application),
+            lambda connection: _check_agent(connection, account_sid, application),
         )
 
     async def list(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Application]:
@@ -89,9 +89,7 @@ class ApplicationService:
 
         def change(connection: Connection, owned: Application) -> Application:
             changed = changed_application(owned, values, now)
-            refusal = _agent_refusal(connection, account_sid, changed)
-            if refusal is not None:
-                raise refusal
+            _check_agent(connection, account_sid, changed)
             return changed
 
         return await self._rows.update(account_sid, app_sid, change)
@@ -107,21 +105,20 @@ class ApplicationService:
         """
         await self._rows.settle()
 
-        def refuse(connection: Connection) -> Conflict | None:
+        def check(connection: Connection) -> None:
             up = trunks.count_active_calls(connection, app_sid=app_sid)
             if up:
-                return Conflict(
+                raise Conflict(
                     "Calls are up on this application; wait until they end.", details={"calls": up}
                 )
             found = attached(connection, app_sid)
             if found:
-                return Conflict(
+                raise Conflict(
                     "Numbers or carriers are attached to this application; give them another one first.",
                     details=found,
                 )
-            return None
 
-        await self._rows.delete(account_sid, app_sid, refuse)
+        await self._rows.delete(account_sid, app_sid, check)
 
     async def _check_reach(self, application: Application) -> None:
         unreachable = await binding_errors(
@@ -135,9 +132,8 @@ class ApplicationService:
             raise ValidationFailed(unreachable)
 
 
-def _agent_refusal(
-    connection: Connection, account_sid: str, application: Application
-) -> ValidationFailed | None:
-    """Error if the application names an agent that cannot be kept; the agent is locked against deletion."""
+def _check_agent(connection: Connection, account_sid: str, application: Application) -> None:
+    """Reject an application whose agent cannot be kept; the agent is locked against deletion."""
     errors = kept_agent_errors(connection, account_sid, application.binding)
-    return ValidationFailed(errors) if errors else None
+    if errors:
+        raise ValidationFailed(errors)

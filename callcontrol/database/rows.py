@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import BINDINGS, SEALED, seal, seal_binding, unseal, unseal_binding
 from callcontrol.database.values import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
-from callcontrol.errors import Conflict, DomainError, Forbidden, NotFound
+from callcontrol.errors import Conflict, Forbidden, NotFound
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -138,15 +138,19 @@ class ValueTable(Generic[T]):
         row = self._row(connection, *where, lock=lock)
         return None if row is None else self.value_of(connection, row)
 
-    def owned(
-        self, connection: Connection, account_sid: str | None, key: Any, *, lock: bool = False
-    ) -> T | DomainError:
-        """Value of an account, or of the platform for None; an error if the owner has no such value."""
+    def owned(self, connection: Connection, account_sid: str | None, key: Any, *, lock: bool = False) -> T:
+        """
+        Get a value of an account, or of the platform for None.
+
+        Raises:
+            NotFound: There is no such value.
+            Forbidden: It has another owner.
+        """
         row = self._row(connection, self._key == key, *self.live, lock=lock)
         if row is None:
-            return NotFound(f"There is no such {self._called}.")
+            raise NotFound(f"There is no such {self._called}.")
         if row["account_sid"] != account_sid:
-            return Forbidden(f"The {self._called} belongs to another account.")
+            raise Forbidden(f"The {self._called} belongs to another account.")
         return self.value_of(connection, row)
 
     def all(
@@ -186,11 +190,15 @@ class ValueTable(Generic[T]):
         """Page of the account's values, and their total number."""
         return self.page(connection, *self._mine(account_sid), offset=offset, limit=limit)
 
-    def full(self, connection: Connection, account_sid: str | None, most: int) -> Conflict | None:
-        """Error if the account has as many values as it may have."""
-        if count(connection, self.table, *self._mine(account_sid)) < most:
-            return None
-        return Conflict(f"The account has {most} {self._called}s; delete one first.")
+    def check_room(self, connection: Connection, account_sid: str, most: int) -> None:
+        """
+        Reject another value of an account.
+
+        Raises:
+            Conflict: The account has ``most`` values.
+        """
+        if count(connection, self.table, *self._mine(account_sid)) >= most:
+            raise Conflict(f"The account has {most} {self._called}s; delete one first.")
 
     def delete(self, connection: Connection, key: Any, now: datetime, revision: int, **columns: Any) -> None:
         """Mark a row as deleted; it stays for the records that name it, and for the directories."""

@@ -106,9 +106,10 @@ def verify(
     connection: Connection, account_sid: str, otp_id: str, matches: Callable[[bytes], bool], now: datetime
 ) -> Verification | DomainError:
     """Compare a guess with a password, and store the result; see ``evaluate_guess``."""
-    state = _OTPS.owned(connection, account_sid, otp_id, lock=True)
-    if isinstance(state, DomainError):
-        return state
+    try:
+        state = _OTPS.owned(connection, account_sid, otp_id, lock=True)
+    except DomainError as refusal:
+        return refusal
     outcome = evaluate_guess(state, matches, now)
     if outcome.verdict in ("verified", "wrong"):
         changes: dict[str, Any] = {"attempts": state.attempts + 1}

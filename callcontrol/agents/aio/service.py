@@ -106,9 +106,14 @@ class AgentService:
             Forbidden: It is another account's.
             Conflict: Numbers or applications send calls to it.
         """
-        await self._rows.delete(
-            account_sid, agent_id, lambda connection: _reject_reason(connection, account_sid, agent_id)
-        )
+
+        def check(connection: Connection) -> None:
+            found = attached(connection, account_sid, agent_id)
+            if found:
+                message = "Numbers or applications send calls to this agent; bind them elsewhere first."
+                raise Conflict(message, details=found)
+
+        await self._rows.delete(account_sid, agent_id, check)
 
     def _check_reach(self, agent: VoiceAgent) -> None:
         if agent.stream is None or agent.stream.stream_url is None:
@@ -117,11 +122,3 @@ class AgentService:
             self._destinations.check_url(agent.stream.stream_url, schemes=("ws", "wss"))
         except DomainError as refusal:
             raise ValidationFailed.of("stream_url", refusal.message) from None
-
-
-def _reject_reason(connection: Connection, account_sid: str, agent_id: str) -> Conflict | None:
-    found = attached(connection, account_sid, agent_id)
-    if not found:
-        return None
-    message = "Numbers or applications send calls to this agent; bind them elsewhere first."
-    return Conflict(message, details=found)

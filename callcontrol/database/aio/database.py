@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
@@ -104,7 +105,7 @@ class Database:
             DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing, or too many readers wait for it.
         """
-        return await self._asked(self._backend.read(operation))
+        return await self._asked(self._backend.read(partial(outcome, operation)))
 
     async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
         """Read a page of ``find(connection, offset=, limit=)``, which returns rows and the total."""
@@ -121,7 +122,7 @@ class Database:
             DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing.
         """
-        return await self._asked(self._backend.look_up(operation))
+        return await self._asked(self._backend.look_up(partial(outcome, operation)))
 
     async def write(self, operation: Operation[T]) -> T:
         """
@@ -163,6 +164,14 @@ class Database:
         if isinstance(found, DomainError):
             raise found
         return found
+
+
+def outcome(operation: Callable[[Connection], T | DomainError], connection: Connection) -> T | DomainError:
+    """Return the result of an operation, or the error that it raised: the transaction ends as usual."""
+    try:
+        return operation(connection)
+    except DomainError as refusal:
+        return refusal
 
 
 def _answered(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database import revisions
-from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.rows import ValueTable
 from callcontrol.errors import DomainError
@@ -22,14 +22,14 @@ __all__ = ["CachedRows", "OwnedRows"]
 
 T = TypeVar("T")
 ValueT = TypeVar("ValueT", bound="DataclassInstance")
-Refuse = Callable[[Connection], DomainError | None]
+Check = Callable[[Connection], None]
 
 
 class CachedRows:
     """
     Changes rows; once a change returns, the directory of this process has it.
 
-    An operation returns a ``DomainError`` to fail, and it is raised here.
+    An operation fails by raising or returning a ``DomainError`` before it has written anything.
     """
 
     def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
@@ -47,7 +47,7 @@ class CachedRows:
 
     async def change(self, operation: Callable[[Connection], T | DomainError]) -> T:
         """Run a change in the next transaction, then refresh the directory."""
-        changed = await self._writer.commit(operation)
+        changed = await self._writer.commit(partial(outcome, operation))
         await self._directory.refresh()
         return changed
 
@@ -73,23 +73,22 @@ class OwnedRows(CachedRows, Generic[ValueT]):
         self._delete = delete or table.delete
 
     async def create(
-        self, account_sid: str, value: ValueT, most: int, refuse: Refuse = lambda _: None
+        self, account_sid: str, value: ValueT, most: int, check: Check = lambda _: None
     ) -> ValueT:
         """
-        Write a new value of the account, unless ``refuse`` returns an error.
+        Write a new value of the account, unless ``check`` raises an error.
 
         Raises:
             Conflict: The account has ``most`` values.
         """
 
-        def write(connection: Connection) -> DomainError | None:
-            refusal = self._table.full(connection, account_sid, most) or refuse(connection)
-            if refusal is None:
-                self._table.insert(connection, value, revisions.next_revision(connection))
-            return refusal
+        def write(connection: Connection) -> ValueT:
+            self._table.check_room(connection, account_sid, most)
+            check(connection)
+            self._table.insert(connection, value, revisions.next_revision(connection))
+            return value
 
-        await self.change(write)
-        return value
+        return await self.change(write)
 
     async def list(self, account_sid: str, page: int, per_page: int) -> Page[ValueT]:
         """List a page of the account's values."""
@@ -105,30 +104,22 @@ class OwnedRows(CachedRows, Generic[ValueT]):
     async def update(
         self, account_sid: str | None, key: str, change: Callable[[Connection, ValueT], ValueT]
     ) -> ValueT:
-        """Write the result of ``change``, unless it raises a ``DomainError``."""
+        """Write the result of ``change``, unless it raises an error."""
 
-        def write(connection: Connection) -> ValueT | DomainError:
-            owned = self._table.owned(connection, account_sid, key, lock=True)
-            if isinstance(owned, DomainError):
-                return owned
-            try:
-                changed = change(connection, owned)
-            except DomainError as refusal:
-                return refusal
+        def write(connection: Connection) -> ValueT:
+            changed = change(connection, self._table.owned(connection, account_sid, key, lock=True))
             self._table.update(connection, changed, revisions.next_revision(connection))
             return changed
 
         return await self.change(write)
 
-    async def delete(self, account_sid: str | None, key: str, refuse: Refuse) -> None:
-        """Delete a value, unless ``refuse`` returns an error."""
+    async def delete(self, account_sid: str | None, key: str, check: Check) -> None:
+        """Delete a value, unless ``check`` raises an error."""
         now = utc_now()
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = self._table.owned(connection, account_sid, key, lock=True)
-            refusal = owned if isinstance(owned, DomainError) else refuse(connection)
-            if refusal is None:
-                self._delete(connection, key, now, revisions.next_revision(connection))
-            return refusal
+        def write(connection: Connection) -> None:
+            self._table.owned(connection, account_sid, key, lock=True)
+            check(connection)
+            self._delete(connection, key, now, revisions.next_revision(connection))
 
         await self.change(write)

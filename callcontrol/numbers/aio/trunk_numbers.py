@@ -13,13 +13,13 @@ from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
-from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
+from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page, PhoneNumber
 from callcontrol.numbers.binding import check_number
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import type_of
 from callcontrol.trunks import store as trunks
-from callcontrol.trunks.aio.service import refuse_application
+from callcontrol.trunks.aio.service import check_application, own_carrier
 
 __all__ = ["TrunkNumberService"]
 
@@ -71,16 +71,13 @@ class TrunkNumberService:
             registered=True,
         )
 
-        def write(connection: Connection) -> DomainError | None:
-            refusal = _refusal(connection, added)
-            if refusal is not None:
-                return refusal
+        def write(connection: Connection) -> None:
+            _check(connection, added)
             if numbers.by_number(connection, number) is not None:
-                return Conflict("The number is registered already; remove it where it is first.")
+                raise Conflict("The number is registered already; remove it where it is first.")
             if numbers.on_carriers(connection, account_sid, {}, offset=0, limit=1)[1] >= _MAX_NUMBERS:
-                return Conflict(f"The account has {_MAX_NUMBERS} numbers on its carriers; remove one first.")
+                raise Conflict(f"The account has {_MAX_NUMBERS} numbers on its carriers; remove one first.")
             numbers.insert(connection, added, revisions.next_revision(connection))
-            return None
 
         await self._rows.change(write)
         return added
@@ -105,14 +102,9 @@ class TrunkNumberService:
         if unknown:
             raise ValidationFailed(unknown)
 
-        def write(connection: Connection) -> PhoneNumber | DomainError:
-            owned = _own(connection, account_sid, number_sid)
-            if isinstance(owned, DomainError):
-                return owned
-            changed = replace(owned, **values, updated_at=utc_now())
-            refusal = _refusal(connection, changed)
-            if refusal is not None:
-                return refusal
+        def write(connection: Connection) -> PhoneNumber:
+            changed = replace(_own(connection, account_sid, number_sid), **values, updated_at=utc_now())
+            _check(connection, changed)
             numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
@@ -130,39 +122,35 @@ class TrunkNumberService:
         now = utc_now()
         await self._rows.settle()
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = _own(connection, account_sid, number_sid)
-            if isinstance(owned, DomainError):
-                return owned
+        def write(connection: Connection) -> None:
+            _own(connection, account_sid, number_sid)
             up = trunks.count_active_calls(connection, phone_number_id=number_sid)
             if up:
-                return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+                raise Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
             numbers.delete(connection, number_sid, now, revisions.next_revision(connection))
-            return None
 
         await self._rows.change(write)
 
 
-def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumber | DomainError:
+def _own(connection: Connection, account_sid: str, number_sid: str) -> PhoneNumber:
     number = numbers.get(connection, number_sid, lock=True)
     if number is not None and number.account_sid != account_sid:
-        return Forbidden("The number belongs to another account.")
+        raise Forbidden("The number belongs to another account.")
     if number is None or number.carrier_sid is None:
-        return NotFound("There is no such number on a carrier of the account.")
+        raise NotFound("There is no such number on a carrier of the account.")
     return number
 
 
-def _refusal(connection: Connection, number: PhoneNumber) -> DomainError | None:
-    """Error if the number's carrier or application is not valid; locks both against deletion."""
+def _check(connection: Connection, number: PhoneNumber) -> None:
+    """Reject a number whose carrier or application is not valid; locks both against deletion."""
     errors: list[FieldError] = []
-    carrier = trunks.CARRIERS.owned(connection, number.account_sid, number.carrier_sid or "", lock=True)
-    if isinstance(carrier, NotFound):
+    try:
+        own_carrier(connection, number.account_sid, number.carrier_sid or "", lock=True)
+    except NotFound:
         errors.append(FieldError("carrier_sid", "there is no such carrier"))
-    elif isinstance(carrier, DomainError):
-        return carrier
-    refusal = refuse_application(connection, number.account_sid, number.app_sid)
-    if isinstance(refusal, ValidationFailed):
+    try:
+        check_application(connection, number.account_sid, number.app_sid)
+    except ValidationFailed as refusal:
         errors += refusal.errors
-    elif refusal is not None:
-        return refusal
-    return ValidationFailed(errors) if errors else None
+    if errors:
+        raise ValidationFailed(errors)

@@ -12,7 +12,7 @@ from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
-from callcontrol.errors import Conflict, DomainError, FieldError, Forbidden, NotFound, ValidationFailed
+from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.validation import TLS_PORT, check_carrier, check_gateway, check_media, typed
@@ -59,7 +59,7 @@ class TrunkService:
             account_sid,
             carrier,
             _MAX_CARRIERS,
-            lambda connection: refuse_application(connection, account_sid, carrier.app_sid),
+            lambda connection: check_application(connection, account_sid, carrier.app_sid),
         )
 
     async def list_carriers(self, account_sid: str, page: int = 1, per_page: int = 20) -> Page[Carrier]:
@@ -93,9 +93,7 @@ class TrunkService:
         def change(connection: Connection, owned: Carrier) -> Carrier:
             changed = replace(owned, **given, updated_at=utc_now())
             _check(changed, given)
-            refusal = refuse_application(connection, account_sid, given.get("app_sid"))
-            if refusal is not None:
-                raise refusal
+            check_application(connection, account_sid, given.get("app_sid"))
             return changed
 
         return await self._rows.update(account_sid, carrier_sid, change)
@@ -125,14 +123,11 @@ class TrunkService:
         await self.get_carrier(account_sid, carrier_sid)
         gateway = _gateway(carrier_sid, values)
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = trunks.CARRIERS.owned(connection, account_sid, carrier_sid, lock=True)
-            if isinstance(owned, DomainError):
-                return owned
+        def write(connection: Connection) -> None:
+            own_carrier(connection, account_sid, carrier_sid, lock=True)
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
-                return Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
+                raise Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
             trunks.GATEWAYS.insert(connection, gateway, revisions.next_revision(connection))
-            return None
 
         await self._rows.change(write)
         return gateway
@@ -178,16 +173,11 @@ class TrunkService:
         _refuse_unknown(values, _GATEWAY_FIELDS)
         given = typed(Gateway, values)
 
-        def write(connection: Connection) -> Gateway | DomainError:
+        def write(connection: Connection) -> Gateway:
             gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
-            if isinstance(gateway, DomainError):
-                return gateway
             changed = replace(gateway, **given, updated_at=utc_now())
-            try:
-                check_gateway(changed)
-                _check_protocol(changed)
-            except ValidationFailed as refusal:
-                return refusal
+            check_gateway(changed)
+            _check_protocol(changed)
             trunks.GATEWAYS.update(connection, changed, revisions.next_revision(connection))
             return changed
 
@@ -205,15 +195,12 @@ class TrunkService:
         await self._rows.settle()
         now, legs = utc_now(), self._legs_at(gateway_sid)
 
-        def write(connection: Connection) -> DomainError | None:
-            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
-            if isinstance(gateway, DomainError):
-                return gateway
+        def write(connection: Connection) -> None:
+            _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
             up = max(legs, trunks.count_active_calls(connection, gateway_sid=gateway_sid))
             if up:
-                return Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
+                raise Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
             trunks.GATEWAYS.delete(connection, gateway_sid, now, revisions.next_revision(connection))
-            return None
 
         await self._rows.change(write)
 
@@ -308,42 +295,55 @@ class TrunkService:
         await self._rows.settle()
         legs = self._legs_at(carrier_sid)
 
-        def refuse(connection: Connection) -> Conflict | None:
+        def check(connection: Connection) -> None:
             up = max(legs, trunks.count_active_calls(connection, carrier_sid=carrier_sid)) if owner else 0
             if up:
-                return Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
+                raise Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
             attached = trunks.count_numbers(connection, carrier_sid)
             if attached:
-                return Conflict(
+                raise Conflict(
                     "Numbers are attached to this carrier; remove them or give them another one first.",
                     details={"numbers": attached},
                 )
-            return None
 
-        await self._rows.delete(owner, carrier_sid, refuse)
+        await self._rows.delete(owner, carrier_sid, check)
 
 
-def refuse_application(
-    connection: Connection, account_sid: str | None, app_sid: str | None
-) -> DomainError | None:
-    """Error if the application cannot be attached; None if it can, or if none is given."""
+def own_carrier(
+    connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
+) -> Carrier:
+    """
+    Get a carrier of an account, or of the platform for None; ``lock`` keeps it until the transaction ends.
+
+    Raises:
+        NotFound: There is no such carrier.
+        Forbidden: It has another owner.
+    """
+    return trunks.CARRIERS.owned(connection, owner, carrier_sid, lock=lock)
+
+
+def check_application(connection: Connection, account_sid: str | None, app_sid: str | None) -> None:
+    """
+    Reject an application that cannot be attached; None is no application.
+
+    Raises:
+        ValidationFailed: There is no such application.
+        Forbidden: It belongs to another account.
+    """
     if app_sid is None or account_sid is None:
-        return None
+        return
     owner = trunks.lock_application(connection, app_sid)
     if owner is None:
-        return ValidationFailed.of("app_sid", "there is no such application")
-    return None if owner == account_sid else Forbidden("The application belongs to another account.")
+        raise ValidationFailed.of("app_sid", "there is no such application")
+    if owner != account_sid:
+        raise Forbidden("The application belongs to another account.")
 
 
-def _own_gateway(
-    connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str
-) -> Gateway | DomainError:
-    owned = trunks.CARRIERS.owned(connection, owner, carrier_sid)
-    if isinstance(owned, DomainError):
-        return owned
+def _own_gateway(connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str) -> Gateway:
+    own_carrier(connection, owner, carrier_sid)
     gateway = trunks.GATEWAYS.get(connection, gateway_sid)
     if gateway is None or gateway.carrier_sid != carrier_sid:
-        return NotFound("There is no such gateway of this carrier.")
+        raise NotFound("There is no such gateway of this carrier.")
     return gateway
 
 

@@ -95,10 +95,13 @@ def test_secrets_are_stored_encrypted(connection: Connection) -> None:
 def test_a_value_of_another_account_is_refused(connection: Connection) -> None:
     AGENTS.insert(connection, AGENT, 1)
     assert AGENTS.owned(connection, "A1", "AG1") == AGENT
-    assert isinstance(AGENTS.owned(connection, "A2", "AG1"), Forbidden)
-    assert isinstance(AGENTS.owned(connection, "A1", "AG2"), NotFound)
-    assert AGENTS.full(connection, "A1", 2) is None
-    assert isinstance(AGENTS.full(connection, "A1", 1), Conflict)
+    with pytest.raises(Forbidden):
+        AGENTS.owned(connection, "A2", "AG1")
+    with pytest.raises(NotFound):
+        AGENTS.owned(connection, "A1", "AG2")
+    AGENTS.check_room(connection, "A1", 2)
+    with pytest.raises(Conflict):
+        AGENTS.check_room(connection, "A1", 1)
 
 
 def test_a_page_has_the_order_of_the_table_and_the_total(connection: Connection) -> None:

@@ -113,8 +113,9 @@ class ValueTable(Generic[T]):
             row |= {name: getattr(value, name)} if part is None else part.write(connection, value)
         return row
 
-    def value_of(self, connection: Connection, row: Row) -> T:
-        """Value of a row."""
+    def value_of(self, connection: Connection, row: Any) -> T:
+        """Value of a row, which may be a mapping or a row of SQLAlchemy."""
+        row = getattr(row, "_mapping", row)
         converted = {name: part.read(connection, row) for name, part in self._parts.items()}
         return self._make(**{name: row[name] for name in self._plain}, **converted)
 

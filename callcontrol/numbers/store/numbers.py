@@ -45,7 +45,7 @@ NUMBERS: Final = ValueTable(
 )
 """Numbers of all accounts, newest first."""
 
-insert, update, get = NUMBERS.insert, NUMBERS.update, NUMBERS.get
+insert, update, get, number_of = NUMBERS.insert, NUMBERS.update, NUMBERS.get, NUMBERS.value_of
 
 (_LIVE,) = NUMBERS.live
 _OLDEST_NUMBER: Final = Statement(

@@ -1,5 +1,6 @@
-"""Voice agents of accounts; ``callcontrol.agents.agent`` validates them."""
+"""Voice agents of accounts, which ``callcontrol.agents.agent`` validates, and settings for their streams."""
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -7,20 +8,22 @@ from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import Refresher
+from callcontrol.accounts.aio.accounts import AccountService, Refresher
+from callcontrol.accounts.store import set_streams
 from callcontrol.agents.agent import changed_agent, new_agent
 from callcontrol.agents.store.agents import AGENTS, attached
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.agents.stream_settings import check_protocol, rotated
+from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, ValidationFailed
-from callcontrol.models import Page, SubscribedEvent, VoiceAgent
+from callcontrol.models import Account, Page, SubscribedEvent, VoiceAgent
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["AgentService"]
+__all__ = ["AgentService", "StreamSettingsService"]
 
 _MAX_AGENTS: Final = 1000
 
@@ -122,3 +125,48 @@ class AgentService:
             self._destinations.check_url(agent.stream.stream_url, schemes=("ws", "wss"))
         except DomainError as refusal:
             raise ValidationFailed.of("stream_url", refusal.message) from None
+
+
+class StreamSettingsService:
+    """The default dialect and the stream secret of accounts."""
+
+    def __init__(self, accounts: AccountService) -> None:
+        self._accounts = accounts
+
+    async def of(self, account_sid: str) -> Account:
+        """
+        The account, with its settings.
+
+        Raises:
+            NotFound: The account does not exist.
+        """
+        return await self._accounts.get(account_sid)
+
+    async def set_protocol(self, account_sid: str, protocol: str | None) -> Account:
+        """
+        Set the stream protocol used when a call names none; None for the server's default.
+
+        Raises:
+            ValidationFailed: The protocol is not supported.
+            NotFound: The account does not exist.
+        """
+        check_protocol(protocol)
+        return await self._accounts.change(
+            account_sid,
+            lambda account, now: replace(account, stream_protocol=protocol, updated_at=now),
+            set_streams,
+        )
+
+    async def rotate_secret(self, account_sid: str, overlap_s: int) -> tuple[Account, str]:
+        """
+        Rotate the account's stream secret; the new one cannot be shown again.
+
+        Raises:
+            ValidationFailed: The overlap is too long.
+            NotFound: The account does not exist.
+        """
+        secret = "strsec_" + base64.b64encode(new_secret_bytes()).decode()
+        account = await self._accounts.change(
+            account_sid, lambda account, now: rotated(account, secret, overlap_s, now), set_streams
+        )
+        return account, secret

@@ -15,8 +15,7 @@ from sqlalchemy.exc import ArgumentError
 
 from callcontrol.accounts.aio.accounts import AccountService
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.agents.aio.service import AgentService
-from callcontrol.agents.aio.stream_settings import StreamSettingsService
+from callcontrol.agents.aio.service import AgentService, StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
 from callcontrol.applications.aio import ApplicationService

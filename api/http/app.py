@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import Any
 
 from aiohttp import web
 
-from api.http.endpoint import style_finder
+from api.http.endpoint import Endpoint, Identifiers, path_parameters
+from api.http.errors import ErrorStyle
 from api.http.middleware import edge
 from api.http.pipeline import MAX_BODY_BYTES, Pipeline
 from api.http.ratelimit import RateLimiter
@@ -34,6 +36,8 @@ REQUESTS_PER_MINUTE: Mapping[Service, int] = {
     "admin": 600,
 }
 """Default requests per minute of a key, by its service, where the account has no limit of its own."""
+
+_NUMBER = "{number}"
 
 
 def create_app(
@@ -114,3 +118,34 @@ def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:
         return any(address.version == network.version and address in network for network in listed)
 
     return is_trusted
+
+
+def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:
+    """A segment of an endpoint's path; all integer parameters get the same name."""
+    of = path_parameters(part)
+    return _NUMBER if of and endpoint.identified_by(of[0]) is Identifiers.INTEGER else part
+
+
+def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
+    """
+    Make a function that gives the error style for requests without an endpoint: unknown paths or methods.
+
+    The style is that of the endpoints whose paths share the request's prefix, if they agree. A number in the
+    request matches an integer parameter.
+    """
+    styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
+    for endpoint in endpoints:
+        parts = [_kept(part, endpoint) for part in endpoint.path.split("/")]
+        for length in range(2, len(parts) + 1):
+            styles.setdefault(tuple(parts[:length]), set()).add(endpoint.style)
+    longest = max(map(len, styles), default=0)
+
+    def style_of(path: str) -> ErrorStyle:
+        parts = [_NUMBER if part.isdecimal() else part for part in path.split("/", longest)]
+        for length in range(min(len(parts), longest), 1, -1):
+            found = styles.get(tuple(parts[:length]))
+            if found is not None:
+                return next(iter(found)) if len(found) == 1 else ErrorStyle.GENERAL
+        return ErrorStyle.GENERAL
+
+    return style_of

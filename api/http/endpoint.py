@@ -9,11 +9,11 @@ they cannot disagree.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -35,18 +35,18 @@ __all__ = [
     "Handover",
     "Identifiers",
     "PublicEndpoint",
+    "Declaration",
     "Reply",
+    "Routes",
     "Spoken",
     "Ticket",
     "path_parameters",
-    "style_finder",
 ]
 
 BodyT = TypeVar("BodyT", bound=RequestModel)
 QueryT = TypeVar("QueryT", bound=RequestModel)
 
 _ALWAYS_UUIDS = frozenset({"sid", "delivery_id"})
-_NUMBER = "{number}"
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -73,6 +73,10 @@ class Context(Generic[BodyT, QueryT]):
     def account_sid(self) -> str:
         """The account of the key."""
         return self.principal.account_sid
+
+    def number(self, parameter: str = "id") -> int:
+        """Value of an integer parameter of the path."""
+        return int(self.path[parameter])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +197,6 @@ class Endpoint(Generic[BodyT, QueryT]):
         return Identifiers.UUID if parameter in _ALWAYS_UUIDS else self.identifiers
 
     @property
-    def for_twilio(self) -> bool:
-        """True for an endpoint in the style of Twilio's interface."""
-        return self.style is ErrorStyle.TWILIO
-
-    @property
-    def for_messaging(self) -> bool:
-        """True for an endpoint in the style of the messaging interface."""
-        return self.style is ErrorStyle.MESSAGING
-
-    @property
     def takes_body(self) -> bool:
         """True if the body has declared fields."""
         return self.body is not NoBody
@@ -258,32 +252,99 @@ def path_parameters(path: str) -> list[str]:
     return _PARAMETER.findall(path)
 
 
-def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:
-    """A segment of an endpoint's path; all integer parameters get the same name."""
-    of = path_parameters(part)
-    return _NUMBER if of and endpoint.identified_by(of[0]) is Identifiers.INTEGER else part
+class Declaration(TypedDict, total=False):
+    """Fields of an `Endpoint` that are declared at its handler, or are common to several."""
+
+    scope: str
+    summary: str
+    description: str
+    tag: str
+    response: type[BaseModel] | None
+    success: int
+    body: type[RequestModel]
+    query: type[RequestModel]
+    errors: tuple[type[domain.DomainError], ...]
+    style: ErrorStyle
+    paged: bool
+    keyset: bool
+    media_type: str
+    places_calls: bool
+    idempotent: bool
+    service: Service
+    identifiers: Identifiers
+    bare: bool
+    requests_per_minute: int
+    limited_as: str
+    ticket: Ticket
+    spoken: Spoken
 
 
-def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
+_HandlerT = TypeVar("_HandlerT", bound=Callable[..., Awaitable[Any]])
+
+
+class Routes:
     """
-    Make a function that gives the error style for requests without an endpoint: unknown paths or methods.
+    Endpoints of a module, declared at their handlers.
 
-    The style is that of the endpoints whose paths share the request's prefix, if they agree. A number in the
-    request matches an integer parameter.
+    The docstring of a handler is the summary and the description of its endpoint, and the annotation of its
+    context names the models of body and query. The scope is `reads` for GET and `writes` for other methods.
+    An endpoint without a response body answers 204.
+
+    Attributes:
+        endpoints: The endpoints, in the order of their declaration.
+        common: Fields of all endpoints.
     """
-    styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
-    for endpoint in endpoints:
-        parts = [_kept(part, endpoint) for part in endpoint.path.split("/")]
-        for length in range(2, len(parts) + 1):
-            styles.setdefault(tuple(parts[:length]), set()).add(endpoint.style)
-    longest = max(map(len, styles), default=0)
 
-    def style_of(path: str) -> ErrorStyle:
-        parts = [_NUMBER if part.isdecimal() else part for part in path.split("/", longest)]
-        for length in range(min(len(parts), longest), 1, -1):
-            found = styles.get(tuple(parts[:length]))
-            if found is not None:
-                return next(iter(found)) if len(found) == 1 else ErrorStyle.GENERAL
-        return ErrorStyle.GENERAL
+    def __init__(self, reads: str, writes: str | None = None, **common: Unpack[Declaration]) -> None:
+        self.endpoints: list[Endpoint[Any, Any]] = []
+        self._reads, self._writes = reads, writes or reads
+        self.common: dict[str, Any] = {**common}
 
-    return style_of
+    def get(self, path: str, **declared: Unpack[Declaration]) -> Callable[[_HandlerT], _HandlerT]:
+        """Declare the decorated handler as GET of a path."""
+        return self._declare("GET", path, declared)
+
+    def post(self, path: str, **declared: Unpack[Declaration]) -> Callable[[_HandlerT], _HandlerT]:
+        """Declare the decorated handler as POST of a path."""
+        return self._declare("POST", path, declared)
+
+    def put(self, path: str, **declared: Unpack[Declaration]) -> Callable[[_HandlerT], _HandlerT]:
+        """Declare the decorated handler as PUT of a path."""
+        return self._declare("PUT", path, declared)
+
+    def patch(self, path: str, **declared: Unpack[Declaration]) -> Callable[[_HandlerT], _HandlerT]:
+        """Declare the decorated handler as PATCH of a path."""
+        return self._declare("PATCH", path, declared)
+
+    def delete(self, path: str, **declared: Unpack[Declaration]) -> Callable[[_HandlerT], _HandlerT]:
+        """Declare the decorated handler as DELETE of a path."""
+        return self._declare("DELETE", path, declared)
+
+    def _declare(self, method: str, path: str, declared: Declaration) -> Callable[[_HandlerT], _HandlerT]:
+        def declare(handler: _HandlerT) -> _HandlerT:
+            summary, _, description = (handler.__doc__ or "").strip().partition("\n\n")
+            body, query = get_args(get_type_hints(handler)["context"])
+            read: dict[str, Any] = {
+                "summary": summary.removesuffix("."),
+                "description": " ".join(description.split()),
+                "body": body,
+                "query": query,
+            }
+            self.add(method, path, handler, **read, **declared)
+            return handler
+
+        return declare
+
+    def add(
+        self, method: str, path: str, handler: Handler[Any, Any], **declared: Unpack[Declaration]
+    ) -> None:
+        """Declare an endpoint whose handler is made at run time, without reading its docstring."""
+        fields: dict[str, Any] = {
+            "scope": self._reads if method == "GET" else self._writes,
+            "response": None,
+            **self.common,
+            **declared,
+        }
+        if fields["response"] is None and not fields.keys() & {"media_type", "spoken"}:
+            fields.setdefault("success", 204)
+        self.endpoints.append(Endpoint(method=method, path=path, handler=handler, **fields))

@@ -113,7 +113,7 @@ class Pipeline:
             if not principal.may(endpoint.scope):
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
-            own = endpoint.for_twilio or endpoint.for_messaging
+            own = endpoint.style is ErrorStyle.TWILIO or endpoint.style is ErrorStyle.MESSAGING
             raise to_api_error(error, endpoint.style if own else ErrorStyle.GENERAL) from error
         return principal
 
@@ -136,9 +136,9 @@ class Pipeline:
             if principal is not None:
                 return principal
         headers = request.headers.getall("Authorization", [])
-        if endpoint.for_twilio:
+        if endpoint.style is ErrorStyle.TWILIO:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
-        plain = request.headers.getall("X-API-Key", []) if endpoint.for_messaging else ()
+        plain = request.headers.getall("X-API-Key", []) if endpoint.style is ErrorStyle.MESSAGING else ()
         return await authenticate(headers, self.services.storage.keys, endpoint.service, plain=plain)
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
@@ -224,9 +224,9 @@ class Pipeline:
             return web.Response(status=endpoint.success)
         if self.check_replies:
             _check(endpoint, reply)
-        if endpoint.for_twilio:
+        if endpoint.style is ErrorStyle.TWILIO:
             return _json(_dump(reply.data), endpoint.success)
-        if endpoint.for_messaging:
+        if endpoint.style is ErrorStyle.MESSAGING:
             return _json(_dump(_messaging(endpoint, reply)), endpoint.success)
         meta = {"request_id": current_request().request_id, "timestamp": _timestamp(), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
@@ -313,14 +313,14 @@ async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
     except web.RequestPayloadError:
         raise ValidationFailed.of("body", "must be encoded as its Content-Encoding says") from None
     if raw and endpoint.reads_body and request.content_type not in _media_types(endpoint):
-        kind = "a form or JSON" if endpoint.for_twilio else "JSON"
+        kind = "a form or JSON" if endpoint.style is ErrorStyle.TWILIO else "JSON"
         message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."
         raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
     return raw
 
 
 def _media_types(endpoint: Endpoint[Any, Any]) -> tuple[str, ...]:
-    return (FORM, "application/json") if endpoint.for_twilio else ("application/json",)
+    return (FORM, "application/json") if endpoint.style is ErrorStyle.TWILIO else ("application/json",)
 
 
 def too_large() -> ApiError:

@@ -155,15 +155,15 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     }
     if endpoint.ticket is not None:
         operation["security"] = [{"key": []}, {}]
-    if endpoint.for_twilio:
+    if endpoint.style is ErrorStyle.TWILIO:
         operation["security"] = [{"key": []}, {"account_and_key": []}]
-    if endpoint.for_messaging:
+    if endpoint.style is ErrorStyle.MESSAGING:
         operation["security"] = [{"key": []}, {"api_key": []}]
     if endpoint.takes_body:
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:
             content["example"] = EXAMPLES[endpoint.name]
-        kinds = ["application/json", FORM] if endpoint.for_twilio else ["application/json"]
+        kinds = ["application/json", FORM] if endpoint.style is ErrorStyle.TWILIO else ["application/json"]
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
     if endpoint.spoken is not None and endpoint.spoken.request is not None:
         content = {"schema": endpoint.spoken.request, "example": EXAMPLES[endpoint.name]}
@@ -232,7 +232,9 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     for status, (code, text) in _EDGE_ERRORS.items():
         if endpoint.reads_body:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
-            codes.setdefault(status, {})[str(twilio_code(status)) if endpoint.for_twilio else shown] = text
+            codes.setdefault(status, {})[
+                str(twilio_code(status)) if endpoint.style is ErrorStyle.TWILIO else shown
+            ] = text
     for status in sorted(codes):
         responses[str(status)] = {
             "description": "\n".join(f"- `{code}`: {text}" for code, text in codes[status].items()),
@@ -276,11 +278,11 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
     if endpoint.response is None:
         return {"description": "Done.", "headers": headers}
     item = schemas["references"][endpoint.response, "serialization"]
-    if endpoint.for_twilio:
+    if endpoint.style is ErrorStyle.TWILIO:
         content = {"application/json": {"schema": item}}
         return {"description": "Success.", "headers": headers, "content": content}
     data = {"type": "array", "items": item} if endpoint.paged else item
-    if endpoint.for_messaging:
+    if endpoint.style is ErrorStyle.MESSAGING:
         content = {"application/json": {"schema": _messaging_success(endpoint, data)}}
         return {"description": "Success.", "headers": headers, "content": content}
     meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"

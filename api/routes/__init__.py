@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from api.http.endpoint import Endpoint
@@ -35,34 +36,37 @@ from api.routes.messaging import webhooks as messaging_webhooks
 
 __all__ = ["ENDPOINTS"]
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    *calls.ENDPOINTS,
-    *mcp.ENDPOINTS,
-    *twilio.ENDPOINTS,
-    *dids.ENDPOINTS,
-    *numbers.ENDPOINTS,
-    *trunks.ENDPOINTS,
-    *trunk_numbers.ENDPOINTS,
-    *applications.ENDPOINTS,
-    *call_logs.ENDPOINTS,
-    *otp.ENDPOINTS,
-    *masked_calls.ENDPOINTS,
-    *masking_sessions.ENDPOINTS,
-    *masking_logs.ENDPOINTS,
-    *recordings.ENDPOINTS,
-    *tools.ENDPOINTS,
-    *tools_admin.ENDPOINTS,
-    *subscriptions.ENDPOINTS,
-    *agents.ENDPOINTS,
-    *stream_settings.ENDPOINTS,
-    *assistant_calls.ENDPOINTS,
-    *assistant_webhooks.ENDPOINTS,
-    *assistant_keys.ENDPOINTS,
-    *messages.ENDPOINTS,
-    *wallet.ENDPOINTS,
-    *contacts.ENDPOINTS,
-    *contact_lists.ENDPOINTS,
-    *messaging_webhooks.ENDPOINTS,
-    *campaigns.ENDPOINTS,
-    *templates.ENDPOINTS,
+_MODULES = (
+    calls,
+    mcp,
+    twilio,
+    dids,
+    numbers,
+    trunks,
+    trunk_numbers,
+    applications,
+    call_logs,
+    otp,
+    masked_calls,
+    masking_sessions,
+    masking_logs,
+    recordings,
+    tools,
+    tools_admin,
+    subscriptions,
+    agents,
+    stream_settings,
+    assistant_calls,
+    assistant_webhooks,
+    assistant_keys,
+    messages,
+    wallet,
+    contacts,
+    contact_lists,
+    messaging_webhooks,
+    campaigns,
+    templates,
+)
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = tuple(
+    chain.from_iterable(module.routes.endpoints for module in _MODULES)
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.applications import ApplicationObject, CreateApplication, UpdateApplication
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import page_meta, rfc3339
@@ -13,7 +13,7 @@ from api.schemas.trunks import Paging
 from callcontrol.errors import Conflict
 from callcontrol.models import Application
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 _SHOWN = (
     "webhook_url",
@@ -33,34 +33,56 @@ _SHOWN = (
     "caller_id",
 )
 
+_APPLICATIONS = "/v1/trunk-portal/applications"
+_ONE = _APPLICATIONS + "/{app_sid}"
 
+routes = Routes("trunks.read", "trunks.write", tag="applications")
+
+
+@routes.post(_APPLICATIONS, response=ApplicationObject, success=201, errors=(Conflict,))
 async def create_application(context: Context[CreateApplication, NoQuery]) -> Reply:
-    """Answer POST /trunk-portal/applications."""
+    """
+    Create an application.
+
+    Configuration of calls, shared by any number of phone numbers and calls.
+    """
     values = _values(context.body.model_dump(exclude_none=True))
     return Reply(_json(await context.storage.applications.create(context.account_sid, values)))
 
 
+@routes.get(_APPLICATIONS, response=ApplicationObject, paged=True)
 async def list_applications(context: Context[NoBody, Paging]) -> Reply:
-    """Answer GET /trunk-portal/applications."""
+    """List applications."""
     query = context.query
     page = await context.storage.applications.list(context.account_sid, query.page, query.per_page)
     return Reply([_json(application) for application in page.items], page_meta(page))
 
 
+@routes.get(_ONE, response=ApplicationObject)
 async def get_application(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /trunk-portal/applications/:app_sid."""
+    """Get an application."""
     return Reply(_json(await context.storage.applications.get(context.account_sid, context.path["app_sid"])))
 
 
+@routes.patch(_ONE, response=ApplicationObject)
 async def update_application(context: Context[UpdateApplication, NoQuery]) -> Reply:
-    """Answer PATCH /trunk-portal/applications/:app_sid."""
+    """
+    Update an application.
+
+    Omitted fields keep their values. The next call uses the new ones.
+    """
     values = _values(context.body.model_dump(exclude_unset=True))
     changed = await context.storage.applications.update(context.account_sid, context.path["app_sid"], values)
     return Reply(_json(changed))
 
 
+@routes.delete(_ONE, errors=(Conflict,))
 async def delete_application(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /trunk-portal/applications/:app_sid."""
+    """
+    Delete an application.
+
+    Refused while calls use it or numbers are attached.
+    """
     await context.storage.applications.delete(context.account_sid, context.path["app_sid"])
     return Reply(None)
 
@@ -85,63 +107,3 @@ def _json(application: Application) -> dict[str, Any]:
         "created_at": rfc3339(application.created_at),
         "updated_at": rfc3339(application.updated_at),
     }
-
-
-_APPLICATIONS = "/v1/trunk-portal/applications"
-_ONE = _APPLICATIONS + "/{app_sid}"
-_READ: dict[str, Any] = {"tag": "applications", "scope": "trunks.read"}
-_WRITE: dict[str, Any] = {"tag": "applications", "scope": "trunks.write"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_APPLICATIONS,
-        handler=create_application,
-        summary="Create an application",
-        description="Configuration of calls, shared by any number of phone numbers and calls.",
-        success=201,
-        body=CreateApplication,
-        response=ApplicationObject,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_APPLICATIONS,
-        handler=list_applications,
-        summary="List applications",
-        query=Paging,
-        response=ApplicationObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        handler=get_application,
-        summary="Get an application",
-        response=ApplicationObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_ONE,
-        handler=update_application,
-        summary="Update an application",
-        description="Omitted fields keep their values. The next call uses the new ones.",
-        body=UpdateApplication,
-        response=ApplicationObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=delete_application,
-        summary="Delete an application",
-        description="Refused while calls use it or numbers are attached.",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-)

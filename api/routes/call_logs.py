@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody
 from api.schemas.call_logs import CallLogList, CallLogObject
@@ -13,13 +13,21 @@ from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.records.cdr import Cdr, CdrFilter, span_of
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 _MOMENTS = ("attempted_at", "answered_at", "terminated_at")
 
 
+routes = Routes("trunks.read", tag="carrier trunks")
+
+
+@routes.get("/v1/trunk-portal/call-logs", response=CallLogObject, paged=True)
 async def list_call_logs(context: Context[NoBody, CallLogList]) -> Reply:
-    """Answer GET /trunk-portal/call-logs."""
+    """
+    List call logs, newest first.
+
+    One entry for each call: its route, its end and its audio quality.
+    """
     query = context.query
     page = await context.storage.call_logs.list(
         context.account_sid, _filter(query), query.page, query.per_page
@@ -42,19 +50,3 @@ def _json(entry: Cdr) -> dict[str, Any]:
         **{name: rfc3339(getattr(entry, name)) for name in _MOMENTS},
         "answered": entry.answered_at is not None,
     }
-
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        path="/v1/trunk-portal/call-logs",
-        handler=list_call_logs,
-        scope="trunks.read",
-        summary="List call logs, newest first",
-        description="One entry for each call: its route, its end and its audio quality.",
-        tag="carrier trunks",
-        query=CallLogList,
-        response=CallLogObject,
-        paged=True,
-    ),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.http.cursor import read_cursor
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.routes.call_request import call_request, live_update
@@ -25,27 +25,37 @@ from callcontrol.errors import (
 from callcontrol.models import CallFilter, CallStatus
 from callcontrol.routing.targets import recorded_address
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_ORIGINATE: dict[str, Any] = {
+    "success": 201,
+    "response": CallObject,
+    "errors": (InsufficientBalance, SpendLimitReached, NumberNotOwned),
+    "places_calls": True,
+    "idempotent": True,
+}
+_ONE = "/v1/Accounts/{sid}/Calls/{callSid}"
+
+routes = Routes("calls.read", "calls.write", tag="calls")
 
 
+@routes.post("/v1/calls", **_ORIGINATE)
 async def create_call(context: Context[CreateCall, NoQuery]) -> Reply:
-    """Answer POST /calls."""
+    """
+    Originate a call.
+
+    Not idempotent without an Idempotency-Key.
+    """
     return await _create(context)
 
 
-async def create_stream_call(context: Context[CreateStreamCall, NoQuery]) -> Reply:
-    """Answer POST /Accounts/{sid}/Calls."""
-    return await _create(context)
-
-
-async def _create(context: Context[Any, NoQuery]) -> Reply:
-    record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
-    current_request().call_sid = record.call_sid
-    return Reply(call_object(record))
-
-
+@routes.get("/v1/calls", response=CallObject, paged=True, keyset=True)
 async def list_calls(context: Context[NoBody, CallList]) -> Reply:
-    """Answer GET /calls."""
+    """
+    List calls, newest first.
+
+    By page or by cursor, which skips and repeats nothing while calls arrive.
+    """
     query = context.query
     place = read_cursor(query.cursor)
     page = await context.services.calls.list_calls(
@@ -54,34 +64,66 @@ async def list_calls(context: Context[NoBody, CallList]) -> Reply:
     return Reply([call_object(record) for record in page.items], keyset_meta(page, by_cursor=bool(place)))
 
 
+@routes.get("/v1/calls/{callSid}/trace", response=TraceObject)
+async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Get the signalling of a call.
+
+    Messages are kept in memory, for recent calls only.
+    """
+    calls = context.services.calls
+    record = await calls.get_call(context.account_sid, context.path["callSid"])
+    entries = calls.trace(record.call_sid)
+    messages = [trace_json(entry) for entry in entries]
+    return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
+
+
+@routes.post("/v1/Accounts/{sid}/Calls", **_ORIGINATE)
+async def create_stream_call(context: Context[CreateStreamCall, NoQuery]) -> Reply:
+    """
+    Originate a call for a WebSocket streaming agent.
+
+    Not idempotent without an Idempotency-Key.
+    """
+    return await _create(context)
+
+
+@routes.get(_ONE, response=CallObject)
 async def get_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /Accounts/{sid}/Calls/{callSid}."""
+    """Get a call."""
     return Reply(
         call_object(await context.services.calls.get_call(context.account_sid, context.path["callSid"]))
     )
 
 
-async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /Accounts/{sid}/Calls/{callSid}."""
-    record = await context.services.calls.hangup_call(context.account_sid, context.path["callSid"])
-    return Reply(call_object(record))
-
-
+@routes.post(_ONE, response=CallObject, success=202, errors=(CallEnded, Conflict, NumberNotOwned))
 async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
-    """Answer POST /Accounts/{sid}/Calls/{callSid}."""
+    """
+    Change an active call.
+
+    All changes are made or none; 409 if the call's state forbids one.
+    """
     record = await context.services.calls.update_call(
         context.account_sid, context.path["callSid"], live_update(context.body)
     )
     return Reply(call_object(record))
 
 
-async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /calls/{callSid}/trace; the look-up checks that the call belongs to the account."""
-    calls = context.services.calls
-    record = await calls.get_call(context.account_sid, context.path["callSid"])
-    entries = calls.trace(record.call_sid)
-    messages = [trace_json(entry) for entry in entries]
-    return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
+@routes.delete(_ONE, response=CallObject, errors=(CallEnded,))
+async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Hang up a call.
+
+    The returned call object may still say in-progress.
+    """
+    record = await context.services.calls.hangup_call(context.account_sid, context.path["callSid"])
+    return Reply(call_object(record))
+
+
+async def _create(context: Context[Any, NoQuery]) -> Reply:
+    record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
+    current_request().call_sid = record.call_sid
+    return Reply(call_object(record))
 
 
 def _filter(query: CallList) -> CallFilter:
@@ -94,94 +136,3 @@ def _filter(query: CallList) -> CallFilter:
         start=start,
         end=end,
     )
-
-
-_CALLS: dict[str, Any] = {"tag": "calls"}
-_ORIGINATE: dict[str, Any] = {
-    "scope": "calls.write",
-    "success": 201,
-    "response": CallObject,
-    "errors": (InsufficientBalance, SpendLimitReached, NumberNotOwned),
-    "places_calls": True,
-    "idempotent": True,
-}
-_ONE = "/v1/Accounts/{sid}/Calls/{callSid}"
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path="/v1/calls",
-        handler=create_call,
-        summary="Originate a call",
-        description="Not idempotent without an Idempotency-Key.",
-        body=CreateCall,
-        **_ORIGINATE,
-        **_CALLS,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/calls",
-        handler=list_calls,
-        scope="calls.read",
-        summary="List calls, newest first",
-        description="By page or by cursor, which skips and repeats nothing while calls arrive.",
-        query=CallList,
-        response=CallObject,
-        paged=True,
-        keyset=True,
-        **_CALLS,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/calls/{callSid}/trace",
-        handler=trace_call,
-        scope="calls.read",
-        summary="Get the signalling of a call",
-        description="Messages are kept in memory, for recent calls only.",
-        response=TraceObject,
-        **_CALLS,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/Accounts/{sid}/Calls",
-        handler=create_stream_call,
-        summary="Originate a call for a WebSocket streaming agent",
-        description="Not idempotent without an Idempotency-Key.",
-        body=CreateStreamCall,
-        **_ORIGINATE,
-        **_CALLS,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        handler=get_call,
-        scope="calls.read",
-        summary="Get a call",
-        response=CallObject,
-        **_CALLS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ONE,
-        handler=update_live_call,
-        scope="calls.write",
-        success=202,
-        summary="Change an active call",
-        description="All changes are made or none; 409 if the call's state forbids one.",
-        body=UpdateLiveCall,
-        response=CallObject,
-        errors=(CallEnded, Conflict, NumberNotOwned),
-        **_CALLS,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=hangup_call,
-        scope="calls.write",
-        summary="Hang up a call",
-        description="The returned call object may still say in-progress.",
-        response=CallObject,
-        errors=(CallEnded,),
-        **_CALLS,
-    ),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.dids import ListingObject, ListingSearch, PurchaseBody, PurchaseObject, to_paise
 from api.schemas.serializers import page_meta, purchase_json
@@ -14,11 +14,15 @@ from callcontrol.numbers.inventory import Listing, ListingFilter
 from callcontrol.numbers.orders import PurchaseRequest
 from callcontrol.wallet.money import rupees
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 
+routes = Routes("numbers.read", "numbers.write", tag="phone numbers")
+
+
+@routes.get("/v1/dids/available", response=ListingObject, paged=True)
 async def search_dids(context: Context[NoBody, ListingSearch]) -> Reply:
-    """Answer GET /dids/available."""
+    """Search numbers that are for sale."""
     query = context.query
     page = await context.services.market.search(
         ListingFilter(query.region, query.number_type, query.contains), query.page, query.per_page
@@ -26,8 +30,19 @@ async def search_dids(context: Context[NoBody, ListingSearch]) -> Reply:
     return Reply([_listing_json(listing) for listing in page.items], page_meta(page))
 
 
+@routes.post(
+    "/v1/dids/purchase-live",
+    response=PurchaseObject,
+    success=201,
+    errors=(InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale),
+    idempotent=True,
+)
 async def purchase_did(context: Context[PurchaseBody, NoQuery]) -> Reply:
-    """Answer POST /dids/purchase-live."""
+    """
+    Buy a number.
+
+    Charges the setup cost and the first months to the wallet. The number is not bound yet.
+    """
     body = context.body
     total = body.acknowledged_total
     request = PurchaseRequest(
@@ -51,32 +66,3 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
         "voice_enabled": listing.voice_enabled,
         "sms_enabled": listing.sms_enabled,
     }
-
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        path="/v1/dids/available",
-        handler=search_dids,
-        scope="numbers.read",
-        summary="Search numbers that are for sale",
-        tag="phone numbers",
-        query=ListingSearch,
-        response=ListingObject,
-        paged=True,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/dids/purchase-live",
-        handler=purchase_did,
-        scope="numbers.write",
-        summary="Buy a number",
-        description="Charges the setup cost and the first months to the wallet. The number is not bound yet.",
-        tag="phone numbers",
-        success=201,
-        body=PurchaseBody,
-        response=PurchaseObject,
-        errors=(InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale),
-        idempotent=True,
-    ),
-)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Handover, Spoken
+from api.http.endpoint import Context, Handover, Routes, Spoken
 from api.schemas.base import NoBody, NoQuery
 from callcontrol.errors import NotFound
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 _PATH = "/integrations/mcp"
 _SESSION = {"Mcp-Session-Id": "The session, as named by the response to `initialize`."}
@@ -50,90 +50,74 @@ _REFUSED = ("The message is invalid, or not allowed in this state.", {_JSON: _RE
 _NOT_ACCEPTABLE = ("`Accept` lacks `application/json` or `text/event-stream`.", {_JSON: _REFUSAL})
 
 
+routes = Routes("tools", tag="tools", service="tools", errors=(NotFound,))
+
+
 async def _speak(context: Context[NoBody, NoQuery]) -> Handover:
     return Handover(partial(context.mcp.answer, context.principal, context.raw))
 
 
-async def send_mcp_message(context: Context[NoBody, NoQuery]) -> Handover:
-    """Receive a message of a client, and answer it."""
-    return await _speak(context)
-
-
-async def open_mcp_stream(context: Context[NoBody, NoQuery]) -> Handover:
-    """Open the stream of messages that the server initiates."""
-    return await _speak(context)
-
-
-async def end_mcp_session(context: Context[NoBody, NoQuery]) -> Handover:
-    """End a session."""
-    return await _speak(context)
-
-
-def _endpoint(
-    method: str, handler: Any, summary: str, description: str, spoken: Spoken
-) -> Endpoint[Any, Any]:
-    return Endpoint(
-        method=method,
-        path=_PATH,
-        handler=handler,
-        scope="tools",
-        service="tools",
-        summary=summary,
-        description=description,
-        tag="tools",
-        response=None,
-        errors=(NotFound,),
-        spoken=spoken,
-    )
-
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    _endpoint(
-        "POST",
-        send_mcp_message,
-        "Send a message of the Model Context Protocol",
-        "`initialize` opens a session, which the header `Mcp-Session-Id` of the answer names. With the "
-        "version 2026-07-28 in `MCP-Protocol-Version`, each request stands for itself.",
-        Spoken(
-            request=_MESSAGE,
-            headers=_SESSION | _VERSION,
-            answers={
-                200: ("The response, or a stream that ends with it.", {_JSON: _MESSAGE, _STREAM: _EVENTS}),
-                202: ("A notification or a response was accepted.", {}),
-                400: _REFUSED,
-                404: ("The method or the session is unknown.", {_JSON: _REFUSAL}),
-                406: _NOT_ACCEPTABLE,
-                500: ("An internal error.", {_JSON: _REFUSAL}),
-            },
-        ),
-    ),
-    _endpoint(
-        "GET",
-        open_mcp_stream,
-        "Receive notifications of the Model Context Protocol server",
-        "A stream of events: `notifications/tools/list_changed` when the tools of the account change. One "
-        "for each session.",
-        Spoken(
-            headers=_SESSION | _VERSION,
-            answers={
-                200: ("The stream.", {_STREAM: _EVENTS}),
-                405: ("This version of the protocol has no such stream.", {}),
-                406: _NOT_ACCEPTABLE,
-                409: ("The session already has a stream.", {_JSON: _REFUSAL}),
-            },
-        ),
-    ),
-    _endpoint(
-        "DELETE",
-        end_mcp_session,
-        "End a session of the Model Context Protocol",
-        "Its requests in progress are cancelled.",
-        Spoken(
-            headers=_SESSION | _VERSION,
-            answers={
-                200: ("The session has ended.", {}),
-                405: ("This version of the protocol has no sessions.", {}),
-            },
-        ),
+@routes.post(
+    _PATH,
+    spoken=Spoken(
+        request=_MESSAGE,
+        headers=_SESSION | _VERSION,
+        answers={
+            200: ("The response, or a stream that ends with it.", {_JSON: _MESSAGE, _STREAM: _EVENTS}),
+            202: ("A notification or a response was accepted.", {}),
+            400: _REFUSED,
+            404: ("The method or the session is unknown.", {_JSON: _REFUSAL}),
+            406: _NOT_ACCEPTABLE,
+            500: ("An internal error.", {_JSON: _REFUSAL}),
+        },
     ),
 )
+async def send_mcp_message(context: Context[NoBody, NoQuery]) -> Handover:
+    """
+    Send a message of the Model Context Protocol.
+
+    `initialize` opens a session, which the header `Mcp-Session-Id` of the answer names. With the version
+    2026-07-28 in `MCP-Protocol-Version`, each request stands for itself.
+    """
+    return await _speak(context)
+
+
+@routes.get(
+    _PATH,
+    spoken=Spoken(
+        headers=_SESSION | _VERSION,
+        answers={
+            200: ("The stream.", {_STREAM: _EVENTS}),
+            405: ("This version of the protocol has no such stream.", {}),
+            406: _NOT_ACCEPTABLE,
+            409: ("The session already has a stream.", {_JSON: _REFUSAL}),
+        },
+    ),
+)
+async def open_mcp_stream(context: Context[NoBody, NoQuery]) -> Handover:
+    """
+    Receive notifications of the Model Context Protocol server.
+
+    A stream of events: `notifications/tools/list_changed` when the tools of the account change. One for each
+    session.
+    """
+    return await _speak(context)
+
+
+@routes.delete(
+    _PATH,
+    spoken=Spoken(
+        headers=_SESSION | _VERSION,
+        answers={
+            200: ("The session has ended.", {}),
+            405: ("This version of the protocol has no sessions.", {}),
+        },
+    ),
+)
+async def end_mcp_session(context: Context[NoBody, NoQuery]) -> Handover:
+    """
+    End a session of the Model Context Protocol.
+
+    Its requests in progress are cancelled.
+    """
+    return await _speak(context)

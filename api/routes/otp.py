@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
@@ -26,13 +26,29 @@ from callcontrol.otp.otp import SendOtp as Wanted
 from callcontrol.otp.product import otp_object
 from callcontrol.routing.targets import normalise_number
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 SENDS_PER_MINUTE = 60
 
 
+routes = Routes("otp.read", "otp.send", tag="voice OTP")
+
+
+@routes.post(
+    "/v1/voice-otp/send",
+    response=OtpCallObject,
+    success=201,
+    errors=(InsufficientBalance, NumberNotOwned, SpendLimitReached),
+    places_calls=True,
+    idempotent=True,
+    requests_per_minute=SENDS_PER_MINUTE,
+)
 async def send_otp(context: Context[SendOtp, NoQuery]) -> Reply:
-    """Answer POST /voice-otp/send."""
+    """
+    Call a number and speak a one-time password.
+
+    The password is never returned or stored. At most five calls per number in ten minutes.
+    """
     body = context.body
     sent = await context.services.otp.send(
         context.account_sid,
@@ -53,13 +69,15 @@ async def send_otp(context: Context[SendOtp, NoQuery]) -> Reply:
     return Reply(_json(sent))
 
 
+@routes.get("/v1/voice-otp/calls/{id}", response=OtpCallObject)
 async def get_otp(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /voice-otp/calls/{id}."""
+    """Get a voice OTP call."""
     return Reply(_json(await context.services.otp.get(context.account_sid, context.path["id"])))
 
 
+@routes.get("/v1/voice-otp/calls", response=OtpCallObject, paged=True)
 async def list_otps(context: Context[NoBody, OtpList]) -> Reply:
-    """Answer GET /voice-otp/calls."""
+    """List voice OTP calls, newest first."""
     query = context.query
     start, end = time_span(query.start_date, query.end_date)
     wanted = OtpFilter(
@@ -73,15 +91,21 @@ async def list_otps(context: Context[NoBody, OtpList]) -> Reply:
     return Reply([_json(item) for item in page.items], page_meta(page))
 
 
+@routes.get("/v1/voice-otp/stats", response=OtpStatsObject)
 async def otp_stats(context: Context[NoBody, OtpStatsQuery]) -> Reply:
-    """Answer GET /voice-otp/stats."""
+    """Statistics of the voice OTP calls of a period."""
     period = period_of(context.query.start_date, context.query.end_date, utc_now().date())
     stats = await context.services.otp.stats(context.account_sid, period)
     return Reply(stats_object(period, stats, CURRENCY))
 
 
+@routes.post("/v1/voice-otp/{id}/verify", response=VerificationObject, idempotent=True)
 async def verify_otp(context: Context[VerifyOtp, NoQuery]) -> Reply:
-    """Answer POST /voice-otp/{id}/verify."""
+    """
+    Verify the password that the user typed.
+
+    A password is valid once, for five guesses, and for ttl_sec.
+    """
     outcome = await context.services.otp.verify(context.account_sid, context.path["id"], context.body.otp)
     return Reply(
         {
@@ -94,67 +118,3 @@ async def verify_otp(context: Context[VerifyOtp, NoQuery]) -> Reply:
 
 def _json(otp: OtpCall) -> dict[str, Any]:
     return {**otp_object(otp.record), "verified_at": rfc3339(otp.state.verified_at)}
-
-
-_OTP: dict[str, Any] = {"tag": "voice OTP"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path="/v1/voice-otp/send",
-        handler=send_otp,
-        scope="otp.send",
-        summary="Call a number and speak a one-time password",
-        description="The password is never returned or stored. At most five calls per number in ten minutes.",
-        success=201,
-        body=SendOtp,
-        response=OtpCallObject,
-        errors=(InsufficientBalance, NumberNotOwned, SpendLimitReached),
-        places_calls=True,
-        idempotent=True,
-        requests_per_minute=SENDS_PER_MINUTE,
-        **_OTP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/voice-otp/calls/{id}",
-        handler=get_otp,
-        scope="otp.read",
-        summary="Get a voice OTP call",
-        response=OtpCallObject,
-        **_OTP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/voice-otp/calls",
-        handler=list_otps,
-        scope="otp.read",
-        summary="List voice OTP calls, newest first",
-        query=OtpList,
-        response=OtpCallObject,
-        paged=True,
-        **_OTP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/voice-otp/stats",
-        handler=otp_stats,
-        scope="otp.read",
-        summary="Statistics of the voice OTP calls of a period",
-        query=OtpStatsQuery,
-        response=OtpStatsObject,
-        **_OTP,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/voice-otp/{id}/verify",
-        handler=verify_otp,
-        scope="otp.send",
-        summary="Verify the password that the user typed",
-        description="A password is valid once, for five guesses, and for ttl_sec.",
-        body=VerifyOtp,
-        response=VerificationObject,
-        idempotent=True,
-        **_OTP,
-    ),
-)

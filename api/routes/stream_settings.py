@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
 from api.schemas.common import Timestamp
 from callcontrol.agents.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
@@ -15,7 +15,7 @@ from callcontrol.clock import timestamp
 from callcontrol.models import Account
 from media.streams import DIALECTS
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 _OVERLAP_HELP = "Seconds for which requests are also signed with the previous secret; default one day."
 
@@ -57,21 +57,31 @@ class StreamSecretObject(ResponseModel):
     former_secret_until: Timestamp | None
 
 
+routes = Routes("calls.read", "calls.write", tag="streams")
+
+
+@routes.get("/v1/streams/settings", response=StreamSettingsObject)
 async def get_stream_settings(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /streams/settings."""
+    """Get how agents are spoken to by default."""
     return Reply(_settings(await context.storage.stream_settings.of(context.account_sid)))
 
 
+@routes.patch("/v1/streams/settings", response=StreamSettingsObject)
 async def update_stream_settings(context: Context[UpdateStreamSettings, NoQuery]) -> Reply:
-    """Answer PATCH /streams/settings."""
+    """Set how agents are spoken to by default."""
     changed = await context.storage.stream_settings.set_protocol(
         context.account_sid, context.body.default_stream_protocol
     )
     return Reply(_settings(changed))
 
 
+@routes.post("/v1/streams/secret/rotate", response=StreamSecretObject)
 async def rotate_stream_secret(context: Context[RotateStreamSecret, NoQuery]) -> Reply:
-    """Answer POST /streams/secret/rotate."""
+    """
+    Make a new secret that signs requests to agents.
+
+    Shown once. Requests carry the signatures by both secrets until the overlap is over.
+    """
     account, secret = await context.storage.stream_settings.rotate_secret(
         context.account_sid, context.body.overlap_sec
     )
@@ -94,37 +104,3 @@ def _settings(account: Account) -> dict[str, Any]:
         "stream_secret_made_at": timestamp(made.made_at if made else None),
         "former_secret_until": timestamp(made.former_until if made and former else None),
     }
-
-
-_READ: dict[str, Any] = {"scope": "calls.read", "tag": "streams"}
-_WRITE: dict[str, Any] = {"scope": "calls.write", "tag": "streams"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        path="/v1/streams/settings",
-        handler=get_stream_settings,
-        summary="Get how agents are spoken to by default",
-        response=StreamSettingsObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path="/v1/streams/settings",
-        handler=update_stream_settings,
-        summary="Set how agents are spoken to by default",
-        body=UpdateStreamSettings,
-        response=StreamSettingsObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/streams/secret/rotate",
-        handler=rotate_stream_secret,
-        summary="Make a new secret that signs requests to agents",
-        description="Shown once. Requests carry the signatures by both secrets until the overlap is over.",
-        body=RotateStreamSecret,
-        response=StreamSecretObject,
-        **_WRITE,
-    ),
-)

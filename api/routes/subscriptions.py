@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from api.http.endpoint import Endpoint
+from api.http.endpoint import Routes
 from api.http.errors import ErrorStyle
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes, path_parameter
 from api.schemas.serializers import rfc3339
@@ -17,7 +17,7 @@ from api.schemas.subscriptions import (
 )
 from callcontrol.webhooks.subscriptions import Subscription
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 
 def _json(subscription: Subscription) -> dict[str, Any]:
@@ -33,13 +33,10 @@ def _json(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-_READ: dict[str, Any] = {
-    "tag": "webhook subscriptions",
-    "scope": "webhooks.read",
-    "style": ErrorStyle.PLAIN,
-}
+routes = Routes("webhooks.read", "webhooks.write", tag="webhook subscriptions", style=ErrorStyle.PLAIN)
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
+WebhookRoutes(
+    routes,
     service=attrgetter("subscriptions"),
     one="/v1/webhooks/subscriptions/{id}",
     find=path_parameter("id"),
@@ -48,9 +45,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
     operation="subscription",
     delivery="",
     names={"replay_failed_deliveries": "replay_failed"},
-    read=_READ,
-    write={**_READ, "scope": "webhooks.write"},
-).endpoints(
+).add(
     WebhookModels(
         create=CreateSubscription,
         update=UpdateSubscription,

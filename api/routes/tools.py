@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Identifiers, Reply
+from api.http.endpoint import Context, Identifiers, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.tools import ExecutedTool, ExecuteTool, ToolObjects
 from callcontrol.errors import (
@@ -19,16 +19,41 @@ from callcontrol.errors import (
 )
 from callcontrol.tools.models import Tool, ToolAnnotations
 
-__all__ = ["ENDPOINTS", "tool_json"]
+__all__ = ["routes", "tool_json"]
 
 
+routes = Routes("tools", tag="tools", service="tools")
+
+
+@routes.get("/integrations/v1/tools", response=ToolObjects)
 async def list_tools(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /v1/tools of the tool-integration service."""
+    """List the tools that the key may use."""
     return Reply([tool_json(tool) for tool in await context.services.tools.service.list(context.principal)])
 
 
+@routes.post(
+    "/integrations/v1/tools/{name}/execute",
+    response=ExecutedTool,
+    errors=(
+        Conflict,
+        CallEnded,
+        InsufficientBalance,
+        SpendLimitReached,
+        NumberNotOwned,
+        SendFailed,
+        ToolFailed,
+        ToolTimedOut,
+    ),
+    identifiers=Identifiers.NAME,
+    idempotent=True,
+)
 async def execute_tool(context: Context[ExecuteTool, NoQuery]) -> Reply:
-    """Answer POST /v1/tools/{name}/execute of the tool-integration service."""
+    """
+    Execute a tool.
+
+    What a built-in tool is refused with is answered as by the endpoint that does the same. The header
+    Idempotency-Key makes a repetition harmless.
+    """
     name = context.path["name"]
     done = await context.services.tools.service.execute(context.principal, name, context.body.arguments)
     return Reply({"tool": name, "result": done.content, "duration_ms": done.duration_ms})
@@ -45,42 +70,3 @@ def tool_json(tool: Tool) -> dict[str, Any]:
         "output_schema": tool.output_schema,
         "annotations": {name: getattr(tool.annotations, name) for name in ToolAnnotations.__slots__},
     }
-
-
-_TOOLS: dict[str, Any] = {"tag": "tools", "scope": "tools", "service": "tools"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        path="/integrations/v1/tools",
-        handler=list_tools,
-        summary="List the tools that the key may use",
-        response=ToolObjects,
-        **_TOOLS,
-    ),
-    Endpoint(
-        method="POST",
-        path="/integrations/v1/tools/{name}/execute",
-        handler=execute_tool,
-        summary="Execute a tool",
-        description=(
-            "What a built-in tool is refused with is answered as by the endpoint that does the same. The"
-            " header Idempotency-Key makes a repetition harmless."
-        ),
-        body=ExecuteTool,
-        response=ExecutedTool,
-        identifiers=Identifiers.NAME,
-        idempotent=True,
-        errors=(
-            Conflict,
-            CallEnded,
-            InsufficientBalance,
-            SpendLimitReached,
-            NumberNotOwned,
-            SendFailed,
-            ToolFailed,
-            ToolTimedOut,
-        ),
-        **_TOOLS,
-    ),
-)

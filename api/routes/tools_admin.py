@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Identifiers, Reply
+from api.http.endpoint import Context, Identifiers, Reply, Routes
 from api.routes.tools import tool_json
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import rfc3339
@@ -34,28 +34,46 @@ from callcontrol.otp.otp import period_of
 from callcontrol.tools.aio.registry import RegisteredTool
 from callcontrol.tools.usage import Usage, UsageFilter
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_ALL_TOOLS = "/integrations/admin/tools"
+_TOOL = _ALL_TOOLS + "/{name}"
+_ALL_KEYS = "/integrations/admin/keys"
+
+routes = Routes("admin", tag="tools administration", service="admin")
 
 
+@routes.get(_ALL_TOOLS, response=ManagedTools)
 async def list_managed_tools(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /admin/tools."""
+    """List all tools, disabled ones too."""
     return Reply([_json(tool) for tool in await context.services.tools.registry.list(context.account_sid)])
 
 
+@routes.post(_ALL_TOOLS, response=NewTool, success=201, errors=(Conflict,))
 async def register_tool(context: Context[RegisterTool, NoQuery]) -> Reply:
-    """Answer POST /admin/tools."""
+    """
+    Register a tool that sends requests to your server.
+
+    Its secret is shown this once.
+    """
     values = _values(context.body)
     made = await context.services.tools.registry.register(context.account_sid, values)
     return Reply({**_json(RegisteredTool(made.described(is_enabled=True), made)), "secret": made.secret})
 
 
+@routes.get(_TOOL, response=ManagedTool, identifiers=Identifiers.NAME)
 async def get_managed_tool(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /admin/tools/{name}."""
+    """Get a tool."""
     return Reply(_json(await context.services.tools.registry.get(context.account_sid, context.path["name"])))
 
 
+@routes.post(_TOOL, response=ManagedTool, errors=(Conflict,), identifiers=Identifiers.NAME)
 async def update_tool(context: Context[UpdateTool, NoQuery]) -> Reply:
-    """Answer POST /admin/tools/{name}."""
+    """
+    Change a tool.
+
+    Omitted fields keep their values. The next execution uses the new ones.
+    """
     values = _values(context.body)
     if "output_schema" in context.body.model_fields_set:
         values["output_schema"] = context.body.output_schema
@@ -63,42 +81,65 @@ async def update_tool(context: Context[UpdateTool, NoQuery]) -> Reply:
     return Reply(_json(changed))
 
 
+@routes.post(_TOOL + "/enable", response=ManagedTool, identifiers=Identifiers.NAME)
 async def enable_tool(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /admin/tools/{name}/enable."""
+    """Enable a tool."""
     return await _set_enabled(context, enabled=True)
 
 
+@routes.post(_TOOL + "/disable", response=ManagedTool, identifiers=Identifiers.NAME)
 async def disable_tool(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /admin/tools/{name}/disable."""
+    """
+    Disable a tool, built-in ones too.
+
+    It is no longer listed to apps, and cannot be executed.
+    """
     return await _set_enabled(context, enabled=False)
 
 
+@routes.post(_TOOL + "/delete", errors=(Conflict,), identifiers=Identifiers.NAME)
 async def delete_tool(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /admin/tools/{name}/delete."""
+    """Delete a tool that you have registered."""
     await context.services.tools.registry.delete(context.account_sid, context.path["name"])
     return Reply(None)
 
 
+@routes.get(_ALL_KEYS, response=AppKeyObjects, tag="app keys")
 async def list_app_keys(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /admin/keys."""
+    """List app keys, oldest first."""
     return Reply([_key_json(key) for key in await context.services.tools.app_keys.list(context.account_sid)])
 
 
+@routes.post(_ALL_KEYS, response=NewAppKey, success=201, errors=(Conflict,), tag="app keys")
 async def create_app_key(context: Context[CreateAppKey, NoQuery]) -> Reply:
-    """Answer POST /admin/keys."""
+    """
+    Create an app key.
+
+    It is shown this once.
+    """
     body = context.body
     made, key = await context.services.tools.app_keys.create(context.account_sid, body.name, body.tools)
     return Reply({**_key_json(made), "key": key})
 
 
+@routes.post(_ALL_KEYS + "/{key_id}/revoke", response=AppKeyObject, tag="app keys")
 async def revoke_app_key(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /admin/keys/{key_id}/revoke."""
+    """
+    Revoke an app key.
+
+    At once.
+    """
     revoked = await context.services.tools.app_keys.revoke(context.account_sid, context.path["key_id"])
     return Reply(_key_json(revoked))
 
 
+@routes.get("/integrations/admin/usage", response=UsageObject, tag="tools usage")
 async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
-    """Answer GET /admin/usage."""
+    """
+    Usage of tools by day, tool and key.
+
+    The last 30 days unless dates are given; days are those of UTC.
+    """
     query = context.query
     period = period_of(query.start_date, query.end_date, utc_now().date())
     wanted = UsageFilter(_day(period.first), _day(period.last), query.tool, query.key_id)
@@ -160,121 +201,3 @@ def _key_json(key: ApiKey) -> dict[str, Any]:
         "created_at": rfc3339(key.created_at),
         "expires_at": rfc3339(key.revoked_at),
     }
-
-
-_ALL_TOOLS = "/integrations/admin/tools"
-_TOOL = _ALL_TOOLS + "/{name}"
-_ALL_KEYS = "/integrations/admin/keys"
-_ADMIN: dict[str, Any] = {"scope": "admin", "service": "admin"}
-_OF_TOOLS: dict[str, Any] = {**_ADMIN, "tag": "tools administration"}
-_OF_A_TOOL: dict[str, Any] = {**_OF_TOOLS, "identifiers": Identifiers.NAME}
-_OF_KEYS: dict[str, Any] = {**_ADMIN, "tag": "app keys"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        path=_ALL_TOOLS,
-        handler=list_managed_tools,
-        summary="List all tools, disabled ones too",
-        response=ManagedTools,
-        **_OF_TOOLS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ALL_TOOLS,
-        handler=register_tool,
-        summary="Register a tool that sends requests to your server",
-        description="Its secret is shown this once.",
-        success=201,
-        body=RegisterTool,
-        response=NewTool,
-        errors=(Conflict,),
-        **_OF_TOOLS,
-    ),
-    Endpoint(
-        method="GET",
-        path=_TOOL,
-        handler=get_managed_tool,
-        summary="Get a tool",
-        response=ManagedTool,
-        **_OF_A_TOOL,
-    ),
-    Endpoint(
-        method="POST",
-        path=_TOOL,
-        handler=update_tool,
-        summary="Change a tool",
-        description="Omitted fields keep their values. The next execution uses the new ones.",
-        body=UpdateTool,
-        response=ManagedTool,
-        errors=(Conflict,),
-        **_OF_A_TOOL,
-    ),
-    Endpoint(
-        method="POST",
-        path=_TOOL + "/enable",
-        handler=enable_tool,
-        summary="Enable a tool",
-        response=ManagedTool,
-        **_OF_A_TOOL,
-    ),
-    Endpoint(
-        method="POST",
-        path=_TOOL + "/disable",
-        handler=disable_tool,
-        summary="Disable a tool, built-in ones too",
-        description="It is no longer listed to apps, and cannot be executed.",
-        response=ManagedTool,
-        **_OF_A_TOOL,
-    ),
-    Endpoint(
-        method="POST",
-        path=_TOOL + "/delete",
-        handler=delete_tool,
-        summary="Delete a tool that you have registered",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **_OF_A_TOOL,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ALL_KEYS,
-        handler=list_app_keys,
-        summary="List app keys, oldest first",
-        response=AppKeyObjects,
-        **_OF_KEYS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ALL_KEYS,
-        handler=create_app_key,
-        summary="Create an app key",
-        description="It is shown this once.",
-        success=201,
-        body=CreateAppKey,
-        response=NewAppKey,
-        errors=(Conflict,),
-        **_OF_KEYS,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ALL_KEYS + "/{key_id}/revoke",
-        handler=revoke_app_key,
-        summary="Revoke an app key",
-        description="At once.",
-        response=AppKeyObject,
-        **_OF_KEYS,
-    ),
-    Endpoint(
-        method="GET",
-        path="/integrations/admin/usage",
-        handler=tool_usage,
-        summary="Usage of tools by day, tool and key",
-        description="The last 30 days unless dates are given; days are those of UTC.",
-        query=UsageQuery,
-        response=UsageObject,
-        **_ADMIN,
-        tag="tools usage",
-    ),
-)

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel, all_optional
 from api.schemas.common import E164, Name, Page, PerPage, Timestamp
 from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import Conflict
 from callcontrol.models import PhoneNumber
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 Sid = Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -61,8 +61,19 @@ class TrunkNumberObject(ResponseModel):
     updated_at: Timestamp
 
 
+_NUMBERS = "/v1/trunk-portal/numbers"
+_ONE = _NUMBERS + "/{number_sid}"
+
+routes = Routes("trunks.read", "trunks.write", tag="carrier trunks")
+
+
+@routes.post(_NUMBERS, response=TrunkNumberObject, success=201, errors=(Conflict,))
 async def register_trunk_number(context: Context[RegisterNumber, NoQuery]) -> Reply:
-    """Answer POST /trunk-portal/numbers."""
+    """
+    Register a number on an own carrier.
+
+    It can be used as caller-ID at once, and calls to it from the carrier are accepted.
+    """
     body = context.body
     number = await context.storage.trunk_numbers.register(
         context.account_sid,
@@ -74,24 +85,35 @@ async def register_trunk_number(context: Context[RegisterNumber, NoQuery]) -> Re
     return Reply(_json(number))
 
 
+@routes.get(_NUMBERS, response=TrunkNumberObject, paged=True)
 async def list_trunk_numbers(context: Context[NoBody, TrunkNumberList]) -> Reply:
-    """Answer GET /trunk-portal/numbers."""
+    """List the numbers on own carriers, newest first."""
     query = context.query
     filters = query.model_dump(include={"carrier_sid", "app_sid"}, exclude_none=True)
     page = await context.storage.trunk_numbers.list(context.account_sid, filters, query.page, query.per_page)
     return Reply([_json(number) for number in page.items], page_meta(page))
 
 
+@routes.patch(_ONE, response=TrunkNumberObject)
 async def update_trunk_number(context: Context[UpdateNumber, NoQuery]) -> Reply:
-    """Answer PATCH /trunk-portal/numbers/:number_sid."""
+    """
+    Update a number on an own carrier.
+
+    Omitted fields keep their values.
+    """
     number = await context.storage.trunk_numbers.update(
         context.account_sid, context.path["number_sid"], context.body.model_dump(exclude_unset=True)
     )
     return Reply(_json(number))
 
 
+@routes.delete(_ONE, errors=(Conflict,))
 async def remove_trunk_number(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /trunk-portal/numbers/:number_sid."""
+    """
+    Remove a number from an own carrier.
+
+    Refused while it has active calls.
+    """
     await context.storage.trunk_numbers.remove(context.account_sid, context.path["number_sid"])
     return Reply(None)
 
@@ -107,55 +129,3 @@ def _json(number: PhoneNumber) -> dict[str, Any]:
         "created_at": rfc3339(number.created_at),
         "updated_at": rfc3339(number.updated_at),
     }
-
-
-_NUMBERS = "/v1/trunk-portal/numbers"
-_ONE = _NUMBERS + "/{number_sid}"
-_READ: dict[str, Any] = {"tag": "carrier trunks", "scope": "trunks.read"}
-_WRITE: dict[str, Any] = {"tag": "carrier trunks", "scope": "trunks.write"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_NUMBERS,
-        handler=register_trunk_number,
-        summary="Register a number on an own carrier",
-        description="It can be used as caller-ID at once, and calls to it from the carrier are accepted.",
-        success=201,
-        body=RegisterNumber,
-        response=TrunkNumberObject,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_NUMBERS,
-        handler=list_trunk_numbers,
-        summary="List the numbers on own carriers, newest first",
-        query=TrunkNumberList,
-        response=TrunkNumberObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_ONE,
-        handler=update_trunk_number,
-        summary="Update a number on an own carrier",
-        description="Omitted fields keep their values.",
-        body=UpdateNumber,
-        response=TrunkNumberObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=remove_trunk_number,
-        summary="Remove a number from an own carrier",
-        description="Refused while it has active calls.",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-)

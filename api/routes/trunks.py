@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import carrier_json, gateway_json, page_meta
 from api.schemas.trunks import (
@@ -19,46 +19,65 @@ from api.schemas.trunks import (
 from callcontrol.errors import Conflict
 from callcontrol.models import Carrier, Gateway
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_CARRIERS = "/v1/trunk-portal/carriers"
+_GATEWAYS = _CARRIERS + "/{carrier_sid}/gateways"
+
+routes = Routes("trunks.read", "trunks.write", tag="carrier trunks")
 
 
+@routes.post(_CARRIERS, response=CarrierObject, success=201, errors=(Conflict,))
 async def create_carrier(context: Context[CreateCarrier, NoQuery]) -> Reply:
-    """Answer POST /trunk-portal/carriers."""
+    """Create a carrier."""
     values = context.body.model_dump()
     values["codecs"] = tuple(values["codecs"])
     carrier = await context.services.trunks.create_carrier(context.account_sid, values)
     return Reply(_carrier(context, carrier))
 
 
+@routes.get(_CARRIERS, response=CarrierObject, paged=True)
 async def list_carriers(context: Context[NoBody, Paging]) -> Reply:
-    """Answer GET /trunk-portal/carriers."""
+    """List carriers."""
     query = context.query
     page = await context.services.trunks.list_carriers(context.account_sid, query.page, query.per_page)
     return Reply([_carrier(context, carrier) for carrier in page.items], page_meta(page))
 
 
+@routes.get(_CARRIERS + "/{carrier_sid}", response=CarrierObject)
 async def get_carrier(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /trunk-portal/carriers/:carrier_sid."""
+    """Get a carrier."""
     carrier = await context.services.trunks.get_carrier(context.account_sid, context.path["carrier_sid"])
     return Reply(_carrier(context, carrier))
 
 
+@routes.patch(_CARRIERS + "/{carrier_sid}", response=CarrierObject)
 async def update_carrier(context: Context[UpdateCarrier, NoQuery]) -> Reply:
-    """Answer PATCH /trunk-portal/carriers/:carrier_sid."""
+    """
+    Update a carrier.
+
+    Omitted fields keep their values. The next call uses the new policy.
+    """
     carrier = await context.services.trunks.update_carrier(
         context.account_sid, context.path["carrier_sid"], context.body.model_dump(exclude_unset=True)
     )
     return Reply(_carrier(context, carrier))
 
 
+@routes.delete(_CARRIERS + "/{carrier_sid}", errors=(Conflict,))
 async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /trunk-portal/carriers/:carrier_sid."""
+    """
+    Delete a carrier.
+
+    Refused while calls use it or numbers are attached.
+    """
     await context.services.trunks.delete_carrier(context.account_sid, context.path["carrier_sid"])
     return Reply(None)
 
 
+@routes.post(_GATEWAYS, response=GatewayObject, success=201, errors=(Conflict,))
 async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
-    """Answer POST /trunk-portal/carriers/:carrier_sid/gateways."""
+    """Create a gateway."""
     values = context.body.model_dump()
     if "port" not in context.body.model_fields_set:
         del values["port"]  # its default depends on the protocol
@@ -70,16 +89,9 @@ async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
     return Reply(_gateway(context, gateway))
 
 
-def _carrier(context: Context[Any, Any], carrier: Carrier) -> dict[str, Any]:
-    return carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid))
-
-
-def _gateway(context: Context[Any, Any], gateway: Gateway) -> dict[str, Any]:
-    return gateway_json(gateway, context.services.calls.gateways.of(gateway.gateway_sid))
-
-
+@routes.get(_GATEWAYS, response=GatewayObject, paged=True)
 async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
-    """Answer GET /trunk-portal/carriers/:carrier_sid/gateways."""
+    """List gateways."""
     query = context.query
     page = await context.services.trunks.list_gateways(
         context.account_sid, context.path["carrier_sid"], query.page, query.per_page
@@ -87,8 +99,9 @@ async def list_gateways(context: Context[NoBody, Paging]) -> Reply:
     return Reply([_gateway(context, gateway) for gateway in page.items], page_meta(page))
 
 
+@routes.get(_GATEWAYS + "/{gateway_sid}", response=GatewayObject)
 async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    """Get a gateway."""
     path = context.path
     gateway = await context.services.trunks.get_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"]
@@ -96,8 +109,13 @@ async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(_gateway(context, gateway))
 
 
+@routes.patch(_GATEWAYS + "/{gateway_sid}", response=GatewayObject)
 async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
-    """Answer PATCH /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    """
+    Update a gateway.
+
+    Omitted fields keep their values.
+    """
     values = context.body.model_dump(exclude_unset=True)
     if "port" in values and values["port"] is None:
         values["port"] = 0
@@ -108,8 +126,9 @@ async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
     return Reply(_gateway(context, gateway))
 
 
+@routes.delete(_GATEWAYS + "/{gateway_sid}", errors=(Conflict,))
 async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /trunk-portal/carriers/:carrier_sid/gateways/:gateway_sid."""
+    """Delete a gateway."""
     path = context.path
     await context.services.trunks.delete_gateway(
         context.account_sid, path["carrier_sid"], path["gateway_sid"]
@@ -117,109 +136,9 @@ async def delete_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(None)
 
 
-_CARRIERS = "/v1/trunk-portal/carriers"
-_GATEWAYS = _CARRIERS + "/{carrier_sid}/gateways"
-_READ: dict[str, Any] = {"tag": "carrier trunks", "scope": "trunks.read"}
-_WRITE: dict[str, Any] = {"tag": "carrier trunks", "scope": "trunks.write"}
+def _carrier(context: Context[Any, Any], carrier: Carrier) -> dict[str, Any]:
+    return carrier_json(carrier, context.services.calls.registrations(carrier.carrier_sid))
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_CARRIERS,
-        handler=create_carrier,
-        summary="Create a carrier",
-        success=201,
-        body=CreateCarrier,
-        response=CarrierObject,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_CARRIERS,
-        handler=list_carriers,
-        summary="List carriers",
-        query=Paging,
-        response=CarrierObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="GET",
-        path=_CARRIERS + "/{carrier_sid}",
-        handler=get_carrier,
-        summary="Get a carrier",
-        response=CarrierObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_CARRIERS + "/{carrier_sid}",
-        handler=update_carrier,
-        summary="Update a carrier",
-        description="Omitted fields keep their values. The next call uses the new policy.",
-        body=UpdateCarrier,
-        response=CarrierObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_CARRIERS + "/{carrier_sid}",
-        handler=delete_carrier,
-        summary="Delete a carrier",
-        description="Refused while calls use it or numbers are attached.",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="POST",
-        path=_GATEWAYS,
-        handler=create_gateway,
-        summary="Create a gateway",
-        success=201,
-        body=CreateGateway,
-        response=GatewayObject,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_GATEWAYS,
-        handler=list_gateways,
-        summary="List gateways",
-        query=Paging,
-        response=GatewayObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="GET",
-        path=_GATEWAYS + "/{gateway_sid}",
-        handler=get_gateway,
-        summary="Get a gateway",
-        response=GatewayObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_GATEWAYS + "/{gateway_sid}",
-        handler=update_gateway,
-        summary="Update a gateway",
-        description="Omitted fields keep their values.",
-        body=UpdateGateway,
-        response=GatewayObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_GATEWAYS + "/{gateway_sid}",
-        handler=delete_gateway,
-        summary="Delete a gateway",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-)
+
+def _gateway(context: Context[Any, Any], gateway: Gateway) -> dict[str, Any]:
+    return gateway_json(gateway, context.services.calls.gateways.of(gateway.gateway_sid))

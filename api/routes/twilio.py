@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.http.errors import ErrorStyle
 from api.http.request_context import current_request
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
@@ -20,7 +20,7 @@ from callcontrol.errors import CallEnded, ValidationFailed
 from callcontrol.models import CallRecord
 from callcontrol.wallet.money import rupees
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 _Moment = Annotated[str, Field(description="As in mail: Sun, 22 Nov 2026 03:00:00 +0000.")]
 
@@ -69,14 +69,23 @@ _VERSION = "2010-04-01"
 _ONE = f"/{_VERSION}/Accounts/{{sid}}/Calls/{{callSid}}.json"
 
 
+routes = Routes("calls.read", "calls.write", style=ErrorStyle.TWILIO, tag="calls, as Twilio's clients ask")
+
+
+@routes.get(_ONE, response=TwilioCall)
 async def get_twilio_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /2010-04-01/Accounts/{sid}/Calls/{callSid}.json."""
+    """Get a call, in Twilio's shape."""
     record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
     return Reply(_shown(record))
 
 
+@routes.post(_ONE, errors=(CallEnded,), response=TwilioCall)
 async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Reply:
-    """Answer POST /2010-04-01/Accounts/{sid}/Calls/{callSid}.json."""
+    """
+    End a call, as Twilio's clients do.
+
+    The user name is the account_sid, the password a platform key, the body a form.
+    """
     calls, call_sid = context.services.calls, context.path["callSid"]
     current_request().call_sid = call_sid
     status = context.body.Status
@@ -110,31 +119,3 @@ def _shown(record: CallRecord) -> dict[str, Any]:
 
 def _moment(moment: datetime | None) -> str | None:
     return format_datetime(moment) if moment is not None else None
-
-
-_FORM: dict[str, Any] = {
-    "path": _ONE,
-    "response": TwilioCall,
-    "style": ErrorStyle.TWILIO,
-    "tag": "calls, as Twilio's clients ask",
-}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="GET",
-        handler=get_twilio_call,
-        scope="calls.read",
-        summary="Get a call, in Twilio's shape",
-        **_FORM,
-    ),
-    Endpoint(
-        method="POST",
-        handler=update_twilio_call,
-        scope="calls.write",
-        summary="End a call, as Twilio's clients do",
-        description="The user name is the account_sid, the password a platform key, the body a form.",
-        body=UpdateTwilioCall,
-        errors=(CallEnded,),
-        **_FORM,
-    ),
-)

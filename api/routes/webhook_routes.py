@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import BaseModel
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Declaration, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery, RequestModel
 from api.schemas.serializers import rfc3339
@@ -81,18 +81,18 @@ class WebhookModels:
     deleted: type[BaseModel] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WebhookRoutes:
     """
     Declares the endpoints of a product's webhooks.
 
     ``one`` is the path of a webhook, and ``find`` its subscription id. ``webhook`` and ``events`` are the
     words for the webhook and its events in descriptions; ``operation`` and ``delivery`` those in operation
-    ids. ``read`` and ``write`` are the common fields of its endpoints. ``errors`` are those of a webhook that
-    may not exist. ``outcome`` and ``log`` are the response models of the test and the log, with their
-    serializers.
+    ids. ``errors`` are those of a webhook that may not exist. ``outcome`` and ``log`` are the response models
+    of the test and the log, with their serializers.
     """
 
+    routes: Routes
     service: Service
     one: str
     find: Callable[[Context[Any, Any]], Awaitable[str]]
@@ -100,8 +100,6 @@ class WebhookRoutes:
     events: str
     operation: str
     delivery: str
-    read: Mapping[str, Any]
-    write: Mapping[str, Any]
     errors: tuple[type[DomainError], ...] = ()
     outcome: type[BaseModel] = TestOutcome
     outcome_json: Callable[[Trial], dict[str, Any]] = outcome_json
@@ -110,14 +108,12 @@ class WebhookRoutes:
     names: Mapping[str, str] = field(default_factory=dict)
     """Operation ids that do not follow from ``operation`` and ``delivery``."""
 
-    def _endpoint(
-        self, name: str, method: str, path: str, handler: Any, **declared: Any
-    ) -> Endpoint[Any, Any]:
+    def _add(self, name: str, method: str, path: str, handler: Any, **declared: Unpack[Declaration]) -> None:
         handler.__name__ = self.names.get(name, name)
-        return Endpoint(method=method, path=path, handler=handler, **declared)
+        self.routes.add(method, path, handler, **declared)
 
-    def deliveries(self) -> tuple[Endpoint[Any, Any], ...]:
-        """Endpoints of the test, the delivery log and the replay."""
+    def add_deliveries(self) -> None:
+        """Declare the endpoints of the test, the delivery log and the replay."""
         service, find, log = self.service, self.find, self.one + "/deliveries"
 
         async def test(context: Context[NoBody, NoQuery]) -> Reply:
@@ -140,58 +136,53 @@ class WebhookRoutes:
             replayed = await webhooks.replay_failed(context.account_sid, found, since, until)
             return Reply({"replayed": replayed.count, "truncated": replayed.truncated})
 
-        return (
-            self._endpoint(
-                f"test_{self.operation}",
-                "POST",
-                self.one + "/test",
-                test,
-                summary=f"Send a test event to {self.webhook} now",
-                description="The status is 200 whatever the receiver answers; the body has its result.",
-                response=self.outcome,
-                errors=self.errors,
-                **{"requests_per_minute": TESTS_PER_MINUTE, **self.write},
+        self._add(
+            f"test_{self.operation}",
+            "POST",
+            self.one + "/test",
+            test,
+            summary=f"Send a test event to {self.webhook} now",
+            description="The status is 200 whatever the receiver answers; the body has its result.",
+            response=self.outcome,
+            errors=self.errors,
+            **{"requests_per_minute": TESTS_PER_MINUTE, **self.routes.common},
+        )
+        self._add(
+            f"list_{self.delivery}deliveries",
+            "GET",
+            log,
+            listed,
+            summary=f"The delivery log of {self.webhook}, newest first",
+            query=DeliveryLog,
+            response=self.log,
+            errors=self.errors,
+        )
+        self._add(
+            f"replay_{self.delivery}delivery",
+            "POST",
+            log + "/{delivery_id}/replay",
+            replay,
+            summary=f"Resend one of {self.events}",
+            description="It keeps its id. It is not charged.",
+            response=ReplayedOne,
+            errors=(Conflict,),
+        )
+        self._add(
+            f"replay_failed_{self.delivery}deliveries",
+            "POST",
+            log + "/replay",
+            replay_failed,
+            summary=f"Resend those of {self.events} that failed",
+            description=(
+                "Up to 10,000 of the window, the oldest first. They keep their ids and are not charged."
             ),
-            self._endpoint(
-                f"list_{self.delivery}deliveries",
-                "GET",
-                log,
-                listed,
-                summary=f"The delivery log of {self.webhook}, newest first",
-                query=DeliveryLog,
-                response=self.log,
-                errors=self.errors,
-                **self.read,
-            ),
-            self._endpoint(
-                f"replay_{self.delivery}delivery",
-                "POST",
-                log + "/{delivery_id}/replay",
-                replay,
-                summary=f"Resend one of {self.events}",
-                description="It keeps its id. It is not charged.",
-                response=ReplayedOne,
-                errors=(Conflict,),
-                **self.write,
-            ),
-            self._endpoint(
-                f"replay_failed_{self.delivery}deliveries",
-                "POST",
-                log + "/replay",
-                replay_failed,
-                summary=f"Resend those of {self.events} that failed",
-                description=(
-                    "Up to 10,000 of the window, the oldest first. They keep their ids and are not charged."
-                ),
-                body=ReplayFailed,
-                response=ReplayedAll,
-                errors=(*self.errors, Conflict),
-                **self.write,
-            ),
+            body=ReplayFailed,
+            response=ReplayedAll,
+            errors=(*self.errors, Conflict),
         )
 
-    def endpoints(self, models: WebhookModels, *, get: bool = True) -> tuple[Endpoint[Any, Any], ...]:
-        """Endpoints of webhooks that customers register, with those of `deliveries`."""
+    def add(self, models: WebhookModels, *, get: bool = True) -> None:
+        """Declare the endpoints of webhooks that customers register, with those of their deliveries."""
         service, find, show = self.service, self.find, models.show
 
         async def create(context: Context[Any, NoQuery]) -> Reply:
@@ -212,67 +203,59 @@ class WebhookRoutes:
 
         async def delete(context: Context[NoBody, NoQuery]) -> Reply:
             await service(context.storage).delete(context.account_sid, await find(context))
-            return Reply({"id": int(context.path["id"]), "deleted": True} if models.deleted else None)
+            return Reply({"id": context.number(), "deleted": True} if models.deleted else None)
 
         path, noun = self.one.rpartition("/")[0], self.webhook.removeprefix("a ")
         secret = " The secret that signs events is shown this once." if models.created else ""
-        shown = self._endpoint(
-            f"get_{self.operation}",
+        self._add(
+            f"create_{self.operation}",
+            "POST",
+            path,
+            create,
+            summary=f"Register a {noun}",
+            description=f"The URL must be https and public.{secret}",
+            success=201,
+            body=models.create,
+            response=models.created or models.one,
+            errors=(Conflict,),
+        )
+        self._add(
+            f"list_{self.operation}s",
             "GET",
-            self.one,
-            get_one,
-            summary=f"Get a {noun}",
-            response=models.one,
-            **self.read,
+            path,
+            list_all,
+            summary=f"List {noun}s, newest first",
+            response=models.many,
         )
-        return (
-            self._endpoint(
-                f"create_{self.operation}",
-                "POST",
-                path,
-                create,
-                summary=f"Register a {noun}",
-                description=f"The URL must be https and public.{secret}",
-                success=201,
-                body=models.create,
-                response=models.created or models.one,
-                errors=(Conflict,),
-                **self.write,
-            ),
-            self._endpoint(
-                f"list_{self.operation}s",
+        if get:
+            self._add(
+                f"get_{self.operation}",
                 "GET",
-                path,
-                list_all,
-                summary=f"List {noun}s, newest first",
-                response=models.many,
-                **self.read,
-            ),
-            *([shown] if get else []),
-            self._endpoint(
-                f"update_{self.operation}",
-                "PATCH",
                 self.one,
-                update,
-                summary=f"Update a {noun}",
-                description="Omitted fields keep their values. Pending deliveries go to the new URL.",
-                body=models.update,
+                get_one,
+                summary=f"Get a {noun}",
                 response=models.one,
-                **self.write,
-            ),
-            self._endpoint(
-                f"delete_{self.operation}",
-                "DELETE",
-                self.one,
-                delete,
-                summary=f"Delete a {noun}",
-                description="Pending deliveries are dropped.",
-                success=200 if models.deleted else 204,
-                response=models.deleted,
-                **self.write,
-            ),
-            *self.deliveries(),
+            )
+        self._add(
+            f"update_{self.operation}",
+            "PATCH",
+            self.one,
+            update,
+            summary=f"Update a {noun}",
+            description="Omitted fields keep their values. Pending deliveries go to the new URL.",
+            body=models.update,
+            response=models.one,
         )
+        self._add(
+            f"delete_{self.operation}",
+            "DELETE",
+            self.one,
+            delete,
+            summary=f"Delete a {noun}",
+            description="Pending deliveries are dropped.",
+            response=models.deleted,
+        )
+        self.add_deliveries()
 
 
 def _stored(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
         assert (answer.status, answer.code) == (401, spelled(endpoint, "UNAUTHORIZED")), (lines, answer)
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         assert not set(_RATE_HEADERS) & answer.headers.keys(), "there is nobody to be limited"
-    if endpoint.for_messaging:
+    if endpoint.style is ErrorStyle.MESSAGING:
         both = {"Authorization": f"Bearer {own}", "X-API-Key": own}
         for lines in ({"X-API-Key": ""}, {"X-API-Key": own[:-1]}, both):
             answer = await ask(stage, endpoint, "", headers=lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply, Routes
 from api.http.request_context import current_request
 from api.http.time_ranges import time_span
 from api.schemas.assistant.calls import (
@@ -32,11 +32,32 @@ from callcontrol.errors import (
 from callcontrol.models import CURRENCY
 from callcontrol.routing.targets import recorded_address
 
-__all__ = ["ASSISTANT", "ENDPOINTS", "OUTBOUND"]
+__all__ = ["OUTBOUND", "routes"]
+
+_CALLS = "/api/v1/calls"
+OUTBOUND = _CALLS + "/outbound"
+"""Path of the endpoint that places calls."""
+
+_ONE = _CALLS + "/{call_id}"
+
+routes = Routes("assistant", tag="voice assistant", service="assistant")
 
 
+@routes.post(
+    OUTBOUND,
+    response=AssistantCallObject,
+    success=201,
+    errors=(InsufficientBalance, SpendLimitReached, NumberNotOwned, NotFound),
+    places_calls=True,
+    idempotent=True,
+)
 async def start_assistant_call(context: Context[StartCall, NoQuery]) -> Reply:
-    """Answer POST /v1/calls/outbound of the voice assistant."""
+    """
+    Place a call of an agent.
+
+    Without from the account's oldest registered number calls. Calls to test numbers are sandbox calls:
+    they are not charged and reach the sandbox carrier alone.
+    """
     body = context.body
     record = await context.services.assistant.start_call(
         context.account_sid,
@@ -57,17 +78,13 @@ async def start_assistant_call(context: Context[StartCall, NoQuery]) -> Reply:
     return Reply(assistant_object(record))
 
 
-async def get_assistant_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /v1/calls/{call_id} of the voice assistant."""
-    assistant = context.services.assistant
-    record = await assistant.get_call(
-        context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
-    )
-    return Reply(assistant_object(record, await assistant.said(record)))
-
-
+@routes.get(_CALLS, response=AssistantCallObject, paged=True)
 async def list_assistant_calls(context: Context[NoBody, AssistantCallList]) -> Reply:
-    """Answer GET /v1/calls of the voice assistant."""
+    """
+    List calls of agents, newest first.
+
+    Without their transcripts.
+    """
     query = context.query
     start, end = time_span(query.start_date, query.end_date)
     wanted = AssistantCallFilter(
@@ -85,16 +102,36 @@ async def list_assistant_calls(context: Context[NoBody, AssistantCallList]) -> R
     return Reply([assistant_object(record) for record in page.items], page_meta(page))
 
 
+@routes.get(_ONE, response=AssistantCallObject)
+async def get_assistant_call(context: Context[NoBody, NoQuery]) -> Reply:
+    """Get a call of an agent, with what was said on it so far."""
+    assistant = context.services.assistant
+    record = await assistant.get_call(
+        context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
+    )
+    return Reply(assistant_object(record, await assistant.said(record)))
+
+
+@routes.delete(_ONE, response=AssistantCallObject, errors=(CallEnded,))
 async def end_assistant_call(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /v1/calls/{call_id} of the voice assistant."""
+    """
+    Hang up a call of an agent.
+
+    The answered call may still say in-progress.
+    """
     record = await context.services.assistant.end_call(
         context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
     )
     return Reply(assistant_object(record))
 
 
+@routes.get(_ONE + "/transcript", response=TranscriptObject)
 async def get_transcript(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /v1/calls/{call_id}/transcript of the voice assistant."""
+    """
+    Get what was said on a call that has ended.
+
+    404 until the call has ended; the event transcript.ready tells of it.
+    """
     record, said = await context.services.assistant.transcript(
         context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
     )
@@ -107,24 +144,39 @@ async def get_transcript(context: Context[NoBody, NoQuery]) -> Reply:
     )
 
 
+@routes.delete(_ONE + "/transcript", errors=(Conflict,))
 async def delete_transcript(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /v1/calls/{call_id}/transcript of the voice assistant."""
+    """
+    Delete what was said on a call.
+
+    For ever. 409 while the call is up.
+    """
     await context.services.assistant.delete_transcript(
         context.account_sid, context.path["call_id"], sandbox_only=context.principal.sandbox
     )
     return Reply(None)
 
 
+@routes.get(_ONE + "/recording", response=RecordingLinkObject)
 async def get_assistant_recording(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /v1/calls/{call_id}/recording of the voice assistant."""
+    """
+    Get a link to the recording of a call of an agent.
+
+    The link opens it for an hour, without a key.
+    """
     services, call_id = context.services, context.path["call_id"]
     await services.assistant.get_call(context.account_sid, call_id, sandbox_only=context.principal.sandbox)
     url = await services.recordings.link_of_product(context.account_sid, call_id, PRODUCT)
     return Reply({"url": url, "call_sid": call_id})
 
 
+@routes.get("/api/v1/analytics", response=AnalyticsObject)
 async def get_analytics(context: Context[NoBody, Analytics]) -> Reply:
-    """Answer GET /v1/analytics of the voice assistant."""
+    """
+    Get statistics of the calls of agents, in all and by day.
+
+    Days are those of UTC. Without dates, the last 30 days.
+    """
     query = context.query
     start, end = time_span(query.start_date, query.end_date)
     found, counts = await context.services.assistant.analytics(
@@ -142,101 +194,3 @@ def _environment(context: Context[Any, Any], asked: str | None) -> bool | None:
     if context.principal.sandbox:
         return True
     return None if asked is None else asked == "sandbox"
-
-
-ASSISTANT: dict[str, Any] = {"tag": "voice assistant", "scope": "assistant", "service": "assistant"}
-"""Common fields of the assistant's endpoints: they require a key of that service."""
-
-_CALLS = "/api/v1/calls"
-OUTBOUND = _CALLS + "/outbound"
-"""Path of the endpoint that places calls."""
-
-_ONE = _CALLS + "/{call_id}"
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=OUTBOUND,
-        handler=start_assistant_call,
-        summary="Have an agent call somebody",
-        description=(
-            "Without from the account's oldest registered number calls. Calls to test numbers are sandbox"
-            " calls: they are not charged and reach the sandbox carrier alone."
-        ),
-        success=201,
-        body=StartCall,
-        response=AssistantCallObject,
-        errors=(InsufficientBalance, SpendLimitReached, NumberNotOwned, NotFound),
-        places_calls=True,
-        idempotent=True,
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="GET",
-        path=_CALLS,
-        handler=list_assistant_calls,
-        summary="List calls of agents, newest first",
-        description="Without their transcripts.",
-        query=AssistantCallList,
-        response=AssistantCallObject,
-        paged=True,
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        handler=get_assistant_call,
-        summary="Get a call of an agent, with what was said on it so far",
-        response=AssistantCallObject,
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=end_assistant_call,
-        summary="Hang up a call of an agent",
-        description="The answered call may still say in-progress.",
-        response=AssistantCallObject,
-        errors=(CallEnded,),
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE + "/transcript",
-        handler=get_transcript,
-        summary="Get what was said on a call that has ended",
-        description="404 until the call has ended; the event transcript.ready tells of it.",
-        response=TranscriptObject,
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE + "/transcript",
-        handler=delete_transcript,
-        summary="Delete what was said on a call",
-        description="For ever. 409 while the call is up.",
-        success=204,
-        response=None,
-        errors=(Conflict,),
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE + "/recording",
-        handler=get_assistant_recording,
-        summary="Get a link to the recording of a call of an agent",
-        description="The link opens it for an hour, without a key.",
-        response=RecordingLinkObject,
-        **ASSISTANT,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/v1/analytics",
-        handler=get_analytics,
-        summary="What calls of agents come to, in all and by day",
-        description="Days are those of UTC. Without dates, the last 30 days.",
-        query=Analytics,
-        response=AnalyticsObject,
-        **ASSISTANT,
-    ),
-)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
-from api.routes.assistant.calls import ASSISTANT
+from api.http.endpoint import Context, Reply, Routes
 from api.schemas.assistant.keys import (
     CreateKey,
     KeyObjects,
@@ -18,11 +17,21 @@ from api.schemas.serializers import rfc3339
 from callcontrol.errors import Conflict
 from callcontrol.models import ApiKey
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_ALL = "/api/v1/keys"
+_ONE = _ALL + "/{key_id}"
+
+routes = Routes("assistant.keys", tag="voice assistant keys", service="assistant")
 
 
+@routes.post(_ALL, response=NewKeyObject, success=201, errors=(Conflict,))
 async def create_assistant_key(context: Context[CreateKey, NoQuery]) -> Reply:
-    """Answer POST /v1/keys of the voice assistant."""
+    """
+    Create a key of the assistant.
+
+    It opens no more than the key that creates it. It is shown this once.
+    """
     body = context.body
     made, key = await context.storage.assistant_keys.create(
         context.principal, body.name, body.environment, body.scopes
@@ -30,21 +39,32 @@ async def create_assistant_key(context: Context[CreateKey, NoQuery]) -> Reply:
     return Reply({**_json(made), "key": key})
 
 
+@routes.get(_ALL, response=KeyObjects)
 async def list_assistant_keys(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /v1/keys of the voice assistant."""
+    """List keys of the assistant, oldest first."""
     return Reply([_json(key) for key in await context.storage.assistant_keys.list(context.principal)])
 
 
+@routes.post(_ONE + "/rotate", response=RotatedKeyObject, success=201, errors=(Conflict,))
 async def rotate_assistant_key(context: Context[RotateKey, NoQuery]) -> Reply:
-    """Answer POST /v1/keys/{key_id}/rotate of the voice assistant."""
+    """
+    Rotate a key of the assistant.
+
+    Both are valid until the overlap is over.
+    """
     made, key, former = await context.storage.assistant_keys.rotate(
         context.principal, context.path["key_id"], context.body.overlap_seconds
     )
     return Reply({**_json(made), "key": key, "replaces": _json(former)})
 
 
+@routes.delete(_ONE)
 async def revoke_assistant_key(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /v1/keys/{key_id} of the voice assistant."""
+    """
+    Revoke a key of the assistant.
+
+    At once. A key may revoke itself.
+    """
     await context.storage.assistant_keys.revoke(context.principal, context.path["key_id"])
     return Reply(None)
 
@@ -60,53 +80,3 @@ def _json(key: ApiKey) -> dict[str, Any]:
         "created_at": rfc3339(key.created_at),
         "expires_at": rfc3339(key.revoked_at),
     }
-
-
-_ALL = "/api/v1/keys"
-_ONE = _ALL + "/{key_id}"
-_MANAGE: dict[str, Any] = {**ASSISTANT, "scope": "assistant.keys", "tag": "voice assistant keys"}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_ALL,
-        handler=create_assistant_key,
-        summary="Create a key of the assistant",
-        description="It opens no more than the key that creates it. It is shown this once.",
-        success=201,
-        body=CreateKey,
-        response=NewKeyObject,
-        errors=(Conflict,),
-        **_MANAGE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ALL,
-        handler=list_assistant_keys,
-        summary="List keys of the assistant, oldest first",
-        response=KeyObjects,
-        **_MANAGE,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ONE + "/rotate",
-        handler=rotate_assistant_key,
-        summary="Have a key followed by another",
-        description="Both are valid until the overlap is over.",
-        success=201,
-        body=RotateKey,
-        response=RotatedKeyObject,
-        errors=(Conflict,),
-        **_MANAGE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=revoke_assistant_key,
-        summary="Revoke a key of the assistant",
-        description="At once. A key may revoke itself.",
-        success=204,
-        response=None,
-        **_MANAGE,
-    ),
-)

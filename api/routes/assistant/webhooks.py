@@ -5,8 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from api.http.endpoint import Endpoint
-from api.routes.assistant.calls import ASSISTANT
+from api.http.endpoint import Routes
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes, path_parameter
 from api.schemas.assistant.webhooks import (
     CreatedWebhook,
@@ -18,7 +17,7 @@ from api.schemas.assistant.webhooks import (
 from api.schemas.serializers import rfc3339
 from callcontrol.webhooks.subscriptions import Subscription
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 
 def _json(webhook: Subscription) -> dict[str, Any]:
@@ -34,9 +33,10 @@ def _json(webhook: Subscription) -> dict[str, Any]:
     }
 
 
-_WEBHOOKS: dict[str, Any] = {**ASSISTANT, "tag": "voice assistant webhooks"}
+routes = Routes("assistant", tag="voice assistant webhooks", service="assistant")
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
+WebhookRoutes(
+    routes,
     service=attrgetter("assistant_webhooks"),
     one="/api/v1/webhooks/{webhook_id}",
     find=path_parameter("webhook_id"),
@@ -44,9 +44,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
     events="the events of the assistant",
     operation="assistant_webhook",
     delivery="assistant_",
-    read=_WEBHOOKS,
-    write=_WEBHOOKS,
-).endpoints(
+).add(
     WebhookModels(
         create=CreateWebhook,
         update=UpdateWebhook,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
+from api.http.endpoint import Context, Reply
 from api.http.time_ranges import inclusive_span
-from api.routes.masking.calls import MASKING
+from api.routes.masking.calls import masking_routes
 from api.routes.webhook_routes import WebhookRoutes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.masking.calls import MaskedCallObject
@@ -28,11 +28,20 @@ from callcontrol.models import CURRENCY
 from callcontrol.routing.targets import normalise_number
 from callcontrol.wallet.money import rupees
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_SETTINGS = "/v1/masking/settings"
+
+routes = masking_routes()
 
 
+@routes.get("/v1/masking/call-logs", response=MaskedCallObject, paged=True)
 async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
-    """Answer GET /masking/call-logs."""
+    """
+    List masked calls, newest first.
+
+    Includes active calls; the total is exact.
+    """
     query = context.query
     start, end = inclusive_span(query.start_date, query.end_date)
     wanted = MaskedCallFilter(
@@ -47,15 +56,17 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
     return Reply([masked_object(record) for record in page.items], page_meta(page))
 
 
+@routes.get("/v1/masking/stats", response=MaskingStatsObject)
 async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
-    """Answer GET /masking/stats."""
+    """Usage of masking in a window."""
     start, end = inclusive_span(context.query.start_date, context.query.end_date)
     stats = await context.storage.masking_logs.stats(context.account_sid, start, end)
     return Reply(stats_object(stats, CURRENCY))
 
 
+@routes.get("/v1/masking/billing", response=MaskingBillingObject)
 async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /masking/billing."""
+    """Get the balance of the wallet."""
     wallet = await context.storage.wallet.wallet(context.account_sid)
     return Reply(
         {
@@ -66,13 +77,19 @@ async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
     )
 
 
+@routes.get(_SETTINGS, response=MaskingSettingsObject)
 async def get_masking_settings(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /masking/settings."""
+    """Get the settings of masked calls."""
     return Reply(_settings_json(await context.storage.masking_settings.of(context.account_sid)))
 
 
+@routes.patch(_SETTINGS, response=MaskingSettingsObject)
 async def update_masking_settings(context: Context[UpdateMaskingSettings, NoQuery]) -> Reply:
-    """Answer PATCH /masking/settings."""
+    """
+    Change the settings of masked calls.
+
+    Omitted fields keep their values. The next call uses the new ones.
+    """
     change = SettingsChange(**context.body.model_dump(exclude_unset=True))
     return Reply(_settings_json(await context.storage.masking_settings.update(context.account_sid, change)))
 
@@ -97,63 +114,14 @@ def _settings_json(settings: MaskingSettings) -> dict[str, Any]:
     }
 
 
-_SETTINGS = "/v1/masking/settings"
-_READ: dict[str, Any] = {"method": "GET", "scope": "masking.read", **MASKING}
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        path="/v1/masking/call-logs",
-        handler=list_masked_calls,
-        summary="List masked calls, newest first",
-        description="Includes active calls; the total is exact.",
-        query=MaskedCallList,
-        response=MaskedCallObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        path="/v1/masking/stats",
-        handler=masking_stats,
-        summary="Usage of masking in a window",
-        query=MaskingStatsQuery,
-        response=MaskingStatsObject,
-        **_READ,
-    ),
-    Endpoint(
-        path="/v1/masking/billing",
-        handler=masking_billing,
-        summary="Get the balance of the wallet",
-        response=MaskingBillingObject,
-        **_READ,
-    ),
-    Endpoint(
-        path=_SETTINGS,
-        handler=get_masking_settings,
-        summary="Get the settings of masked calls",
-        response=MaskingSettingsObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_SETTINGS,
-        handler=update_masking_settings,
-        scope="masking.write",
-        summary="Change the settings of masked calls",
-        description="Omitted fields keep their values. The next call uses the new ones.",
-        body=UpdateMaskingSettings,
-        response=MaskingSettingsObject,
-        **MASKING,
-    ),
-    *WebhookRoutes(
-        service=attrgetter("masking_webhooks"),
-        one=_SETTINGS + "/webhook",
-        find=_webhook,
-        webhook="the masking webhook",
-        events="the events of masked calls",
-        operation="masking_webhook",
-        delivery="masking_",
-        read={"scope": "masking.read", **MASKING},
-        write={"scope": "masking.write", **MASKING},
-        errors=(NotFound,),
-    ).deliveries(),
-)
+WebhookRoutes(
+    routes,
+    service=attrgetter("masking_webhooks"),
+    one=_SETTINGS + "/webhook",
+    find=_webhook,
+    webhook="the masking webhook",
+    events="the events of masked calls",
+    operation="masking_webhook",
+    delivery="masking_",
+    errors=(NotFound,),
+).add_deliveries()

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
-from api.routes.masking.calls import MASKING
+from api.http.endpoint import Context, Reply
+from api.routes.masking.calls import masking_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.masking.sessions import (
     ChangeSession,
@@ -34,11 +34,27 @@ from callcontrol.masking.request import mobile_of
 from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest, session_object
 from callcontrol.models import PhoneNumber
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_SESSIONS, _NUMBERS = "/v1/masking/sessions", "/v1/masking/numbers"
+_SESSION = f"{_SESSIONS}/{{session_id}}"
+
+routes = masking_routes()
 
 
+@routes.post(
+    _SESSIONS,
+    response=SessionObject,
+    success=201,
+    errors=(InvalidNumbers, NumberNotOwned, Conflict),
+    idempotent=True,
+)
 async def create_masking_session(context: Context[CreateSession, NoQuery]) -> Reply:
-    """Answer POST /masking/sessions."""
+    """
+    Create a masking session.
+
+    Each party then reaches the other by calling the masked number, and sees it.
+    """
     body = context.body
     party_a, party_b = mobile_of(body.party_a), mobile_of(body.party_b)
     assert party_a is not None and party_b is not None, "the body was checked"
@@ -57,8 +73,9 @@ async def create_masking_session(context: Context[CreateSession, NoQuery]) -> Re
     return Reply(_json(session))
 
 
+@routes.get(_SESSIONS, response=SessionObject, paged=True)
 async def list_masking_sessions(context: Context[NoBody, SessionList]) -> Reply:
-    """Answer GET /masking/sessions."""
+    """List masking sessions, newest first."""
     query = context.query
     wanted = SessionFilter(
         status=query.status,
@@ -71,14 +88,20 @@ async def list_masking_sessions(context: Context[NoBody, SessionList]) -> Reply:
     return Reply([_json(session) for session in page.items], page_meta(page))
 
 
+@routes.get(_SESSION, response=SessionObject)
 async def get_masking_session(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /masking/sessions/{session_id}."""
+    """Get a masking session."""
     session_id = context.path["session_id"]
     return Reply(_json(await context.storage.masking_sessions.get(context.account_sid, session_id)))
 
 
+@routes.patch(_SESSION, response=SessionObject, errors=(Conflict,))
 async def change_masking_session(context: Context[ChangeSession, NoQuery]) -> Reply:
-    """Answer PATCH /masking/sessions/{session_id}."""
+    """
+    Change the expiry and call limit of a masking session.
+
+    Active calls keep the old values.
+    """
     body = context.body
     given = body.model_fields_set
 
@@ -97,21 +120,34 @@ async def change_masking_session(context: Context[ChangeSession, NoQuery]) -> Re
     return Reply(_json(session))
 
 
+@routes.delete(_SESSION, response=SessionObject)
 async def close_masking_session(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /masking/sessions/{session_id}."""
+    """
+    Close a masking session.
+
+    Active calls continue. Repeating it is safe.
+    """
     session_id = context.path["session_id"]
     return Reply(_json(await context.storage.masking_sessions.close(context.account_sid, session_id)))
 
 
+@routes.get(_NUMBERS, response=MaskedNumberObject, paged=True)
 async def list_masked_numbers(context: Context[NoBody, MaskedNumberList]) -> Reply:
-    """Answer GET /masking/numbers."""
+    """List the numbers enrolled for masking, oldest first."""
     query = context.query
     page = await context.storage.masking_numbers.list(context.account_sid, query.page, query.per_page)
     return Reply([_number_json(number) for number in page.items], page_meta(page))
 
 
+@routes.post(
+    _NUMBERS, response=MaskedNumberObject, success=201, errors=(NotFound, InboundConflict, NotConfigured)
+)
 async def enrol_masked_number(context: Context[EnrolNumber, NoQuery]) -> Reply:
-    """Answer POST /masking/numbers."""
+    """
+    Enrol a number for masking.
+
+    Its inbound calls are routed by the caller's session. It is registered if necessary.
+    """
     body = context.body
     number = await context.storage.masking_numbers.enrol(
         context.account_sid, body.number, language=body.language, force=body.force
@@ -119,8 +155,13 @@ async def enrol_masked_number(context: Context[EnrolNumber, NoQuery]) -> Reply:
     return Reply(_number_json(number))
 
 
+@routes.delete(f"{_NUMBERS}/{{phone_number_id}}", errors=(Conflict,))
 async def withdraw_masked_number(context: Context[NoBody, WithdrawNumber]) -> Reply:
-    """Answer DELETE /masking/numbers/{phone_number_id}."""
+    """
+    Withdraw a number from masking.
+
+    It stays registered for outbound calls.
+    """
     await context.storage.masking_numbers.withdraw(
         context.account_sid, context.path["phone_number_id"], force=context.query.force
     )
@@ -139,103 +180,3 @@ def _number_json(number: PhoneNumber) -> dict[str, Any]:
         "status": number.status,
         "created_at": rfc3339(number.created_at),
     }
-
-
-_SESSIONS, _NUMBERS = "/v1/masking/sessions", "/v1/masking/numbers"
-_SESSION = f"{_SESSIONS}/{{session_id}}"
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_SESSIONS,
-        handler=create_masking_session,
-        scope="masking.write",
-        summary="Create a masking session",
-        description="Each party then reaches the other by calling the masked number, and sees it.",
-        success=201,
-        body=CreateSession,
-        response=SessionObject,
-        errors=(InvalidNumbers, NumberNotOwned, Conflict),
-        idempotent=True,
-        **MASKING,
-    ),
-    Endpoint(
-        method="GET",
-        path=_SESSIONS,
-        handler=list_masking_sessions,
-        scope="masking.read",
-        summary="List masking sessions, newest first",
-        query=SessionList,
-        response=SessionObject,
-        paged=True,
-        **MASKING,
-    ),
-    Endpoint(
-        method="GET",
-        path=_SESSION,
-        handler=get_masking_session,
-        scope="masking.read",
-        summary="Get a masking session",
-        response=SessionObject,
-        **MASKING,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_SESSION,
-        handler=change_masking_session,
-        scope="masking.write",
-        summary="Change the expiry and call limit of a masking session",
-        description="Active calls keep the old values.",
-        body=ChangeSession,
-        response=SessionObject,
-        errors=(Conflict,),
-        **MASKING,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_SESSION,
-        handler=close_masking_session,
-        scope="masking.write",
-        summary="Close a masking session",
-        description="Active calls continue. Repeating it is safe.",
-        response=SessionObject,
-        **MASKING,
-    ),
-    Endpoint(
-        method="GET",
-        path=_NUMBERS,
-        handler=list_masked_numbers,
-        scope="masking.read",
-        summary="List the numbers enrolled for masking, oldest first",
-        query=MaskedNumberList,
-        response=MaskedNumberObject,
-        paged=True,
-        **MASKING,
-    ),
-    Endpoint(
-        method="POST",
-        path=_NUMBERS,
-        handler=enrol_masked_number,
-        scope="masking.write",
-        summary="Enrol a number for masking",
-        description="Its inbound calls are routed by the caller's session. It is registered if necessary.",
-        success=201,
-        body=EnrolNumber,
-        response=MaskedNumberObject,
-        errors=(NotFound, InboundConflict, NotConfigured),
-        **MASKING,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=f"{_NUMBERS}/{{phone_number_id}}",
-        handler=withdraw_masked_number,
-        scope="masking.write",
-        summary="Withdraw a number from masking",
-        description="It stays registered for outbound calls.",
-        success=204,
-        query=WithdrawNumber,
-        response=None,
-        errors=(Conflict,),
-        **MASKING,
-    ),
-)

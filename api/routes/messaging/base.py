@@ -1,21 +1,22 @@
-"""Common fields of the messaging endpoints."""
+"""Common parts of the messaging endpoints."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from api.http.endpoint import Identifiers
+from api.http.endpoint import Identifiers, Routes
 from api.http.errors import ErrorStyle
 
-__all__ = ["messaging"]
+__all__ = ["messaging_routes"]
 
 
-def messaging(tag: str, scope: str, identifiers: Identifiers = Identifiers.INTEGER) -> dict[str, Any]:
-    """Fields of a declaration that are the same for all endpoints of a tag."""
-    return {
-        "tag": tag,
-        "scope": scope,
-        "service": "messaging",
-        "style": ErrorStyle.MESSAGING,
-        "identifiers": identifiers,
-    }
+def messaging_routes(
+    tag: str, reads: str, writes: str | None = None, identifiers: Identifiers = Identifiers.INTEGER
+) -> Routes:
+    """Make the routes of a tag."""
+    return Routes(
+        reads,
+        writes,
+        tag=tag,
+        service="messaging",
+        style=ErrorStyle.MESSAGING,
+        identifiers=identifiers,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
-from api.routes.messaging.base import messaging
+from api.http.endpoint import Context, Reply
+from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.campaigns import CampaignList, CampaignObject, CreateCampaign, CreatedCampaign
 from api.schemas.serializers import page_meta, rfc3339
@@ -14,11 +14,26 @@ from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound
 from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView
 from callcontrol.messaging.campaigns import CampaignState, progress_percent
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 
+routes = messaging_routes("campaigns", "campaigns.read", "campaigns.create")
+
+
+@routes.post(
+    "/api/v1/send",
+    response=CreatedCampaign,
+    success=201,
+    errors=(NotFound, ChannelNotConfigured, Conflict),
+    idempotent=True,
+)
 async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
-    """Answer POST /send."""
+    """
+    Send a template to many recipients.
+
+    Numbers that are invalid, given twice, or of contacts who have opted out are left out and named in
+    the answer.
+    """
     body = context.body
     immediately = body.send_immediately if "send_immediately" in body.model_fields_set else None
     taken = await context.storage.campaigns.create(
@@ -43,26 +58,37 @@ async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
     )
 
 
-async def get_campaign_status(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /{campaignId}/status."""
-    return Reply(_json(await context.storage.campaigns.status(context.account_sid, _id(context))))
-
-
+@routes.get("/api/v1/campaigns", response=CampaignObject, paged=True)
 async def list_campaigns(context: Context[NoBody, CampaignList]) -> Reply:
-    """Answer GET /campaigns."""
+    """List campaigns, newest first."""
     query = context.query
     state = None if query.status is None else CampaignState[query.status.upper()]
     page = await context.storage.campaigns.list(context.account_sid, state, query.page, query.page_size)
     return Reply([_json(view) for view in page.items], page_meta(page))
 
 
+@routes.post("/api/v1/campaigns/{campaignId}/cancel", response=CampaignObject, errors=(Conflict,))
 async def cancel_campaign(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /campaigns/{campaignId}/cancel."""
-    return Reply(_json(await context.storage.campaigns.cancel(context.account_sid, _id(context))))
+    """
+    Cancel a campaign.
+
+    What has not left yet is not sent. One that is cancelled already stays so.
+    """
+    return Reply(
+        _json(await context.storage.campaigns.cancel(context.account_sid, context.number("campaignId")))
+    )
 
 
-def _id(context: Context[NoBody, NoQuery]) -> int:
-    return int(context.path["campaignId"])
+@routes.get("/api/v1/{campaignId}/status", response=CampaignObject)
+async def get_campaign_status(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Get how far a campaign is.
+
+    The counts are of one moment and add up to the total.
+    """
+    return Reply(
+        _json(await context.storage.campaigns.status(context.account_sid, context.number("campaignId")))
+    )
 
 
 def _json(view: CampaignView) -> dict[str, Any]:
@@ -84,55 +110,3 @@ def _json(view: CampaignView) -> dict[str, Any]:
         "cancelledAt": rfc3339(campaign.ended_at if cancelled else None),
         "estimatedCompletionAt": rfc3339(view.estimated_end),
     }
-
-
-_CREATE = messaging("campaigns", "campaigns.create")
-_READ = messaging("campaigns", "campaigns.read")
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path="/api/v1/send",
-        handler=send_campaign,
-        summary="Send a template to many recipients",
-        description=(
-            "Numbers that are invalid, given twice, or of contacts who have opted out are left out and "
-            "named in the answer."
-        ),
-        success=201,
-        body=CreateCampaign,
-        response=CreatedCampaign,
-        errors=(NotFound, ChannelNotConfigured, Conflict),
-        idempotent=True,
-        **_CREATE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/v1/campaigns",
-        handler=list_campaigns,
-        summary="List campaigns, newest first",
-        query=CampaignList,
-        response=CampaignObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/v1/campaigns/{campaignId}/cancel",
-        handler=cancel_campaign,
-        summary="Cancel a campaign",
-        description="What has not left yet is not sent. One that is cancelled already stays so.",
-        response=CampaignObject,
-        errors=(Conflict,),
-        **_CREATE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/v1/{campaignId}/status",
-        handler=get_campaign_status,
-        summary="Get how far a campaign is",
-        description="The counts are of one moment and add up to the total.",
-        response=CampaignObject,
-        **_READ,
-    ),
-)

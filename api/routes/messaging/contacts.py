@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Reply
-from api.routes.messaging.base import messaging
+from api.http.endpoint import Context, Reply
+from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.contacts import ContactObject, ContactSearch, CreateContact, UpdateContact
@@ -13,44 +13,66 @@ from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import Conflict
 from callcontrol.messaging.models import Contact
 
-__all__ = ["ENDPOINTS", "contact_json"]
+__all__ = ["routes", "contact_json"]
+
+_CONTACTS = "/api/v1/contacts"
+_ONE = _CONTACTS + "/{id}"
+
+routes = messaging_routes("contacts", "contacts.read", "contacts.write")
 
 
+@routes.post(_CONTACTS, response=ContactObject, success=201, errors=(Conflict,))
 async def create_contact(context: Context[CreateContact, NoQuery]) -> Reply:
-    """Answer POST /api/v1/contacts."""
+    """
+    Create a contact.
+
+    An account has one contact of a number; of a second one the answer names the first.
+    """
     values = context.body.model_dump(exclude_none=True)
     return Reply(contact_json(await context.storage.contacts.create(context.account_sid, values)))
 
 
+@routes.get(_CONTACTS, response=ContactObject, paged=True)
 async def list_contacts(context: Context[NoBody, ContactSearch]) -> Reply:
-    """Answer GET /api/v1/contacts."""
+    """
+    List contacts, or search them.
+
+    In the order in which they were added: new ones come at the end and shift no page.
+    """
     query = context.query
     page = await context.storage.contacts.list(context.account_sid, query.search, query.page, query.page_size)
     return Reply([contact_json(contact) for contact in page.items], page_meta(page))
 
 
+@routes.get(_ONE, response=ContactObject)
 async def get_contact(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /api/v1/contacts/{id}."""
-    return Reply(contact_json(await context.storage.contacts.get(context.account_sid, _id(context))))
+    """Get a contact."""
+    return Reply(contact_json(await context.storage.contacts.get(context.account_sid, context.number())))
 
 
+@routes.patch(_ONE, response=ContactObject)
 async def update_contact(context: Context[UpdateContact, NoQuery]) -> Reply:
-    """Answer PATCH /api/v1/contacts/{id}."""
+    """
+    Update a contact.
+
+    What is left out stays as it is, null takes it out. customFields are replaced whole.
+    """
     values = context.body.model_dump(exclude_unset=True)
     if values.get("custom_fields", {}) is None:
         values["custom_fields"] = {}
-    changed = await context.storage.contacts.update(context.account_sid, _id(context), values)
+    changed = await context.storage.contacts.update(context.account_sid, context.number(), values)
     return Reply(contact_json(changed))
 
 
+@routes.delete(_ONE, response=Deleted)
 async def delete_contact(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /api/v1/contacts/{id}."""
-    await context.storage.contacts.delete(context.account_sid, _id(context))
-    return Reply({"id": _id(context), "deleted": True})
+    """
+    Delete a contact.
 
-
-def _id(context: Context[Any, Any]) -> int:
-    return int(context.path["id"])
+    It is taken from every list; that its number has opted out is forgotten too.
+    """
+    await context.storage.contacts.delete(context.account_sid, context.number())
+    return Reply({"id": context.number(), "deleted": True})
 
 
 def contact_json(contact: Contact) -> dict[str, Any]:
@@ -67,62 +89,3 @@ def contact_json(contact: Contact) -> dict[str, Any]:
         "createdAt": rfc3339(contact.created_at),
         "updatedAt": rfc3339(contact.updated_at),
     }
-
-
-_CONTACTS = "/api/v1/contacts"
-_ONE = _CONTACTS + "/{id}"
-_READ = messaging("contacts", "contacts.read")
-_WRITE = messaging("contacts", "contacts.write")
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_CONTACTS,
-        handler=create_contact,
-        summary="Create a contact",
-        description="An account has one contact of a number; of a second one the answer names the first.",
-        success=201,
-        body=CreateContact,
-        response=ContactObject,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_CONTACTS,
-        handler=list_contacts,
-        summary="List contacts, or search them",
-        description="In the order in which they were added: new ones come at the end and shift no page.",
-        query=ContactSearch,
-        response=ContactObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        handler=get_contact,
-        summary="Get a contact",
-        response=ContactObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_ONE,
-        handler=update_contact,
-        summary="Update a contact",
-        description="What is left out stays as it is, null takes it out. customFields are replaced whole.",
-        body=UpdateContact,
-        response=ContactObject,
-        **_WRITE,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=delete_contact,
-        summary="Delete a contact",
-        description="It is taken from every list; that its number has opted out is forgotten too.",
-        response=Deleted,
-        **_WRITE,
-    ),
-)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint, Identifiers, Reply
-from api.routes.messaging.base import messaging
+from api.http.endpoint import Context, Identifiers, Reply
+from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.messages import (
     MessageList,
@@ -21,20 +21,33 @@ from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store.messages import MessageFilter
 
-__all__ = ["ENDPOINTS", "sent_json"]
+__all__ = ["routes", "sent_json"]
 
 _PARTS = ("text", "template", "media", "interactive")
 
+_MESSAGES = "/api/v1/messages"
 
+routes = messaging_routes("messages", "messages.send", identifiers=Identifiers.UUID)
+
+
+@routes.post(
+    _MESSAGES, response=SentMessage, errors=(ChannelNotConfigured, SendFailed), bare=True, idempotent=True
+)
 async def send_message(context: Context[SendMessageBody, NoQuery]) -> Reply:
-    """Answer POST /messages."""
+    """
+    Send one message.
+
+    Exactly the part that the type requires is given. The message is kept before the network is asked;
+    502 says that the network did not take it. What becomes of it is told by webhooks.
+    """
     given = context.body.model_dump(by_alias=True, exclude_none=True)
     message = await context.services.messages.send(context.account_sid, SendMessage(**given))
     return Reply(sent_json(message))
 
 
+@routes.get(_MESSAGES, response=MessageObject, paged=True)
 async def list_chat_messages(context: Context[NoBody, MessageList]) -> Reply:
-    """Answer GET /messages."""
+    """List messages, newest first."""
     query = context.query
     wanted = MessageFilter(
         status=query.status,
@@ -47,14 +60,20 @@ async def list_chat_messages(context: Context[NoBody, MessageList]) -> Reply:
     return Reply([_json(message) for message in page.items], page_meta(page))
 
 
+@routes.get(_MESSAGES + "/{messageId}", response=MessageObject)
 async def get_chat_message(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /messages/{messageId}."""
+    """Get a message."""
     found = await context.services.messages.get(context.account_sid, context.path["messageId"])
     return Reply(_json(found))
 
 
+@routes.post("/api/v1/sandbox/inbound", response=MessageObject, success=201)
 async def simulate_inbound(context: Context[SandboxInbound, NoQuery]) -> Reply:
-    """Answer POST /sandbox/inbound."""
+    """
+    Simulate an inbound message to the account's channel.
+
+    STOP and words like it have the sender opt out; START has them opt in again.
+    """
     body = context.body
     return Reply(_json(await context.services.messages.simulate(context.account_sid, body.from_, body.text)))
 
@@ -95,55 +114,3 @@ def _json(message: ChatMessage) -> dict[str, Any]:
 def _number(text: str | None) -> str | None:
     """Normalize a number to search for; other text is returned unchanged and matches nothing."""
     return None if text is None else recipient_number(text) or text
-
-
-_MESSAGES = "/api/v1/messages"
-_COMMON = messaging("messages", "messages.send", Identifiers.UUID)
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_MESSAGES,
-        handler=send_message,
-        summary="Send one message",
-        description=(
-            "Exactly the part that the type requires is given. The message is kept before the network is "
-            "asked; 502 says that the network did not take it. What becomes of it is told by webhooks."
-        ),
-        body=SendMessageBody,
-        response=SentMessage,
-        errors=(ChannelNotConfigured, SendFailed),
-        bare=True,
-        idempotent=True,
-        **_COMMON,
-    ),
-    Endpoint(
-        method="GET",
-        path=_MESSAGES,
-        handler=list_chat_messages,
-        summary="List messages, newest first",
-        query=MessageList,
-        response=MessageObject,
-        paged=True,
-        **_COMMON,
-    ),
-    Endpoint(
-        method="GET",
-        path=_MESSAGES + "/{messageId}",
-        handler=get_chat_message,
-        summary="Get a message",
-        response=MessageObject,
-        **_COMMON,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/v1/sandbox/inbound",
-        handler=simulate_inbound,
-        summary="Have a message come in, as if somebody had written to the account's channel",
-        description="STOP and words like it have the sender opt out; START has them opt in again.",
-        success=201,
-        body=SandboxInbound,
-        response=MessageObject,
-        **_COMMON,
-    ),
-)

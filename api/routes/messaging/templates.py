@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from api.http.endpoint import Context, Endpoint, Reply
-from api.routes.messaging.base import messaging
+from api.http.endpoint import Context, Reply
+from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.templates import (
@@ -19,11 +19,27 @@ from api.schemas.serializers import page_meta, rfc3339
 from callcontrol.errors import ChannelNotConfigured, Conflict, ProviderRejected
 from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateStatus
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
+
+_TEMPLATES = "/api/v1/templates"
+_ONE = _TEMPLATES + "/{id}"
+_CHANNEL = "/api/v1/channel"
+
+routes = messaging_routes("templates", "templates.read", "templates.write")
 
 
+@routes.post(
+    _TEMPLATES,
+    response=TemplateObject,
+    success=201,
+    errors=(Conflict, ChannelNotConfigured, ProviderRejected),
+)
 async def create_template(context: Context[CreateTemplate, NoQuery]) -> Reply:
-    """Answer POST /api/v1/templates."""
+    """
+    Create a template and submit it for approval.
+
+    It is PENDING until the network has judged it, and can be sent once it is APPROVED.
+    """
     body = context.body
     created = await context.services.templates.create(
         context.account_sid, name=body.name, category=body.category, language=body.language, body=body.body
@@ -31,43 +47,61 @@ async def create_template(context: Context[CreateTemplate, NoQuery]) -> Reply:
     return Reply(_template(created))
 
 
+@routes.get(_TEMPLATES, response=TemplateObject, paged=True)
 async def list_templates(context: Context[NoBody, TemplateList]) -> Reply:
-    """Answer GET /api/v1/templates."""
+    """
+    List approved templates, newest first.
+
+    All of them, unless pageSize asks for fewer at a time; with status, those of another.
+    """
     query = context.query
     statuses = get_args(TemplateStatus) if query.status == "ALL" else (query.status,)
     page = await context.services.templates.list(context.account_sid, statuses, query.page, query.page_size)
     return Reply([_template(template) for template in page.items], page_meta(page))
 
 
+@routes.get(_ONE, response=TemplateObject)
 async def get_template(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /api/v1/templates/{id}."""
-    return Reply(_template(await context.services.templates.get(context.account_sid, _id(context))))
+    """Get a template with its approval status."""
+    return Reply(_template(await context.services.templates.get(context.account_sid, context.number())))
 
 
+@routes.post(_ONE + "/sync", scope="templates.read", response=TemplateObject)
 async def sync_template(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer POST /api/v1/templates/{id}/sync."""
-    return Reply(_template(await context.services.templates.sync(context.account_sid, _id(context))))
+    """
+    Refresh a template's approval status from the network.
+
+    The server asks by itself, too, the less often the longer nothing has changed.
+    """
+    return Reply(_template(await context.services.templates.sync(context.account_sid, context.number())))
 
 
+@routes.delete(_ONE, response=Deleted, errors=(Conflict,))
 async def delete_template(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer DELETE /api/v1/templates/{id}."""
-    await context.services.templates.delete(context.account_sid, _id(context))
-    return Reply({"id": _id(context), "deleted": True})
+    """
+    Delete a template, here and at the network.
+
+    Refused while a campaign that has not ended uses it.
+    """
+    await context.services.templates.delete(context.account_sid, context.number())
+    return Reply({"id": context.number(), "deleted": True})
 
 
+@routes.get(_CHANNEL, response=ChannelObject)
 async def get_channel(context: Context[NoBody, NoQuery]) -> Reply:
-    """Answer GET /api/v1/channel."""
+    """Get the channel that messages come from."""
     return Reply(_channel(await context.services.channels.of(context.account_sid)))
 
 
+@routes.patch(_CHANNEL, response=ChannelObject)
 async def update_channel(context: Context[UpdateChannel, NoQuery]) -> Reply:
-    """Answer PATCH /api/v1/channel."""
+    """
+    Change the channel that messages come from.
+
+    Fields that are left out stay as they are; null sets one back.
+    """
     values = context.body.model_dump(exclude_unset=True)
     return Reply(_channel(await context.services.channels.update(context.account_sid, values)))
-
-
-def _id(context: Context[Any, Any]) -> int:
-    return int(context.path["id"])
 
 
 def _template(template: Template) -> dict[str, Any]:
@@ -94,81 +128,3 @@ def _channel(channel: Channel) -> dict[str, Any]:
         "messagesPerSecond": channel.messages_per_second,
         "isSandbox": channel.number == SANDBOX_NUMBER,
     }
-
-
-_TEMPLATES = "/api/v1/templates"
-_ONE = _TEMPLATES + "/{id}"
-_CHANNEL = "/api/v1/channel"
-_READ = messaging("templates", "templates.read")
-_WRITE = messaging("templates", "templates.write")
-
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    Endpoint(
-        method="POST",
-        path=_TEMPLATES,
-        handler=create_template,
-        summary="Create a template and submit it for approval",
-        description="It is PENDING until the network has judged it, and can be sent once it is APPROVED.",
-        success=201,
-        body=CreateTemplate,
-        response=TemplateObject,
-        errors=(Conflict, ChannelNotConfigured, ProviderRejected),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_TEMPLATES,
-        handler=list_templates,
-        summary="List approved templates, newest first",
-        description="All of them, unless pageSize asks for fewer at a time; with status, those of another.",
-        query=TemplateList,
-        response=TemplateObject,
-        paged=True,
-        **_READ,
-    ),
-    Endpoint(
-        method="GET",
-        path=_ONE,
-        handler=get_template,
-        summary="Get a template with its approval status",
-        response=TemplateObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="POST",
-        path=_ONE + "/sync",
-        handler=sync_template,
-        summary="Refresh a template's approval status from the network",
-        description="The server asks by itself, too, the less often the longer nothing has changed.",
-        response=TemplateObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=_ONE,
-        handler=delete_template,
-        summary="Delete a template, here and at the network",
-        description="Refused while a campaign that has not ended uses it.",
-        response=Deleted,
-        errors=(Conflict,),
-        **_WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path=_CHANNEL,
-        handler=get_channel,
-        summary="Get the channel that messages come from",
-        response=ChannelObject,
-        **_READ,
-    ),
-    Endpoint(
-        method="PATCH",
-        path=_CHANNEL,
-        handler=update_channel,
-        summary="Change the channel that messages come from",
-        description="Fields that are left out stay as they are; null sets one back.",
-        body=UpdateChannel,
-        response=ChannelObject,
-        **_WRITE,
-    ),
-)

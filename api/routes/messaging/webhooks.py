@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from api.http.endpoint import Context, Endpoint
-from api.routes.messaging.base import messaging
+from api.http.endpoint import Context
+from api.routes.messaging.base import messaging_routes
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.webhooks import (
@@ -21,12 +21,12 @@ from api.schemas.messaging.webhooks import (
 from api.schemas.serializers import rfc3339
 from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription, Trial
 
-__all__ = ["ENDPOINTS"]
+__all__ = ["routes"]
 
 
 async def _find(context: Context[Any, Any]) -> str:
     """Id of the subscription whose number is in the path."""
-    number = int(context.path["id"])
+    number = context.number()
     return (await context.storage.webhook_endpoints.numbered(context.account_sid, number)).subscription_id
 
 
@@ -50,7 +50,7 @@ def _outcome_json(trial: Trial) -> dict[str, Any]:
 def _delivery_json(context: Context[Any, Any], delivery: LoggedDelivery) -> dict[str, Any]:
     return {
         "id": delivery.delivery_id,
-        "endpointId": int(context.path["id"]),
+        "endpointId": context.number(),
         "event": delivery.event_type,
         # For messages, the ordering key `call_sid` holds the message id.
         "messageId": delivery.call_sid,
@@ -65,7 +65,10 @@ def _delivery_json(context: Context[Any, Any], delivery: LoggedDelivery) -> dict
     }
 
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
+routes = messaging_routes("messaging webhooks", "webhooks.read", "webhooks.write")
+
+WebhookRoutes(
+    routes,
     service=attrgetter("webhook_endpoints"),
     one="/api/webhook-endpoints/{id}",
     find=_find,
@@ -73,13 +76,11 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = WebhookRoutes(
     events="the events of a webhook endpoint",
     operation="webhook_endpoint",
     delivery="endpoint_",
-    read=messaging("messaging webhooks", "webhooks.read"),
-    write=messaging("messaging webhooks", "webhooks.write"),
     outcome=EndpointTestOutcome,
     outcome_json=_outcome_json,
     log=EndpointDeliveries,
     delivery_json=_delivery_json,
-).endpoints(
+).add(
     WebhookModels(
         create=CreateWebhookEndpoint,
         update=UpdateWebhookEndpoint,

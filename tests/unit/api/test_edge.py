@@ -189,7 +189,9 @@ async def test_unknown_paths_of_masking_are_refused_as_masking_refuses(
 
 
 @pytest.mark.parametrize(
-    "endpoint", [one for one in ENDPOINTS if one.for_messaging], ids=lambda one: f"{one.method} {one.path}"
+    "endpoint",
+    [one for one in ENDPOINTS if one.style is ErrorStyle.MESSAGING],
+    ids=lambda one: f"{one.method} {one.path}",
 )
 async def test_methods_that_messaging_has_not_are_refused_as_messaging_refuses(
     client: Client, endpoint: Endpoint[Any, Any]

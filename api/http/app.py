@@ -11,10 +11,11 @@ from typing import Any
 
 from aiohttp import web
 
+from api.http.body import MAX_BODY_BYTES
 from api.http.endpoint import Endpoint, Identifiers, path_parameters
 from api.http.errors import ErrorStyle
 from api.http.middleware import edge
-from api.http.pipeline import MAX_BODY_BYTES, Pipeline
+from api.http.pipeline import Pipeline
 from api.http.ratelimit import RateLimiter
 from api.mcp.gateway import McpGateway
 from api.openapi.document import openapi_document

@@ -1,22 +1,83 @@
-"""Strict parser of JSON request bodies: input that two parsers could read differently is refused."""
+"""Request bodies: limits while reading, and strict parsers of JSON and of forms."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import re
+from collections.abc import Collection
 from typing import Any, NoReturn
+from urllib.parse import parse_qsl
 
-from callcontrol.errors import ValidationFailed
+from aiohttp import web
 
-__all__ = ["parse_json"]
+from api.http.errors import ApiError
+from callcontrol.errors import FieldError, ValidationFailed
 
-BODY = "body"
+__all__ = [
+    "FORM",
+    "JSON",
+    "MAX_BODY_BYTES",
+    "UNSTORABLE",
+    "parse_form",
+    "parse_json",
+    "read_body",
+    "too_large",
+]
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+MAX_BODY_BYTES = 1024 * 1024
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that a database cannot store: PostgreSQL has no NUL, and UTF-8 no surrogates."""
+
+_BODY = "body"
+_BODY_TIMEOUT_S = 15.0
 _MAX_DEPTH = 32
+_MAX_FIELDS = 100
+
+
+async def read_body(request: web.Request, media_types: Collection[str]) -> bytes:
+    """
+    Read the body of a request; empty for GET. A body of another type is refused unless there are no types.
+
+    Raises:
+        ApiError: It is too large, arrives too slowly or incompletely, or is of another type.
+        ValidationFailed: It is not encoded as its header says.
+    """
+    if request.method == "GET" or not request.can_read_body:
+        return b""
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise too_large()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT_S):
+            raw = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large() from None
+    except TimeoutError:
+        raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
+    except ConnectionError:
+        # The client disconnected: not a server fault to log, and nobody reads the response.
+        message = "The body did not arrive whole; send it again."
+        raise ApiError(408, "REQUEST_TIMEOUT", message) from None
+    except web.RequestPayloadError:
+        raise ValidationFailed.of(_BODY, "must be encoded as its Content-Encoding says") from None
+    if raw and media_types and request.content_type not in media_types:
+        kind, first = ("a form or JSON", FORM) if FORM in media_types else ("JSON", JSON)
+        message = f"The body must be {kind}; send the header Content-Type: {first}."
+        raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
+    return raw
+
+
+def too_large() -> ApiError:
+    """Make the response to a body above the limit."""
+    return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
 
 
 def parse_json(data: bytes) -> Any:
     """
-    Parse a request body.
+    Parse a JSON body; input that two parsers could read differently is refused.
 
     Raises:
         ValidationFailed: It is not JSON in UTF-8, repeats a key, is nested more than 32 deep, or holds a
@@ -26,13 +87,13 @@ def parse_json(data: bytes) -> Any:
         text = data.decode("utf-8")
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_number)
     except UnicodeDecodeError:
-        raise ValidationFailed.of(BODY, "must be JSON in UTF-8") from None
+        raise ValidationFailed.of(_BODY, "must be JSON in UTF-8") from None
     except RecursionError:
-        raise ValidationFailed.of(BODY, f"must not be nested more than {_MAX_DEPTH} deep") from None
+        raise _too_deep() from None
     except ValueError as error:
         # json's own message has line and column; our messages are complete already.
-        raise ValidationFailed.of(BODY, f"must be JSON: {error}") from None
-    _check(value, 1)
+        raise ValidationFailed.of(_BODY, f"must be JSON: {error}") from None
+    _check(value)
     return value
 
 
@@ -56,18 +117,50 @@ def _number(text: str) -> float | int:
     return int(number) if number.is_integer() and abs(number) <= 2**53 else number
 
 
-def _check(value: Any, depth: int) -> None:
+def _check(value: Any) -> None:
     """Refuse values that would fail later, in the database or while writing the response."""
-    if depth > _MAX_DEPTH:
-        raise ValidationFailed.of(BODY, f"must not be nested more than {_MAX_DEPTH} deep")
-    if isinstance(value, str):
-        # PostgreSQL stores no NUL, and UTF-8 has no surrogates.
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise ValidationFailed.of(BODY, "must not contain NUL or lone surrogate characters")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _check(key, depth)
-            _check(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            _check(item, depth + 1)
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                if UNSTORABLE.search(item):
+                    raise ValidationFailed.of(_BODY, "must not contain NUL or lone surrogate characters")
+            elif isinstance(item, dict):
+                below += item.keys()
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        if not below:
+            return
+        level = below
+    raise _too_deep()
+
+
+def _too_deep() -> ValidationFailed:
+    return ValidationFailed.of(_BODY, f"must not be nested more than {_MAX_DEPTH} deep")
+
+
+def parse_form(data: bytes) -> dict[str, str]:
+    """
+    Parse a form body, for clients of interfaces without JSON.
+
+    Raises:
+        ValidationFailed: It is not a form in UTF-8, has more than 100 fields, repeats one, or holds NUL.
+    """
+    try:
+        text = data.decode("ascii")
+        pairs = parse_qsl(
+            text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_FIELDS
+        )
+    except ValueError:
+        message = f"must be a form in UTF-8 of at most {_MAX_FIELDS} fields, such as Status=completed"
+        raise ValidationFailed.of(_BODY, message) from None
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = [name for name in fields if names.count(name) > 1]
+        raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated])
+    if "\0" in "".join([*fields, *fields.values()]):
+        raise ValidationFailed.of(_BODY, "must not contain NUL")
+    return fields

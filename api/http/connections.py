@@ -20,7 +20,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from api.http.errors import ApiError
-from api.http.request_context import RequestContext
+from api.http.middleware import RequestContext
 
 __all__ = ["ConnectionLimits", "GuardedSite"]
 

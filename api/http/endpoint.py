@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_
 from aiohttp import web
 from pydantic import BaseModel
 
+from api.http.body import FORM, JSON
 from api.http.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery, RequestModel
 from callcontrol import errors as domain
@@ -205,6 +206,13 @@ class Endpoint(Generic[BodyT, QueryT]):
     def reads_body(self) -> bool:
         """True if a body is read, including one for another protocol."""
         return self.takes_body or (self.spoken is not None and self.spoken.request is not None)
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """Types that the body may have; empty if none is read."""
+        if not self.reads_body:
+            return ()
+        return (JSON, FORM) if self.style is ErrorStyle.TWILIO else (JSON,)
 
     @property
     def all_errors(self) -> tuple[type[domain.DomainError], ...]:

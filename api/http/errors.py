@@ -28,6 +28,7 @@ __all__ = [
     "status_of",
     "to_api_error",
     "twilio_code",
+    "unexpected",
 ]
 
 
@@ -178,3 +179,12 @@ def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENER
         basic = ', Basic realm="trunkline"' if style is ErrorStyle.TWILIO else ""
         headers["WWW-Authenticate"] = f'Bearer realm="trunkline"{basic}'
     return ApiError(status, code, message, details=error.details, headers=headers, style=style)
+
+
+def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
+    """Make the response to an unexpected failure; `error` is kept as its cause for the log."""
+    code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
+    message = "Unexpected server error; retry with backoff, and report the X-Request-Id if it persists."
+    failure = ApiError(500, code, message, style=style)
+    failure.__cause__ = error
+    return failure

@@ -8,22 +8,51 @@ import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from api.http.errors import ApiError, ErrorStyle
-from api.http.pipeline import too_large, unexpected
-from api.http.request_context import RequestContext, begin_request
+from api.http.body import too_large
+from api.http.errors import ApiError, ErrorStyle, unexpected
 from api.process.metrics import Metrics
 
-__all__ = ["edge"]
+__all__ = ["RequestContext", "current_request", "edge"]
 
 _log = logging.getLogger("api.access")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 _PROBES = frozenset({"/health", "/ready", "/metrics"})
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One request and its response: fields for the log, and headers for the response."""
+
+    request_id: str
+    account_sid: str | None = None
+    call_sid: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def mark(self, response: web.StreamResponse) -> None:
+        """Add the common headers to a response; call before it is sent."""
+        response.headers["X-Request-Id"] = self.request_id
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        # Hides the versions of the interpreter and the libraries.
+        response.headers["Server"] = "Trunkline"
+        response.headers.setdefault("Cache-Control", "no-store")
+        for name, value in self.headers.items():
+            response.headers.setdefault(name, value)
+
+
+_current: ContextVar[RequestContext] = ContextVar("request_context")
+
+
+def current_request() -> RequestContext:
+    """Return the context of this task's request."""
+    return _current.get()
 
 
 def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
@@ -36,7 +65,9 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
     @web.middleware
     async def surround(request: web.Request, handler: _Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
-        context = begin_request(_request_id(request))
+        context = RequestContext(_request_id(request))
+        # A later request on the same connection replaces it.
+        _current.set(context)
         response = await _guard(request, handler, context, style_of)
         context.mark(response)
         took_s = time.perf_counter() - started_s

@@ -7,7 +7,6 @@ come first: the server reads no body of a client without a key.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import re
@@ -19,13 +18,12 @@ from aiohttp import web
 from pydantic_core import to_json
 
 from api.http.auth import authenticate, bearer_of_basic
+from api.http.body import FORM, parse_form, parse_json, read_body
 from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply, path_parameters
-from api.http.errors import ApiError, ErrorStyle, to_api_error
+from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
-from api.http.form_body import FORM, parse_form
-from api.http.json_body import parse_json
+from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
-from api.http.request_context import current_request
 from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
@@ -48,8 +46,6 @@ __all__ = ["Pipeline"]
 
 _log = logging.getLogger("api.http.pipeline")
 
-MAX_BODY_BYTES = 1024 * 1024
-_BODY_TIMEOUT_S = 15.0
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _INTEGER = re.compile(r"[1-9][0-9]{0,18}")
@@ -164,7 +160,7 @@ class Pipeline:
     ) -> web.StreamResponse:
         path = _path(request, endpoint, principal)
         query = validate_query(endpoint.query, _single(request))
-        raw = await _read(request, endpoint)
+        raw = await read_body(request, endpoint.media_types)
         body = _body(endpoint, raw, request.content_type)
         if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
@@ -240,15 +236,6 @@ async def _keep(outcome: Awaitable[None]) -> None:
         _log.warning("the outcome of an idempotency key cannot be stored: %s", error.message)
 
 
-def unexpected(error: Exception, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
-    """Make the response to an unexpected failure; `error` is kept as its cause for the log."""
-    code = "internal_error" if style is ErrorStyle.WIRING else "INTERNAL_ERROR"
-    message = "Unexpected server error; retry with backoff, and report the X-Request-Id if it persists."
-    failure = ApiError(500, code, message, style=style)
-    failure.__cause__ = error
-    return failure
-
-
 def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
     """Check identifiers in the path: the account must be the key's, all others of the declared kind."""
     values: dict[str, str] = {}
@@ -292,40 +279,6 @@ def _single(request: web.Request) -> Mapping[str, str]:
     if repeated:
         raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated[:100]])
     return dict(query)
-
-
-async def _read(request: web.Request, endpoint: Endpoint[Any, Any]) -> bytes:
-    if request.method == "GET" or not request.can_read_body:
-        return b""
-    if (request.content_length or 0) > MAX_BODY_BYTES:
-        raise too_large()
-    try:
-        async with asyncio.timeout(_BODY_TIMEOUT_S):
-            raw = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise too_large() from None
-    except TimeoutError:
-        raise ApiError(408, "REQUEST_TIMEOUT", "The body did not arrive in time; send it again.") from None
-    except ConnectionError:
-        # The client disconnected: not a server fault to log, and nobody reads the response.
-        message = "The body did not arrive whole; send it again."
-        raise ApiError(408, "REQUEST_TIMEOUT", message) from None
-    except web.RequestPayloadError:
-        raise ValidationFailed.of("body", "must be encoded as its Content-Encoding says") from None
-    if raw and endpoint.reads_body and request.content_type not in _media_types(endpoint):
-        kind = "a form or JSON" if endpoint.style is ErrorStyle.TWILIO else "JSON"
-        message = f"The body must be {kind}; send the header Content-Type: {_media_types(endpoint)[0]}."
-        raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
-    return raw
-
-
-def _media_types(endpoint: Endpoint[Any, Any]) -> tuple[str, ...]:
-    return (FORM, "application/json") if endpoint.style is ErrorStyle.TWILIO else ("application/json",)
-
-
-def too_large() -> ApiError:
-    """Make the response to a body above the limit."""
-    return ApiError(413, "PAYLOAD_TOO_LARGE", f"The body must not exceed {MAX_BODY_BYTES} bytes.")
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:

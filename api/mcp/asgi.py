@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 
 __all__ = ["AsgiApp", "Bridge"]
 

@@ -24,7 +24,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from api.http.pipeline import MAX_BODY_BYTES
+from api.http.body import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp
 from api.mcp.sessions import Session
 from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe

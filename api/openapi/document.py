@@ -12,7 +12,6 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
 from api.http.errors import ErrorStyle, masking_code, status_of, twilio_code
-from api.http.form_body import FORM
 from api.openapi.examples import EXAMPLES
 from api.openapi.links import links_from
 from callcontrol import errors as domain
@@ -163,8 +162,10 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:
             content["example"] = EXAMPLES[endpoint.name]
-        kinds = ["application/json", FORM] if endpoint.style is ErrorStyle.TWILIO else ["application/json"]
-        operation["requestBody"] = {"required": True, "content": dict.fromkeys(kinds, content)}
+        operation["requestBody"] = {
+            "required": True,
+            "content": dict.fromkeys(endpoint.media_types, content),
+        }
     if endpoint.spoken is not None and endpoint.spoken.request is not None:
         content = {"schema": endpoint.spoken.request, "example": EXAMPLES[endpoint.name]}
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}

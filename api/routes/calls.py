@@ -6,7 +6,7 @@ from typing import Any
 
 from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Reply, Routes
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 from api.http.time_ranges import time_span
 from api.routes.call_request import call_request, live_update
 from api.routes.ladder import ladder_of

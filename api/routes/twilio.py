@@ -14,7 +14,7 @@ from pydantic import Field
 
 from api.http.endpoint import Context, Reply, Routes
 from api.http.errors import ErrorStyle
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
 from callcontrol.errors import CallEnded, ValidationFailed
 from callcontrol.models import CallRecord

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
+from api.http.body import UNSTORABLE
 from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = [
@@ -105,17 +106,12 @@ def validate_query(model: type[ModelT], given: Mapping[str, str]) -> ModelT:
     """
     if not given and model is NoQuery:
         return model()
-    unsafe = [name for name, value in given.items() if not _storable(name + value)]
+    unsafe = [name for name, value in given.items() if UNSTORABLE.search(name + value)]
     if unsafe:
         raise ValidationFailed(
             [FieldError(_path((name,)), "must not contain NUL") for name in unsafe[:_MAX_ERRORS]]
         )
     return _validate(model, given, lambda: model.model_validate_strings(dict(given), strict=False))
-
-
-def _storable(text: str) -> bool:
-    """Return true for text that a database can store: PostgreSQL refuses NUL, and UTF-8 surrogates."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from api.http.body import parse_form, parse_json
 from api.http.endpoint import Endpoint
-from api.http.form_body import parse_form
-from api.http.json_body import parse_json
 from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body

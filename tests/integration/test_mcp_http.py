@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.http.pipeline import MAX_BODY_BYTES
+from api.http.body import MAX_BODY_BYTES
 from api.mcp import asgi, gateway, sessions
 from api.process.lifecycle import Phase
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from api.cli import main
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 from api.schemas.base import validate_body
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.http.endpoint import Context, Reply, Routes
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 from api.http.time_ranges import time_span
 from api.schemas.assistant.calls import (
     Analytics,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.http.endpoint import Context, Reply, Routes
 from api.http.errors import ErrorStyle
-from api.http.request_context import current_request
+from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.masking.calls import MaskedCallObject, StartedMaskedCallObject, StartMaskedCall
 from api.schemas.recordings import RecordingLinkObject

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from api.http import pipeline
+from api.http import body as bodies
 from api.http.app import create_app
 from api.http.endpoint import Endpoint, Identifiers, path_parameters
 from api.http.errors import HTTP_STATUS, WIRING_CODES, ErrorStyle, status_of, to_api_error
@@ -359,7 +359,7 @@ async def test_a_client_that_goes_in_the_middle_is_no_failure_of_ours(
 async def test_a_body_that_does_not_come_is_not_waited_for(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "_BODY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(bodies, "_BODY_TIMEOUT_S", 0.05)
     head = f"POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
     body = b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     answer = await client.raw(head.encode() + body)

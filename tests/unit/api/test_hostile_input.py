@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.json_body import parse_json
+from api.http.body import parse_json
 from api.routes import ENDPOINTS
 from api.schemas.base import RequestModel, validate_body, validate_query
 from callcontrol.errors import ValidationFailed

@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from api.http.auth import bearer_of_basic
+from api.http.body import parse_form
 from api.http.errors import ApiError, ErrorStyle, status_of, to_api_error
-from api.http.form_body import parse_form
 from callcontrol.errors import CallEnded, Forbidden, RateLimited, Unauthorized, ValidationFailed
 
 ACCOUNT = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"

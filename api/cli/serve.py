@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from api.process.config import Settings
-from api.process.log_writer import standard_descriptors
-from api.process.logs import configure_logging
+from api.process.logs import configure_logging, standard_descriptors
 from api.process.server import run_loop, serve
 
 __all__ = ["run"]

@@ -10,19 +10,35 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
+import select
+import stat
 import sys
+from collections import Counter, deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from aiohttp.http_exceptions import HttpProcessingError
 
-from api.process.log_filters import LineLimit
-from api.process.log_writer import NonBlockingHandler
 from callcontrol.accounts.keys import PREFIXES
 
-__all__ = ["configure_logging", "dropped_lines", "redact"]
+__all__ = [
+    "CallNamer",
+    "LineLimit",
+    "NonBlockingWriter",
+    "configure_logging",
+    "dropped_lines",
+    "naming_calls",
+    "print_line",
+    "redact",
+    "standard_descriptors",
+]
+
+_log = logging.getLogger("api.process.logs")
+
 
 CONTEXT = ("call_sid", "call_id", "account_sid", "request_id")
 
@@ -47,6 +63,12 @@ _SIGNS = (
     "apikey",
 )
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+LINES_PER_SECOND = 500
+_SHOWN = 200
+_CHUNK_BYTES: Final = select.PIPE_BUF
+"""A pipe that is writable has room for this many bytes."""
+_MAX_KEPT: Final = 1000
 
 
 def redact(text: str) -> str:
@@ -87,6 +109,54 @@ class _Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class LineLimit(logging.Filter):
+    """
+    Passes a limited number of lines of one kind per second, then logs how many were left out.
+
+    Lines are of one kind when they have the same logger and message template, whatever call or peer they
+    name. A flood of one kind neither fills the disk nor slows the process, and hides no line of another kind.
+    """
+
+    def __init__(self, per_second: int = LINES_PER_SECOND) -> None:
+        super().__init__()
+        self._per_second = per_second
+        self._second = 0
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return true if the line is within the limit."""
+        if (second := int(record.created)) != self._second:
+            self._begin(second)
+        text = str(record.msg)
+        if (call_sid := getattr(record, "call_sid", None)) is not None:
+            text = text.replace(call_sid, "")
+        kind = record.name, text
+        self._counts[kind] += 1
+        return self._counts[kind] <= self._per_second
+
+    def _begin(self, second: int) -> None:
+        counts, self._counts, self._second = self._counts, Counter(), second
+        for (name, text), count in counts.items():
+            if count > self._per_second:
+                left_out = count - self._per_second
+                _log.warning("%d more lines of %s were suppressed: %s", left_out, name, text[:_SHOWN])
+
+
+class CallNamer(logging.Filter):
+    """Adds the ``call_sid`` to lines that have only a SIP ``call_id``, by ``find``."""
+
+    def __init__(self, find: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add the call; every line passes."""
+        call_id = getattr(record, "call_id", None)
+        if call_id is not None and getattr(record, "call_sid", None) is None:
+            record.call_sid = self._find(call_id)
+        return True
+
+
 class _PeersFaults(logging.Filter):
     """Logs malformed HTTP requests, the peer's fault, as one INFO line instead of a traceback."""
 
@@ -97,6 +167,92 @@ class _PeersFaults(logging.Filter):
             record.levelno, record.levelname = logging.INFO, "INFO"
             record.exc_info = None
         return True
+
+
+class NonBlockingWriter:
+    """
+    Writer to a stream that never blocks, as a pipe or a terminal may.
+
+    A log collector that hangs leaves a full pipe, and a write to it would block the whole server with every
+    call. So the writer checks for room first; lines without room are kept in a bounded queue, then dropped
+    and counted. A reader that has closed the pipe does not end the server.
+
+    Attributes:
+        dropped: Number of lines lost because nobody read them.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.dropped = 0
+        self._stream = stream
+        self._kept: deque[bytes] = deque()
+        self._lost = 0
+        self._torn = False
+        self._descriptor = _waited_for(stream)
+        self._room = select.poll()
+        if self._descriptor is not None:
+            self._room.register(self._descriptor, select.POLLOUT)
+
+    def put(self, line: str) -> None:
+        """Write a line now or, without room, with a later one."""
+        if self._descriptor is None:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+            return
+        self._kept.append((line + "\n").encode("utf-8", "backslashreplace"))
+        if len(self._kept) > _MAX_KEPT:
+            self._kept.popleft()
+            self.dropped += 1
+            self._lost += 1
+        self.flush()
+
+    def flush(self) -> None:
+        """Write queued lines as far as there is room."""
+        if self._lost and self._has_room():
+            lost, self._lost = self._lost, 0
+            self._write(b"(%d lines of the log were dropped: nobody read them)\n" % lost)
+        while self._kept and self._has_room():
+            self._write(self._kept.popleft())
+
+    def _has_room(self) -> bool:
+        return bool(self._room.poll(0))
+
+    def _write(self, line: bytes) -> None:
+        assert self._descriptor is not None
+        if self._torn:
+            line = b"\n" + line
+        self._torn = False
+        try:
+            for start in range(0, len(line), _CHUNK_BYTES):
+                if start and not self._has_room():
+                    self._torn = True
+                    break
+                os.write(self._descriptor, line[start : start + _CHUNK_BYTES])
+        except OSError:
+            # The reader or the terminal has closed.
+            self.dropped += 1
+
+
+class NonBlockingHandler(logging.Handler):
+    """Logging handler that writes to a `NonBlockingWriter`."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__()
+        self.writer = NonBlockingWriter(stream) if stream is not None else None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, or queue it."""
+        if self.writer is None:
+            return
+        try:
+            self.writer.put(self.format(record))
+        except Exception:
+            # As in every handler of the standard library: a line that cannot be formatted raises nothing.
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Write queued lines."""
+        if self.writer is not None:
+            self.writer.flush()
 
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
@@ -117,12 +273,51 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
+def naming_calls(find: Callable[[str], str | None]) -> Callable[[], None]:
+    """Add the call to all lines from now on; return a function that stops it."""
+    namer, handlers = CallNamer(find), list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(namer)
+
+    def end() -> None:
+        for handler in handlers:
+            handler.removeFilter(namer)
+
+    return end
+
+
 def dropped_lines() -> int:
     """Number of log lines lost because nobody read them."""
     handlers = [
         handler for handler in logging.getLogger().handlers if isinstance(handler, NonBlockingHandler)
     ]
     return sum(handler.writer.dropped for handler in handlers if handler.writer is not None)
+
+
+def print_line(text: str) -> None:
+    """Print a line to standard output; drop it if that is closed or not read."""
+    if sys.stdout is not None:
+        NonBlockingWriter(sys.stdout).put(text)
+
+
+def standard_descriptors() -> None:
+    """Open the null device for closed standard descriptors; else a socket could get one, and log lines."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # It gets the lowest free number.
+
+
+def _waited_for(stream: TextIO) -> int | None:
+    """Descriptor of a stream on which a write may block (pipe, socket, terminal); else None."""
+    try:
+        descriptor = stream.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError, AttributeError):
+        return None
+    waits = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+    return descriptor if waits else None
 
 
 def _one_line(text: str) -> str:

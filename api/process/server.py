@@ -36,8 +36,7 @@ from api.process.first_run import DemoAccount, greeting, prepare_demo, prepare_s
 from api.process.handover import HotRestart
 from api.process.idempotency_recovery import answer_interrupted
 from api.process.lifecycle import Lifecycle, Phase
-from api.process.log_filters import naming_calls
-from api.process.log_writer import print_line
+from api.process.logs import naming_calls, print_line
 from api.process.loop_lag import LoopLag
 from api.process.metrics import Metrics
 from api.process.node_lock import NodeLock

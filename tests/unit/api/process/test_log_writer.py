@@ -13,8 +13,13 @@ from typing import TextIO
 
 import pytest
 
-from api.process.log_writer import NonBlockingWriter, print_line, standard_descriptors
-from api.process.logs import configure_logging, dropped_lines
+from api.process.logs import (
+    NonBlockingWriter,
+    configure_logging,
+    dropped_lines,
+    print_line,
+    standard_descriptors,
+)
 
 _SMALLEST_PIPE = 4096
 

@@ -9,25 +9,30 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from api.openapi.document import product_version
 from api.process.lifecycle import Lifecycle
 from api.process.logs import dropped_lines
-from api.process.loop_lag import LoopLag
 from api.process.metrics import Metrics
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.database.values import to_micros
+from callcontrol.histogram import Histogram
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.tools.aio.service import ToolService
 from callcontrol.trunks.registration import counted
 from callcontrol.webhooks.store import deliveries
 
-__all__ = ["collect_calls", "collect_messages", "collect_process", "collect_storage", "collect_tools"]
-
-_Label = TypeVar("_Label", bound=str)
+__all__ = [
+    "LoopLag",
+    "collect_calls",
+    "collect_messages",
+    "collect_process",
+    "collect_storage",
+    "collect_tools",
+]
 
 _MEDIA_GAUGES: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_streams": ("streams", "RTP streams that are open."),
@@ -70,6 +75,8 @@ _RECEIVE_GAUGES: Mapping[str, tuple[int, str]] = {
     "trunkline_sip_receive_queue_bytes": (0, "Memory of datagrams that wait in the SIP socket."),
     "trunkline_sip_receive_limit_bytes": (1, "Memory that datagrams may take that wait in the SIP socket."),
 }
+_LAG_EVERY_S: Final = 0.1
+_LAG_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _MOST_COUNTED: Final = 10_000
 _MOST_MESSAGES_COUNTED: Final = 100_000
 
@@ -85,10 +92,7 @@ _OUTBOX: Mapping[str, tuple[str, str]] = {
     "trunkline_webhook_delivered": ("delivered", "Webhooks accepted by their receiver."),
     "trunkline_webhook_failed": ("failed", "Webhooks that failed for good."),
     "trunkline_webhook_skipped": ("skipped", "Attempts not made because the destination is unresponsive."),
-    "trunkline_webhook_postponed": (
-        "postponed",
-        "Webhooks postponed for a slow destination.",
-    ),
+    "trunkline_webhook_postponed": ("postponed", "Webhooks postponed for a slow destination."),
 }
 
 
@@ -101,7 +105,7 @@ def collect_calls(metrics: Metrics, control: CallControl, storage: Storage) -> N
     metrics.watch_gauge(
         "trunkline_directory_revision",
         "Newest change of accounts, numbers and trunks that calls go by.",
-        lambda: float(storage.directory.revision),
+        lambda: storage.directory.revision,
     )
     _collect_wallets(metrics, control, storage)
 
@@ -112,75 +116,71 @@ def _collect_calls(metrics: Metrics, control: CallControl) -> None:
     metrics.watch_gauge(
         "trunkline_calls_by_state",
         "Active calls, by direction and status.",
-        lambda: _labelled(control.calls_by_state()),
+        control.calls_by_state,
         ("direction", "status"),
     )
+    metrics.watch_gauge("trunkline_calls_limit", "Maximum of concurrent calls.", lambda: settings.max_calls)
     metrics.watch_gauge(
-        "trunkline_calls_limit", "Maximum of concurrent calls.", lambda: float(settings.max_calls)
-    )
-    metrics.watch_gauge(
-        "trunkline_calls_per_second_limit",
-        "Maximum of new calls per second.",
-        lambda: float(settings.max_cps),
+        "trunkline_calls_per_second_limit", "Maximum of new calls per second.", lambda: settings.max_cps
     )
     metrics.watch_counter(
         "trunkline_calls_ended",
         "Calls that ended, by direction and final status.",
-        lambda: _labelled(calls.ended),
+        lambda: calls.ended,
         ("direction", "status"),
     )
     metrics.watch_counter(
         "trunkline_calls_answered",
         "Calls that ended and had been answered; of those that ended, it is the answer-seizure ratio.",
-        lambda: _counted(calls.answered),
+        lambda: calls.answered,
         ("direction",),
     )
     metrics.watch_counter(
         "trunkline_call_hangups",
         "Calls that ended, by the cause and who ended them.",
-        lambda: _labelled(calls.causes),
+        lambda: calls.causes,
         ("cause", "source"),
     )
     metrics.watch_counter(
         "trunkline_calls_refused",
         "Refused new calls, by reason.",
-        lambda: _counted(control.refused_calls()),
+        control.refused_calls,
         ("reason",),
     )
-    metrics.watch_histograms(
+    metrics.watch_histogram(
         "trunkline_call_setup_seconds",
         "From the beginning of a call to its answer, of calls that ended.",
         lambda: calls.set_up_s,
-        "direction",
+        ("direction",),
     )
     metrics.watch_histogram(
         "trunkline_call_post_dial_delay_seconds",
         "From the beginning of a placed call until its party rang or answered, of calls that ended.",
         lambda: calls.post_dial_delay_s,
     )
-    metrics.watch_histograms(
+    metrics.watch_histogram(
         "trunkline_call_duration_seconds",
         "How long answered calls lasted.",
         lambda: calls.duration_s,
-        "direction",
+        ("direction",),
     )
 
 
 def _collect_streams(metrics: Metrics, control: CallControl) -> None:
     streams = control.metrics.streams
     metrics.watch_gauge(
-        "trunkline_agent_streams", "Streams to voice agents that are connected.", lambda: float(streams.open)
+        "trunkline_agent_streams", "Streams to voice agents that are connected.", lambda: streams.open
     )
     metrics.watch_counter(
         "trunkline_agent_connects",
         "Voice agents that were to be connected, by what became of it.",
-        lambda: _counted(streams.connects),
+        lambda: streams.connects,
         ("outcome",),
     )
     metrics.watch_counter(
         "trunkline_agent_frames_dropped",
         "Audio frames that voice agents were too slow for, of streams that ended.",
-        lambda: float(streams.frames_dropped),
+        lambda: streams.frames_dropped,
     )
 
 
@@ -204,7 +204,7 @@ def _collect_media(metrics: Metrics, control: CallControl) -> None:
     metrics.watch_counter(
         "trunkline_rtp_packets_dropped",
         "RTP packets of far ends that were not used, by reason.",
-        lambda: _counted(control.media_drops),
+        lambda: control.media_drops,
         ("reason",),
     )
 
@@ -215,7 +215,7 @@ def _collect_sip(metrics: Metrics, control: CallControl) -> None:
     metrics.watch_gauge(
         "trunkline_sip_connections",
         "TCP and TLS connections, up or coming up.",
-        lambda: _counted(control.user_agent.connections),
+        lambda: control.user_agent.connections,
         ("transport",),
     )
     for name, (index, text) in _RECEIVE_GAUGES.items():
@@ -229,16 +229,14 @@ def _collect_sip(metrics: Metrics, control: CallControl) -> None:
     metrics.watch_counter(
         "trunkline_sip_rejected",
         "Rejected SIP messages, by reason.",
-        lambda: _counted(control.guard.rejected),
+        lambda: control.guard.rejected,
         ("reason",),
     )
-    metrics.watch_gauge(
-        "trunkline_sip_banned_sources", "Banned sources.", lambda: float(len(control.guard.banned))
-    )
+    metrics.watch_gauge("trunkline_sip_banned_sources", "Banned sources.", lambda: len(control.guard.banned))
     metrics.watch_gauge(
         "trunkline_gateways",
         "Outbound gateways by what is known of their health.",
-        lambda: {(state.name.lower(),): float(count) for state, count in control.gateways.counts().items()},
+        lambda: {state.name.lower(): count for state, count in control.gateways.counts().items()},
         ("state",),
     )
     metrics.watch_gauge(
@@ -248,14 +246,12 @@ def _collect_sip(metrics: Metrics, control: CallControl) -> None:
     )
     hep = control.hep
     if hep is not None:
-        metrics.watch_counter("trunkline_hep_sent", "Copies of SIP messages sent.", lambda: float(hep.sent))
-        metrics.watch_counter(
-            "trunkline_hep_dropped", "Copies of SIP messages dropped.", lambda: float(hep.dropped)
-        )
+        metrics.watch_counter("trunkline_hep_sent", "Copies of SIP messages sent.", lambda: hep.sent)
+        metrics.watch_counter("trunkline_hep_dropped", "Copies of SIP messages dropped.", lambda: hep.dropped)
     metrics.watch_gauge(
         "trunkline_sip_registrations",
         "Registrations with carriers, by state.",
-        lambda: _counted(counted(control.registrations())),
+        lambda: counted(control.registrations()),
         ("state",),
     )
 
@@ -268,16 +264,12 @@ def _collect_wallets(metrics: Metrics, control: CallControl, storage: Storage) -
         held = await storage.wallet.reserved_in_all()
 
     metrics.refresh_with(sum_reserves)
-    metrics.watch_gauge(
-        "trunkline_wallet_reserves_open", "Calls with reserved money.", lambda: float(held[0])
-    )
-    metrics.watch_gauge(
-        "trunkline_wallet_reserved_paise", "Money reserved for calls.", lambda: float(held[1])
-    )
+    metrics.watch_gauge("trunkline_wallet_reserves_open", "Calls with reserved money.", lambda: held[0])
+    metrics.watch_gauge("trunkline_wallet_reserved_paise", "Money reserved for calls.", lambda: held[1])
     metrics.watch_counter(
         "trunkline_wallet_failures",
         "Failed wallet operations of calls, by operation.",
-        lambda: _counted(control.metrics.wallet_failures),
+        lambda: control.metrics.wallet_failures,
         ("operation",),
     )
 
@@ -296,18 +288,18 @@ def collect_messages(metrics: Metrics, services: Services) -> None:
     metrics.watch_counter(
         "trunkline_messages",
         "Messages over the messaging network, by the state they came to.",
-        lambda: _counted(services.receiver.counts),
+        lambda: services.receiver.counts,
         ("status",),
     )
     metrics.watch_gauge(
         "trunkline_messages_queued",
         "Messages that wait for the messaging network, up to 100,000.",
-        lambda: float(queued),
+        lambda: queued,
     )
     metrics.watch_gauge(
         "trunkline_messages_active",
         "Messages of the queue that are being handed to the messaging network.",
-        lambda: float(services.dispatcher.active),
+        lambda: services.dispatcher.active,
     )
 
 
@@ -317,15 +309,15 @@ def collect_storage(metrics: Metrics, storage: Storage) -> None:
     metrics.watch_gauge(
         "trunkline_database_failing",
         "1 while the database takes no writes and new calls are refused for it.",
-        lambda: float(writer.failing),
+        lambda: writer.failing,
     )
     metrics.watch_gauge(
-        "trunkline_database_waiting", "Requests waiting to be written.", lambda: float(writer.waiting)
+        "trunkline_database_waiting", "Requests waiting to be written.", lambda: writer.waiting
     )
     metrics.watch_gauge(
         "trunkline_calls_unwritten",
         "Calls whose newest state is in memory and not written yet.",
-        lambda: float(storage.calls.unwritten),
+        lambda: storage.calls.unwritten,
     )
     metrics.watch_histogram(
         "trunkline_database_commit_seconds",
@@ -337,7 +329,7 @@ def collect_storage(metrics: Metrics, storage: Storage) -> None:
     for name, (attribute, text) in _OUTBOX.items():
         metrics.watch_counter(name, text, _reader(lambda: outbox.stats, attribute))
     metrics.watch_gauge(
-        "trunkline_webhook_held", "Webhooks in memory, about to be sent.", lambda: float(outbox.held)
+        "trunkline_webhook_held", "Webhooks in memory, about to be sent.", lambda: outbox.held
     )
     backlog: tuple[int, int | None] = (0, None)
 
@@ -347,9 +339,7 @@ def collect_storage(metrics: Metrics, storage: Storage) -> None:
 
     metrics.refresh_with(look)
     metrics.watch_gauge(
-        "trunkline_webhook_pending",
-        "Webhooks that are not delivered yet, up to 10,000.",
-        lambda: float(backlog[0]),
+        "trunkline_webhook_pending", "Webhooks that are not delivered yet, up to 10,000.", lambda: backlog[0]
     )
     metrics.watch_gauge(
         "trunkline_webhook_oldest_due_seconds",
@@ -363,38 +353,34 @@ def collect_tools(metrics: Metrics, service: ToolService, sessions: Callable[[],
     metrics.watch_counter(
         "trunkline_tool_uses",
         "Uses of tools, by kind and what became of them.",
-        lambda: {labels: float(count) for labels, count in service.uses.items()},
+        lambda: service.uses,
         ("kind", "outcome"),
     )
     metrics.watch_histogram("trunkline_tool_seconds", "How long uses of tools took.", lambda: service.took_s)
-    metrics.watch_gauge(
-        "trunkline_mcp_sessions", "Sessions of the Model Context Protocol.", lambda: float(sessions())
-    )
+    metrics.watch_gauge("trunkline_mcp_sessions", "Sessions of the Model Context Protocol.", sessions)
 
 
 def collect_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir: Path, node: str) -> None:
     """Register the metrics of the event loop, the disk and the program."""
     metrics.watch_gauge(
-        "trunkline_ready", "1 while the server takes new calls.", lambda: float(lifecycle.takes_calls)
+        "trunkline_ready", "1 while the server takes new calls.", lambda: lifecycle.takes_calls
     )
     metrics.watch_histogram(
         "trunkline_event_loop_lag_seconds", "How long after its time a timer came.", lambda: lag.lag_s
     )
-    metrics.watch_gauge(
-        "trunkline_tasks", "Tasks of the event loop.", lambda: float(len(asyncio.all_tasks()))
-    )
+    metrics.watch_gauge("trunkline_tasks", "Tasks of the event loop.", lambda: len(asyncio.all_tasks()))
     metrics.watch_counter(
         "trunkline_log_lines_dropped",
         "Lines of the log that were lost because nobody read them.",
-        lambda: float(dropped_lines()),
+        dropped_lines,
     )
     sizes = {"free": 0.0, "total": 0.0}
 
     async def look() -> None:
         # An unreachable network file system must not block the loop.
         found = await asyncio.to_thread(os.statvfs, data_dir)
-        sizes["free"] = float(found.f_bavail * found.f_frsize)
-        sizes["total"] = float(found.f_blocks * found.f_frsize)
+        sizes["free"] = found.f_bavail * found.f_frsize
+        sizes["total"] = found.f_blocks * found.f_frsize
 
     metrics.refresh_with(look)
     metrics.watch_gauge(
@@ -412,21 +398,45 @@ def collect_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_d
     )
 
 
+class LoopLag:
+    """
+    Measures the delay of timers of the event loop after their due time, ten times a second.
+
+    Attributes:
+        lag_s: Histogram of the lags since the start, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.lag_s = Histogram(_LAG_BUCKETS_S)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Start the timer."""
+        self._set()
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self) -> None:
+        loop = asyncio.get_running_loop()
+        at = loop.time() + _LAG_EVERY_S
+        self._timer = loop.call_at(at, self._look, at)
+
+    def _look(self, due_at: float) -> None:
+        self.lag_s.observe(max(asyncio.get_running_loop().time() - due_at, 0.0))
+        self._set()
+
+
 def _overdue_s(due_at: int | None) -> float:
     return 0.0 if due_at is None else max((to_micros(utc_now()) - due_at) / 1e6, 0.0)
 
 
-def _counted(counts: Mapping[_Label, int]) -> dict[tuple[str, ...], float]:
-    return {(label,): float(count) for label, count in counts.items()}
-
-
-def _labelled(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, ...], float]:
-    return {labels: float(count) for labels, count in counts.items()}
-
-
-def _of_buffers(control: CallControl, index: int) -> dict[tuple[str, ...], float]:
+def _of_buffers(control: CallControl, index: int) -> dict[str, int]:
     """One value of each UDP socket's receive buffer, by address."""
-    return {(address,): float(held[index]) for address, held in control.user_agent.receive_buffers.items()}
+    return {address: held[index] for address, held in control.user_agent.receive_buffers.items()}
 
 
 def _reader(source: Callable[[], object], attribute: str) -> Callable[[], float]:

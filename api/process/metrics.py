@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import isinf
-from typing import Protocol
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -30,8 +30,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from callcontrol.errors import DomainError
+from callcontrol.histogram import Histogram as Distribution
 
-__all__ = ["METRICS_CONTENT_TYPE", "Distribution", "Metrics", "Reading"]
+__all__ = ["METRICS_CONTENT_TYPE", "Metrics"]
 
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -42,16 +43,11 @@ _REFRESH_S = 1.0
 # Creation times of counters are useless, and double the size of a response.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # Untyped in the library.
 
-Reading = float | Mapping[tuple[str, ...], float]
+Reading = float | Mapping[Any, float]
+"""A value, or values by label or by tuple of labels."""
 
-
-class Distribution(Protocol):
-    """Histogram of observed values."""
-
-    sum: float
-
-    def cumulative(self) -> list[tuple[float, int]]:
-        """Each upper bound with the number of values up to it; the last is infinity."""
+Distributions = Distribution | Mapping[str, Distribution]
+"""A histogram, or histograms by label."""
 
 
 class Metrics:
@@ -104,21 +100,11 @@ class Metrics:
         """Register a counter that is read at every scrape."""
         self._watched.add(CounterMetricFamily, name, help_text, read, labels)
 
-    def watch_histogram(self, name: str, help_text: str, read: Callable[[], Distribution]) -> None:
-        """Register a histogram that is read at every scrape."""
-        self._watched.add_distributions(name, help_text, lambda: {(): read()}, ())
-
-    def watch_histograms(
-        self,
-        name: str,
-        help_text: str,
-        read: Callable[[], Mapping[str, Distribution]],
-        label: str,
+    def watch_histogram(
+        self, name: str, help_text: str, read: Callable[[], Distributions], labels: tuple[str, ...] = ()
     ) -> None:
-        """Register histograms, one per value of a label, that are read at every scrape."""
-        self._watched.add_distributions(
-            name, help_text, lambda: {(value,): found for value, found in read().items()}, (label,)
-        )
+        """Register a histogram that is read at every scrape, or one per value of a label."""
+        self._watched.add(HistogramMetricFamily, name, help_text, read, labels)
 
     def refresh_with(self, refresh: Callable[[], Awaitable[None]]) -> None:
         """Await `refresh` before each scrape, for values that cannot be read synchronously."""
@@ -146,8 +132,7 @@ class Metrics:
 
 _log = logging.getLogger("api.process.metrics")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
-_Distributions = Callable[[], Mapping[tuple[str, ...], Distribution]]
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily] | type[HistogramMetricFamily]
 
 
 async def _refreshed(refresh: Callable[[], Awaitable[None]]) -> None:
@@ -168,24 +153,25 @@ class _Watched(Collector):
         self._sources: list[tuple[str, Callable[[], Metric]]] = []
 
     def add(
-        self, family: _Family, name: str, help_text: str, read: Callable[[], Reading], labels: tuple[str, ...]
+        self,
+        family: _Family,
+        name: str,
+        help_text: str,
+        read: Callable[[], Reading | Distributions],
+        labels: tuple[str, ...],
     ) -> None:
         def make() -> Metric:
             metric = family(name, help_text, labels=labels)
+            # A family of histograms takes other arguments than one of numbers.
+            add_metric: Callable[..., None] = metric.add_metric
             reading = read()
-            for values, value in reading.items() if isinstance(reading, Mapping) else (((), reading),):
-                metric.add_metric(values, value)
-            return metric
-
-        self._sources.append((name, make))
-
-    def add_distributions(
-        self, name: str, help_text: str, read: _Distributions, labels: tuple[str, ...]
-    ) -> None:
-        def make() -> Metric:
-            metric = HistogramMetricFamily(name, help_text, labels=labels)
-            for values, distribution in read().items():
-                metric.add_metric(values, _bounds(distribution), distribution.sum)
+            found: Mapping[Any, Any] = reading if isinstance(reading, Mapping) else {(): reading}
+            for label, value in found.items():
+                values = label if isinstance(label, tuple) else (label,)
+                if isinstance(value, Distribution):
+                    add_metric(values, _bounds(value), value.sum)
+                else:
+                    add_metric(values, value)
             return metric
 
         self._sources.append((name, make))

@@ -24,6 +24,7 @@ from api.http.app import create_app
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.process.collectors import (
+    LoopLag,
     collect_calls,
     collect_messages,
     collect_process,
@@ -37,7 +38,6 @@ from api.process.handover import HotRestart
 from api.process.idempotency_recovery import answer_interrupted
 from api.process.lifecycle import Lifecycle, Phase
 from api.process.logs import naming_calls, print_line
-from api.process.loop_lag import LoopLag
 from api.process.metrics import Metrics
 from api.process.node_lock import NodeLock
 from api.process.secret_keys import secret_box

@@ -108,7 +108,7 @@ async def test_docs_allow_their_own_script_only(client: Client) -> None:
 async def test_distributions_may_have_a_label() -> None:
     metrics = Metrics()
     by_direction = {"inbound": Histogram((1.0,)), "outbound": Histogram((1.0,))}
-    metrics.watch_histograms("trunkline_call_seconds", "Calls.", lambda: by_direction, "direction")
+    metrics.watch_histogram("trunkline_call_seconds", "Calls.", lambda: by_direction, ("direction",))
     by_direction["inbound"].observe(0.5)
     text = (await metrics.scrape()).decode()
     assert 'trunkline_call_seconds_bucket{direction="inbound",le="1.0"} 1.0' in text

@@ -1,7 +1,7 @@
 """
 Settings of the server: environment over TOML file over default.
 
-Every setting is declared once in `VARIABLES`; the environment spells it ``TRUNKLINE_NAME``, the file
+Every setting is declared once in `Settings`; the environment spells it ``TRUNKLINE_NAME``, the file
 ``name`` (or ``trunkline_name``) in lower case. Problems are collected, so that one run of the command names
 every variable to correct.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -95,259 +95,168 @@ class Variable:
         return self.name.lower()
 
 
-VARIABLES: tuple[Variable, ...] = (
-    Variable("HTTP_LISTEN", "127.0.0.1:8080", parse_host_port, "address of the REST API"),
-    Variable(
-        "PUBLIC_URL",
-        "",
-        parse_url,
-        "address at which customers reach the API (default: the address listened on)",
-    ),
-    Variable(
-        "SIP_LISTEN",
-        "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
-        parse_listens,
-        "SIP transports and addresses, comma-separated",
-    ),
-    Variable("SIP_TLS_CERT", "", parse_path, "certificate chain of the tls: listener (PEM)"),
-    Variable("SIP_TLS_KEY", "", parse_path, "private key of the tls: listener (PEM)"),
-    Variable(
-        "SIP_TLS_CA",
-        "",
-        parse_path,
-        "certificate authorities trusted for peers (PEM; default: the system's)",
-    ),
-    Variable(
-        "SIP_TLS_VERIFY",
-        "1",
-        parse_bool,
-        "1 refuses outbound TLS to a peer whose certificate does not prove its name",
-    ),
-    Variable(
-        "SIP_TLS_WILDCARDS",
-        "0",
-        parse_bool,
-        "1 accepts a certificate for *.example.com for the hosts of that domain",
-    ),
-    Variable(
-        "SIP_TLS_CLIENTS",
-        "none",
-        Choice("none", "optional", "required"),
-        "client certificates asked of peers that connect: none, optional or required",
-    ),
-    Variable(
-        "SIP_ADVERTISE",
-        "",
-        parse_advertises,
-        "public SIP addresses behind 1:1 NAT: one IPv4, one IPv6, or one of each",
-    ),
-    Variable(
-        "SIP_UDP_MAX_BYTES",
-        "1300",
-        WholeNumber(0, 65_535),
-        "larger requests go by TCP if the peer accepts it (RFC 3261 18.1.1); 0 never",
-    ),
-    Variable(
-        "SIP_KEEPALIVE_S",
-        "30",
-        Number(0, 3600),
-        "silence after which a connection in use gets a keep-alive (RFC 5626); 0 never",
-    ),
-    Variable("SIP_REALM", "trunkline", parse_realm, "realm of digest challenges to callers"),
-    Variable(
-        "SIP_DIGEST",
-        "SHA-512-256,SHA-256,MD5",
-        parse_digest_algorithms,
-        "digest algorithms of those challenges, in this order; some old clients read only the first",
-    ),
-    Variable(
-        "SIP_UNKNOWN_SOURCES",
-        "forbid",
-        Choice("forbid", "silent"),
-        "answer to unknown SIP sources: forbid (at most one 403 in 10 s) or silent",
-        former="SIP_STRANGERS",
-    ),
-    Variable(
-        "DNS_SERVERS",
-        "",
-        parse_name_servers,
-        "name servers for gateways, comma-separated (default: those of resolv.conf)",
-    ),
-    Variable(
-        "OPTIONS_INTERVAL_S",
-        "30",
-        Number(1, 3600),
-        "seconds between OPTIONS pings of a gateway that is pinged",
-    ),
-    Variable(
-        "SIP_MIN_SE",
-        "90",
-        WholeNumber(1, 86_400),
-        "shortest session interval a peer may ask for, in seconds (RFC 4028)",
-    ),
-    Variable("RTP_LISTEN", "127.0.0.1", parse_ip, "address of the RTP sockets"),
-    Variable("RTP_ADVERTISE", "", parse_advertise, "public RTP address behind 1:1 NAT"),
-    Variable("RTP_PORTS", "20000-29999", parse_ports, "range of RTP ports"),
-    Variable("RTP_THREADS", "1", WholeNumber(1, 64), "threads of the media engine"),
-    Variable("MEDIA_TIMEOUT_S", "60", Number(0, 86_400), "seconds without RTP that end a call; 0 never"),
-    Variable(
-        "HOLD_TIMEOUT_S", "0", Number(0, 86_400), "seconds without RTP that end a call on hold; 0 never"
-    ),
-    Variable(
-        "STREAM_DEFAULT_PROTOCOL",
-        "exotel",
-        Choice(*sorted(DIALECTS)),
-        f"stream protocol where neither call nor account names one: {', '.join(sorted(DIALECTS))}",
-    ),
-    Variable(
-        "STREAM_START_TIMEOUT_S",
-        "0",
-        Number(0, 3600),
-        "seconds a voice agent may be silent at the beginning of a call; 0 no limit",
-    ),
-    Variable(
-        "TONE_PLAN",
-        "in",
-        parse_tone_plan,
-        f"ringing tone of a country ({', '.join(TONE_PLANS)}), or one written out such as 425/1000,0/4000",
-    ),
-    Variable(
-        "HOLD_MUSIC",
-        "tones",
-        parse_hold_music,
-        "music on hold: a WAV file, tones (a built-in melody) or none",
-    ),
-    Variable(
-        "DATABASE_URL", "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)"
-    ),
-    Variable("DATA_DIR", "./var", parse_path, "folder of the database, the recordings and secret.key"),
-    Variable(
-        "SECRET_KEY",
-        "",
-        parse_secret_keys,
-        "key that encrypts secrets in the database: 32 bytes in base64; after a comma the keys it replaces "
-        "(default: secret.key in the data directory, made at the first start)",
-    ),
-    Variable(
-        "NODE",
-        "local",
-        parse_node,
-        "name of this server among those that share a database or a data directory; stable over restarts",
-    ),
-    Variable(
-        "WEBHOOK_RETENTION_DAYS", "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
-    ),
-    Variable(
-        "RECORDING_RETENTION_DAYS",
-        "180",
-        WholeNumber(0, MAX_RETENTION_DAYS),
-        "days that recordings are kept, unless the account sets its own; 0 for ever",
-    ),
-    Variable("SANDBOX_CARRIER", "1", parse_bool, "1 runs the sandbox carrier in this process"),
-    Variable("SANDBOX_LISTEN", "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"),
-    Variable("SANDBOX_RTP_PORTS", "30000-30999", parse_ports, "RTP ports of the sandbox carrier"),
-    Variable(
-        "NUMBER_INVENTORY",
-        "sandbox",
-        Choice("sandbox", "none"),
-        "numbers for sale: those of the sandbox, or none",
-    ),
-    Variable(
-        "ALLOW_PRIVATE_DESTINATIONS",
-        "0",
-        parse_bool,
-        "1 lets webhooks and streams reach private addresses and plain http and ws",
-    ),
-    Variable("TRUSTED_SOURCES", "", parse_networks, "CIDRs that are never banned nor rate-limited"),
-    Variable("ALLOWED_COUNTRIES", "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"),
-    Variable(
-        "MESSAGES_PER_SECOND",
-        str(DEFAULT_MESSAGES_PER_SECOND),
-        WholeNumber(1, MAX_MESSAGES_PER_SECOND),
-        "messages per second of a channel that sets no pace of its own",
-    ),
-    Variable("MAX_CALLS", "2000", WholeNumber(1, 1_000_000), "active calls at which new ones are refused"),
-    Variable(
-        "MAX_CPS", "200", WholeNumber(1, 100_000), "new calls per second above which new ones are refused"
-    ),
-    Variable(
-        "HOT_RESTART",
-        "0",
-        parse_bool,
-        "1 lets a server of another NODE in this data directory take over the addresses of this one",
-        former="TAKEOVER",
-    ),
-    Variable("DRAIN_S", "30", Number(0, 86_400), "seconds that active calls may go on after SIGTERM"),
-    Variable(
-        "HEP_TARGET", "", parse_hep_target, "capture server that gets copies of SIP messages (HEPv3, Homer)"
-    ),
-    Variable("HEP_ID", "2001", WholeNumber(0, 4_294_967_295), "capture id of this server in HEP"),
-    Variable("HEP_PASSWORD", "", str, "authentication key in HEP"),
-    Variable("LOG_FORMAT", "text", Choice("text", "json"), "form of log lines: text or json"),
-    Variable(
-        "LOG_LEVEL",
-        "info",
-        Choice("debug", "info", "warning", "error"),
-        "lowest level that is logged: debug, info, warning or error",
-    ),
-)
+def _setting(
+    default: str, parse: Callable[[str], Any], help_text: str, *, former: str = "", secret: bool = False
+) -> Any:
+    """Declare a setting, as for `Variable`; a secret one is left out of the representation."""
+    return field(
+        repr=not secret, metadata={"default": default, "parse": parse, "help": help_text, "former": former}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings, validated; the fields are the names of `VARIABLES` in lower case."""
+    """All settings, validated; the environment spells their names in upper case."""
 
-    http_listen: HostPort
-    public_url: str | None
-    sip_listen: tuple[ListenAddress, ...]
-    sip_tls_cert: Path | None
-    sip_tls_key: Path | None
-    sip_tls_ca: Path | None
-    sip_tls_verify: bool
-    sip_tls_wildcards: bool
-    sip_tls_clients: str
-    sip_advertise: tuple[str, ...]
-    sip_udp_max_bytes: int
-    sip_keepalive_s: float
-    sip_realm: str
-    sip_digest: tuple[str, ...]
-    sip_unknown_sources: str
-    dns_servers: tuple[HostPort, ...]
-    options_interval_s: float
-    sip_min_se: int
-    rtp_listen: str
-    rtp_advertise: str | None
-    rtp_ports: PortRange
-    rtp_threads: int
-    media_timeout_s: float
-    hold_timeout_s: float
-    stream_default_protocol: str
-    stream_start_timeout_s: float
-    tone_plan: str
-    hold_music: str
-    database_url: str = field(repr=False)
-    data_dir: Path
-    node: str
-    webhook_retention_days: int
-    recording_retention_days: int
-    secret_key: tuple[bytes, ...] = field(repr=False)
-    sandbox_carrier: bool
-    sandbox_listen: tuple[ListenAddress, ...]
-    sandbox_rtp_ports: PortRange
-    number_inventory: str
-    allow_private_destinations: bool
-    trusted_sources: tuple[IpNetwork, ...]
-    allowed_countries: frozenset[str]
-    messages_per_second: int
-    max_calls: int
-    max_cps: int
-    hot_restart: bool
-    drain_s: float
-    hep_target: HostPort | None
-    hep_id: int
-    hep_password: str | None = field(repr=False)
-    log_format: str
-    log_level: str
+    http_listen: HostPort = _setting("127.0.0.1:8080", parse_host_port, "address of the REST API")
+    public_url: str | None = _setting(
+        "", parse_url, "address at which customers reach the API (default: the address listened on)"
+    )
+    sip_listen: tuple[ListenAddress, ...] = _setting(
+        "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
+        parse_listens,
+        "SIP transports and addresses, comma-separated",
+    )
+    sip_tls_cert: Path | None = _setting("", parse_path, "certificate chain of the tls: listener (PEM)")
+    sip_tls_key: Path | None = _setting("", parse_path, "private key of the tls: listener (PEM)")
+    sip_tls_ca: Path | None = _setting(
+        "", parse_path, "certificate authorities trusted for peers (PEM; default: the system's)"
+    )
+    sip_tls_verify: bool = _setting(
+        "1", parse_bool, "1 refuses outbound TLS to a peer whose certificate does not prove its name"
+    )
+    sip_tls_wildcards: bool = _setting(
+        "0", parse_bool, "1 accepts a certificate for *.example.com for the hosts of that domain"
+    )
+    sip_tls_clients: str = _setting(
+        "none",
+        Choice("none", "optional", "required"),
+        "client certificates asked of peers that connect: none, optional or required",
+    )
+    sip_advertise: tuple[str, ...] = _setting(
+        "", parse_advertises, "public SIP addresses behind 1:1 NAT: one IPv4, one IPv6, or one of each"
+    )
+    sip_udp_max_bytes: int = _setting(
+        "1300",
+        WholeNumber(0, 65_535),
+        "larger requests go by TCP if the peer accepts it (RFC 3261 18.1.1); 0 never",
+    )
+    sip_keepalive_s: float = _setting(
+        "30", Number(0, 3600), "silence after which a connection in use gets a keep-alive (RFC 5626); 0 never"
+    )
+    sip_realm: str = _setting("trunkline", parse_realm, "realm of digest challenges to callers")
+    sip_digest: tuple[str, ...] = _setting(
+        "SHA-512-256,SHA-256,MD5",
+        parse_digest_algorithms,
+        "digest algorithms of those challenges, in this order; some old clients read only the first",
+    )
+    sip_unknown_sources: str = _setting(
+        "forbid",
+        Choice("forbid", "silent"),
+        "answer to unknown SIP sources: forbid (at most one 403 in 10 s) or silent",
+        former="SIP_STRANGERS",
+    )
+    dns_servers: tuple[HostPort, ...] = _setting(
+        "", parse_name_servers, "name servers for gateways, comma-separated (default: those of resolv.conf)"
+    )
+    options_interval_s: float = _setting(
+        "30", Number(1, 3600), "seconds between OPTIONS pings of a gateway that is pinged"
+    )
+    sip_min_se: int = _setting(
+        "90", WholeNumber(1, 86_400), "shortest session interval a peer may ask for, in seconds (RFC 4028)"
+    )
+    rtp_listen: str = _setting("127.0.0.1", parse_ip, "address of the RTP sockets")
+    rtp_advertise: str | None = _setting("", parse_advertise, "public RTP address behind 1:1 NAT")
+    rtp_ports: PortRange = _setting("20000-29999", parse_ports, "range of RTP ports")
+    rtp_threads: int = _setting("1", WholeNumber(1, 64), "threads of the media engine")
+    media_timeout_s: float = _setting("60", Number(0, 86_400), "seconds without RTP that end a call; 0 never")
+    hold_timeout_s: float = _setting(
+        "0", Number(0, 86_400), "seconds without RTP that end a call on hold; 0 never"
+    )
+    stream_default_protocol: str = _setting(
+        "exotel",
+        Choice(*sorted(DIALECTS)),
+        f"stream protocol where neither call nor account names one: {', '.join(sorted(DIALECTS))}",
+    )
+    stream_start_timeout_s: float = _setting(
+        "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
+    )
+    tone_plan: str = _setting(
+        "in",
+        parse_tone_plan,
+        f"ringing tone of a country ({', '.join(TONE_PLANS)}), or one written out such as 425/1000,0/4000",
+    )
+    hold_music: str = _setting(
+        "tones", parse_hold_music, "music on hold: a WAV file, tones (a built-in melody) or none"
+    )
+    database_url: str = _setting(
+        "", parse_database_url, "SQLAlchemy URL (default: SQLite in the data directory)", secret=True
+    )
+    data_dir: Path = _setting("./var", parse_path, "folder of the database, the recordings and secret.key")
+    secret_key: tuple[bytes, ...] = _setting(
+        "",
+        parse_secret_keys,
+        "key that encrypts secrets in the database: 32 bytes in base64; after a comma the keys it replaces "
+        "(default: secret.key in the data directory, made at the first start)",
+        secret=True,
+    )
+    node: str = _setting(
+        "local",
+        parse_node,
+        "name of this server among those that share a database or a data directory; stable over restarts",
+    )
+    webhook_retention_days: int = _setting(
+        "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
+    )
+    recording_retention_days: int = _setting(
+        "180",
+        WholeNumber(0, MAX_RETENTION_DAYS),
+        "days that recordings are kept, unless the account sets its own; 0 for ever",
+    )
+    sandbox_carrier: bool = _setting("1", parse_bool, "1 runs the sandbox carrier in this process")
+    sandbox_listen: tuple[ListenAddress, ...] = _setting(
+        "udp:127.0.0.1:5080", parse_listens, "SIP address of the sandbox carrier"
+    )
+    sandbox_rtp_ports: PortRange = _setting("30000-30999", parse_ports, "RTP ports of the sandbox carrier")
+    number_inventory: str = _setting(
+        "sandbox", Choice("sandbox", "none"), "numbers for sale: those of the sandbox, or none"
+    )
+    allow_private_destinations: bool = _setting(
+        "0", parse_bool, "1 lets webhooks and streams reach private addresses and plain http and ws"
+    )
+    trusted_sources: tuple[IpNetwork, ...] = _setting(
+        "", parse_networks, "CIDRs that are never banned nor rate-limited"
+    )
+    allowed_countries: frozenset[str] = _setting(
+        "IN", parse_countries, "countries that may be dialled (ISO 3166 codes)"
+    )
+    messages_per_second: int = _setting(
+        str(DEFAULT_MESSAGES_PER_SECOND),
+        WholeNumber(1, MAX_MESSAGES_PER_SECOND),
+        "messages per second of a channel that sets no pace of its own",
+    )
+    max_calls: int = _setting("2000", WholeNumber(1, 1_000_000), "active calls at which new ones are refused")
+    max_cps: int = _setting(
+        "200", WholeNumber(1, 100_000), "new calls per second above which new ones are refused"
+    )
+    hot_restart: bool = _setting(
+        "0",
+        parse_bool,
+        "1 lets a server of another NODE in this data directory take over the addresses of this one",
+        former="TAKEOVER",
+    )
+    drain_s: float = _setting("30", Number(0, 86_400), "seconds that active calls may go on after SIGTERM")
+    hep_target: HostPort | None = _setting(
+        "", parse_hep_target, "capture server that gets copies of SIP messages (HEPv3, Homer)"
+    )
+    hep_id: int = _setting("2001", WholeNumber(0, 4_294_967_295), "capture id of this server in HEP")
+    hep_password: str | None = _setting("", str, "authentication key in HEP", secret=True)
+    log_format: str = _setting("text", Choice("text", "json"), "form of log lines: text or json")
+    log_level: str = _setting(
+        "info",
+        Choice("debug", "info", "warning", "error"),
+        "lowest level that is logged: debug, info, warning or error",
+    )
     unknown_variables: tuple[str, ...] = ()
     renamed_variables: tuple[tuple[str, str], ...] = ()
     """Former names that were used, each with its present name."""
@@ -362,6 +271,12 @@ class Settings:
             f"{former} is now {name}; the former name works in this version only"
             for former, name in self.renamed_variables
         ]
+
+
+VARIABLES: tuple[Variable, ...] = tuple(
+    Variable(setting.name.upper(), **setting.metadata) for setting in fields(Settings) if setting.metadata
+)
+"""The declarations of `Settings`."""
 
 
 def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -> Settings:

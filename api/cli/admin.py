@@ -10,7 +10,7 @@ from typing import Any
 
 from api.process.config import Settings
 from api.process.secret_keys import secret_box
-from api.schemas.serializers import number_json
+from api.schemas.numbers import number_json
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.clock import timestamp

@@ -28,6 +28,7 @@ from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
+from callcontrol.clock import timestamp
 from callcontrol.errors import (
     DomainError,
     FieldError,
@@ -224,7 +225,7 @@ class Pipeline:
             return _json(_dump(reply.data), endpoint.success)
         if endpoint.style is ErrorStyle.MESSAGING:
             return _json(_dump(_messaging(endpoint, reply)), endpoint.success)
-        meta = {"request_id": current_request().request_id, "timestamp": _timestamp(), **reply.meta}
+        meta = {"request_id": current_request().request_id, "timestamp": timestamp(utc_now()), **reply.meta}
         return _json(_dump({"data": reply.data, "meta": meta}), endpoint.success)
 
 
@@ -305,10 +306,6 @@ def _check(endpoint: Endpoint[Any, Any], reply: Reply) -> None:
     assert endpoint.response is not None
     for item in reply.data if endpoint.paged else [reply.data]:
         endpoint.response.model_validate_json(_dump(item))
-
-
-def _timestamp() -> str:
-    return utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _dump(value: Any) -> bytes:

@@ -11,12 +11,13 @@ from typing import Any
 
 from api.routes.assistant.calls import OUTBOUND
 from api.routes.messaging.messages import sent_json
-from api.schemas.serializers import purchase_json, rfc3339
+from api.schemas.dids import purchase_json
 from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant.calls import PRODUCT as ASSISTANT
 from callcontrol.assistant.calls import assistant_object
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.call_json import call_object
+from callcontrol.clock import timestamp
 from callcontrol.errors import Internal, NotFound
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import started_object
@@ -118,7 +119,7 @@ def _used(tool: str, result: Any) -> tuple[int, bytes]:
 
 
 def _enveloped(data: Any) -> bytes:
-    return _dump({"data": data, "meta": {"request_id": "", "timestamp": rfc3339(utc_now())}})
+    return _dump({"data": data, "meta": {"request_id": "", "timestamp": timestamp(utc_now())}})
 
 
 def _dump(value: Any) -> bytes:

@@ -7,13 +7,12 @@ from typing import Any
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.agents import AgentList, AgentObject, CreateAgent, UpdateAgent
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import Conflict
 from callcontrol.models import VoiceAgent
 
 __all__ = ["routes"]
 
-_SHOWN = ("name", "language", "voice", "greeting", "instructions", "workspace_id", "script")
 _SHOWN_OF_STREAM = ("stream_url", "sample_rate", "stream_protocol", "encoding", "custom_parameters")
 
 _AGENTS = "/api/v1/agents"
@@ -75,11 +74,5 @@ async def delete_agent(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _json(agent: VoiceAgent) -> dict[str, Any]:
-    """Public fields of an agent: an explicit list, so that no secret can leak."""
-    return {
-        "id": agent.agent_id,
-        **{name: getattr(agent, name) for name in _SHOWN},
-        **{name: getattr(agent.stream, name, None) for name in _SHOWN_OF_STREAM},
-        "created_at": rfc3339(agent.created_at),
-        "updated_at": rfc3339(agent.updated_at),
-    }
+    stream = {name: getattr(agent.stream, name, None) for name in _SHOWN_OF_STREAM}
+    return shown(AgentObject, agent, id=agent.agent_id, **stream)

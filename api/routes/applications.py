@@ -8,30 +8,12 @@ from typing import Any
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.applications import ApplicationObject, CreateApplication, UpdateApplication
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from api.schemas.trunks import Paging
 from callcontrol.errors import Conflict
 from callcontrol.models import Application
 
 __all__ = ["routes"]
-
-_SHOWN = (
-    "webhook_url",
-    "webhook_method",
-    "webhook_format",
-    "fallback_url",
-    "status_webhook_url",
-    "stream_url",
-    "sample_rate",
-    "stream_protocol",
-    "encoding",
-    "custom_parameters",
-    "stream_track",
-    "agent_id",
-    "workspace_id",
-    "forward_to",
-    "caller_id",
-)
 
 _APPLICATIONS = "/v1/trunk-portal/applications"
 _ONE = _APPLICATIONS + "/{app_sid}"
@@ -93,17 +75,14 @@ def _values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(application: Application) -> dict[str, Any]:
-    """Public fields of an application: an explicit list, so that no secret can leak."""
-    binding = application.binding
-    return {
-        "app_sid": application.app_sid,
-        "sid": application.app_sid,
-        "name": application.name,
-        "target": binding.target,
-        **{name: getattr(binding, name) for name in _SHOWN},
-        "status_webhook_events": binding.status_webhook_events and list(binding.status_webhook_events),
-        "timeout": binding.timeout_s,
-        "record_all_calls": application.record_all_calls,
-        "created_at": rfc3339(application.created_at),
-        "updated_at": rfc3339(application.updated_at),
-    }
+    return shown(
+        ApplicationObject,
+        application.binding,
+        app_sid=application.app_sid,
+        sid=application.app_sid,
+        name=application.name,
+        timeout=application.binding.timeout_s,
+        record_all_calls=application.record_all_calls,
+        created_at=application.created_at,
+        updated_at=application.updated_at,
+    )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from api.http.endpoint import Context, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody
 from api.schemas.call_logs import CallLogList, CallLogObject
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.records.cdr import Cdr, CdrFilter, span_of
 
 __all__ = ["routes"]
-
-_MOMENTS = ("attempted_at", "answered_at", "terminated_at")
 
 
 routes = Routes("trunks.read", tag="carrier trunks")
@@ -42,11 +39,4 @@ def _filter(query: CallLogList) -> CdrFilter:
 
 
 def _json(entry: Cdr) -> dict[str, Any]:
-    shown = asdict(entry)
-    shown["from"] = shown.pop("from_")
-    shown["duration"] = shown.pop("duration_sec")
-    return {
-        **shown,
-        **{name: rfc3339(getattr(entry, name)) for name in _MOMENTS},
-        "answered": entry.answered_at is not None,
-    }
+    return shown(CallLogObject, entry, duration=entry.duration_sec, answered=entry.answered_at is not None)

@@ -11,9 +11,9 @@ from api.http.time_ranges import time_span
 from api.routes.call_request import call_request, live_update
 from api.routes.ladder import ladder_of
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceObject
+from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceMessage, TraceObject
 from api.schemas.live import UpdateLiveCall
-from api.schemas.serializers import keyset_meta, trace_json
+from api.schemas.serializers import keyset_meta, shown
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.errors import (
     CallEnded,
@@ -74,7 +74,7 @@ async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
     calls = context.services.calls
     record = await calls.get_call(context.account_sid, context.path["callSid"])
     entries = calls.trace(record.call_sid)
-    messages = [trace_json(entry) for entry in entries]
+    messages = [shown(TraceMessage, entry) for entry in entries]
     return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
 
 

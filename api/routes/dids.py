@@ -6,8 +6,15 @@ from typing import Any
 
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.dids import ListingObject, ListingSearch, PurchaseBody, PurchaseObject, to_paise
-from api.schemas.serializers import page_meta, purchase_json
+from api.schemas.dids import (
+    ListingObject,
+    ListingSearch,
+    PurchaseBody,
+    PurchaseObject,
+    purchase_json,
+    to_paise,
+)
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import InsufficientBalance, KycRequired, NotFound, NumberTaken, QuoteStale
 from callcontrol.models import CURRENCY
 from callcontrol.numbers.inventory import Listing, ListingFilter
@@ -55,14 +62,10 @@ async def purchase_did(context: Context[PurchaseBody, NoQuery]) -> Reply:
 
 
 def _listing_json(listing: Listing) -> dict[str, Any]:
-    return {
-        "live_ref": listing.live_ref,
-        "number": listing.number,
-        "region": listing.region,
-        "number_type": listing.number_type,
-        "monthly_cost": rupees(listing.monthly_cost_paise),
-        "setup_cost": rupees(listing.setup_cost_paise),
-        "currency": CURRENCY,
-        "voice_enabled": listing.voice_enabled,
-        "sms_enabled": listing.sms_enabled,
-    }
+    return shown(
+        ListingObject,
+        listing,
+        monthly_cost=rupees(listing.monthly_cost_paise),
+        setup_cost=rupees(listing.setup_cost_paise),
+        currency=CURRENCY,
+    )

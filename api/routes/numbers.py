@@ -13,8 +13,10 @@ from api.schemas.numbers import (
     NumberList,
     PhoneNumberObject,
     WiringObject,
+    number_json,
+    wiring_json,
 )
-from api.schemas.serializers import number_configuration_json, number_json, page_meta
+from api.schemas.serializers import page_meta
 from callcontrol.errors import BindFailed, Conflict, InboundBound, InboundConflict, NotConfigured
 from callcontrol.models import Binding
 
@@ -69,9 +71,7 @@ async def release_number(context: Context[NoBody, NoQuery]) -> Reply:
 async def get_wiring(context: Context[NoBody, NoQuery]) -> Reply:
     """Get the wiring state of a number."""
     return Reply(
-        number_configuration_json(
-            await context.storage.numbers.configuration(context.account_sid, context.path["id"])
-        )
+        wiring_json(await context.storage.numbers.configuration(context.account_sid, context.path["id"]))
     )
 
 
@@ -84,11 +84,7 @@ async def register_number(context: Context[NoBody, NoQuery]) -> Reply:
 
     Allows the number as caller-ID. Repeating it is safe.
     """
-    return Reply(
-        number_configuration_json(
-            await context.storage.numbers.register(context.account_sid, context.path["id"])
-        )
-    )
+    return Reply(wiring_json(await context.storage.numbers.register(context.account_sid, context.path["id"])))
 
 
 @routes.delete(
@@ -102,7 +98,7 @@ async def deregister_number(context: Context[NoBody, Deregister]) -> Reply:
     state = await context.storage.numbers.deregister(
         context.account_sid, context.path["id"], force=context.query.force
     )
-    return Reply({**number_configuration_json(state), "status": "deregistered"})
+    return Reply({**wiring_json(state), "status": "deregistered"})
 
 
 @routes.put(
@@ -120,7 +116,7 @@ async def bind_number(context: Context[InboundBinding, NoQuery]) -> Reply:
     state = await context.storage.numbers.bind(
         context.account_sid, context.path["id"], _binding(context.body), force=context.body.force
     )
-    return Reply(number_configuration_json(state))
+    return Reply(wiring_json(state))
 
 
 @routes.delete(
@@ -128,11 +124,7 @@ async def bind_number(context: Context[InboundBinding, NoQuery]) -> Reply:
 )
 async def unbind_number(context: Context[NoBody, NoQuery]) -> Reply:
     """Unbind the inbound calls of a number."""
-    return Reply(
-        number_configuration_json(
-            await context.storage.numbers.unbind(context.account_sid, context.path["id"])
-        )
-    )
+    return Reply(wiring_json(await context.storage.numbers.unbind(context.account_sid, context.path["id"])))
 
 
 def _binding(body: InboundBinding) -> Binding:

@@ -17,8 +17,9 @@ from api.schemas.otp import (
     VerificationObject,
     VerifyOtp,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.aio.tokens import utc_now
+from callcontrol.clock import timestamp
 from callcontrol.errors import InsufficientBalance, NumberNotOwned, SpendLimitReached
 from callcontrol.models import CURRENCY, CallStatus
 from callcontrol.otp.otp import OtpCall, OtpFilter, period_of, stats_object
@@ -107,14 +108,8 @@ async def verify_otp(context: Context[VerifyOtp, NoQuery]) -> Reply:
     A password is valid once, for five guesses, and for ttl_sec.
     """
     outcome = await context.services.otp.verify(context.account_sid, context.path["id"], context.body.otp)
-    return Reply(
-        {
-            "verified": outcome.verified,
-            "attempts_left": outcome.attempts_left,
-            "reason": outcome.verdict,
-        }
-    )
+    return Reply(shown(VerificationObject, outcome, reason=outcome.verdict))
 
 
 def _json(otp: OtpCall) -> dict[str, Any]:
-    return {**otp_object(otp.record), "verified_at": rfc3339(otp.state.verified_at)}
+    return {**otp_object(otp.record), "verified_at": timestamp(otp.state.verified_at)}

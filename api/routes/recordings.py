@@ -7,8 +7,8 @@ from typing import Any
 
 from api.http.endpoint import Context, FileReply, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.recordings import CallMessages, RecordingLinkObject, RecordingQuery
-from api.schemas.serializers import rfc3339
+from api.schemas.recordings import CallMessages, MessageObject, RecordingLinkObject, RecordingQuery
+from api.schemas.serializers import shown
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.recording import recording_url
 from callcontrol.errors import Conflict, NotFound
@@ -82,10 +82,4 @@ async def delete_message(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _message(message: Message, url: str) -> dict[str, Any]:
-    return {
-        "message_sid": message.message_sid,
-        "duration_ms": message.duration_ms,
-        "created_at": rfc3339(message.created_at),
-        "recording_url": recording_url(message.message_sid),
-        "url": url,
-    }
+    return shown(MessageObject, message, recording_url=recording_url(message.message_sid), url=url)

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
 
 from api.http.endpoint import Routes
 from api.http.errors import ErrorStyle
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes, path_parameter
-from api.schemas.serializers import rfc3339
 from api.schemas.subscriptions import (
     CreateSubscription,
     SubscriptionObject,
     SubscriptionObjects,
     UpdateSubscription,
 )
-from callcontrol.webhooks.subscriptions import Subscription
 
 __all__ = ["routes"]
-
-
-def _json(subscription: Subscription) -> dict[str, Any]:
-    """Public fields of a subscription: an explicit list, so that no secret can leak."""
-    return {
-        "id": subscription.subscription_id,
-        "url": subscription.url,
-        "event_types": list(subscription.event_types),
-        "has_secret": subscription.has_secret,
-        "is_active": subscription.is_active,
-        "created_at": rfc3339(subscription.created_at),
-        "updated_at": rfc3339(subscription.updated_at),
-    }
 
 
 routes = Routes("webhooks.read", "webhooks.write", tag="webhook subscriptions", style=ErrorStyle.PLAIN)
@@ -51,7 +35,6 @@ WebhookRoutes(
         update=UpdateSubscription,
         one=SubscriptionObject,
         many=SubscriptionObjects,
-        show=_json,
     ),
     get=False,
 )

@@ -6,7 +6,8 @@ from typing import Any
 
 from api.http.endpoint import Context, Identifiers, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.tools import ExecutedTool, ExecuteTool, ToolObjects
+from api.schemas.serializers import shown
+from api.schemas.tools import ExecutedTool, ExecuteTool, ToolObject, ToolObjects
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -61,12 +62,5 @@ async def execute_tool(context: Context[ExecuteTool, NoQuery]) -> Reply:
 
 def tool_json(tool: Tool) -> dict[str, Any]:
     """Public fields of a tool for its users."""
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "kind": tool.kind,
-        "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
-        "annotations": {name: getattr(tool.annotations, name) for name in ToolAnnotations.__slots__},
-    }
+    annotations = {name: getattr(tool.annotations, name) for name in ToolAnnotations.__slots__}
+    return shown(ToolObject, tool, annotations=annotations)

@@ -6,13 +6,12 @@ The specification defines only GET and POST for these paths, so changes and dele
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Any
 
 from api.http.endpoint import Context, Identifiers, Reply, Routes
 from api.routes.tools import tool_json
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import rfc3339
+from api.schemas.serializers import shown
 from api.schemas.tools import (
     AppKeyObject,
     AppKeyObjects,
@@ -25,9 +24,11 @@ from api.schemas.tools import (
     UpdateTool,
     UsageObject,
     UsageQuery,
+    UsageRow,
 )
 from callcontrol.accounts.keys import tools_of
 from callcontrol.aio.tokens import utc_now
+from callcontrol.clock import timestamp
 from callcontrol.errors import Conflict
 from callcontrol.models import ApiKey
 from callcontrol.otp.otp import period_of
@@ -142,22 +143,13 @@ async def tool_usage(context: Context[NoBody, UsageQuery]) -> Reply:
     """
     query = context.query
     period = period_of(query.start_date, query.end_date, utc_now().date())
-    wanted = UsageFilter(_day(period.first), _day(period.last), query.tool, query.key_id)
+    wanted = UsageFilter(period.first.isoformat(), period.last.isoformat(), query.tool, query.key_id)
     rows, truncated = await context.services.tools.usage.of_account(context.account_sid, wanted)
     total = sum((usage for _, usage in rows), Usage())
-    shown = [
-        {
-            "day": key.day,
-            "tool": key.tool,
-            "key_id": key.key_id,
-            "calls": usage.calls,
-            "errors": usage.errors,
-            "mean_ms": usage.mean_ms,
-            "max_ms": usage.max_ms,
-        }
-        for key, usage in rows
+    shown_rows = [
+        shown(UsageRow, usage, day=key.day, tool=key.tool, key_id=key.key_id) for key, usage in rows
     ]
-    return Reply({"calls": total.calls, "errors": total.errors, "truncated": truncated, "rows": shown})
+    return Reply(shown(UsageObject, total, truncated=truncated, rows=shown_rows))
 
 
 async def _set_enabled(context: Context[NoBody, NoQuery], *, enabled: bool) -> Reply:
@@ -172,10 +164,6 @@ def _values(body: RegisterTool | UpdateTool) -> dict[str, Any]:
     return values
 
 
-def _day(day: date) -> str:
-    return day.isoformat()
-
-
 def _json(registered: RegisteredTool) -> dict[str, Any]:
     """Public fields of a tool for its account: an explicit list, so that no secret can leak."""
     http = registered.http
@@ -186,18 +174,12 @@ def _json(registered: RegisteredTool) -> dict[str, Any]:
         "method": http.method if http else None,
         "headers": sorted(http.headers) if http else [],
         "timeout_sec": http.timeout_s if http else None,
-        "created_at": rfc3339(http.created_at) if http else None,
-        "updated_at": rfc3339(http.updated_at) if http else None,
+        "created_at": timestamp(http.created_at) if http else None,
+        "updated_at": timestamp(http.updated_at) if http else None,
     }
 
 
 def _key_json(key: ApiKey) -> dict[str, Any]:
     limits = tools_of(key.scopes)
-    return {
-        "id": key.key_id,
-        "name": key.name,
-        "tools": sorted(limits) if limits is not None else None,
-        "prefix": key.prefix,
-        "created_at": rfc3339(key.created_at),
-        "expires_at": rfc3339(key.revoked_at),
-    }
+    tools = sorted(limits) if limits is not None else None
+    return shown(AppKeyObject, key, id=key.key_id, tools=tools, expires_at=key.revoked_at)

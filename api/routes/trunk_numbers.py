@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel, all_optional
 from api.schemas.common import E164, Name, Page, PerPage, Timestamp
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import Conflict
 from callcontrol.models import PhoneNumber
 
@@ -119,13 +119,4 @@ async def remove_trunk_number(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _json(number: PhoneNumber) -> dict[str, Any]:
-    return {
-        "number_sid": number.phone_number_id,
-        "sid": number.phone_number_id,
-        "number": number.number,
-        "carrier_sid": number.carrier_sid,
-        "app_sid": number.app_sid,
-        "friendly_name": number.friendly_name,
-        "created_at": rfc3339(number.created_at),
-        "updated_at": rfc3339(number.updated_at),
-    }
+    return shown(TrunkNumberObject, number, number_sid=number.phone_number_id, sid=number.phone_number_id)

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import carrier_json, gateway_json, page_meta
+from api.schemas.serializers import page_meta
 from api.schemas.trunks import (
     CarrierObject,
     CreateCarrier,
@@ -15,6 +15,8 @@ from api.schemas.trunks import (
     Paging,
     UpdateCarrier,
     UpdateGateway,
+    carrier_json,
+    gateway_json,
 )
 from callcontrol.errors import Conflict
 from callcontrol.models import Carrier, Gateway

@@ -6,8 +6,8 @@ from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import keyset_meta, ledger_json, wallet_json
-from api.schemas.wallet import LedgerEntryObject, LedgerList, WalletObject
+from api.schemas.serializers import keyset_meta
+from api.schemas.wallet import LedgerEntryObject, LedgerList, WalletObject, ledger_json, wallet_json
 from callcontrol.aio.tokens import utc_now
 from callcontrol.models import LedgerFilter
 

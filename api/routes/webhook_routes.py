@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from api.http.endpoint import Context, Declaration, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery, RequestModel
-from api.schemas.serializers import rfc3339
+from api.schemas.serializers import shown
 from api.schemas.subscriptions import (
     DeliveryLog,
+    DeliveryObject,
     DeliveryObjects,
     ReplayedAll,
     ReplayedOne,
@@ -23,35 +24,23 @@ from api.schemas.subscriptions import (
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, DomainError
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
-from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription, Trial
+from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription
 
-__all__ = ["WebhookModels", "WebhookRoutes", "outcome_json", "path_parameter"]
+__all__ = ["WebhookModels", "WebhookRoutes", "path_parameter"]
 
 TESTS_PER_MINUTE = 60
 
 Service = Callable[[Storage], SubscriptionService]
 
 
-def outcome_json(trial: Trial) -> dict[str, Any]:
-    """Result of a test event: the receiver's status is in the body, not in the response's status."""
-    return {"success": trial.success, "status_code": trial.status_code, "error": trial.error or ""}
-
-
 def _delivery_json(_: Context[Any, Any], delivery: LoggedDelivery) -> dict[str, Any]:
-    return {
-        "id": delivery.delivery_id,
-        "subscription_id": delivery.subscription_id,
-        "event_type": delivery.event_type,
-        "call_sid": delivery.call_sid or "",
-        "status": delivery.status,
-        "attempts": delivery.attempts,
-        "max_attempts": delivery.max_attempts,
-        "response_code": delivery.response_code,
-        "error": delivery.error or "",
-        "created_at": rfc3339(delivery.created_at),
-        "next_attempt_at": rfc3339(delivery.next_attempt_at),
-        "delivered_at": rfc3339(delivery.delivered_at),
-    }
+    return shown(
+        DeliveryObject,
+        delivery,
+        id=delivery.delivery_id,
+        call_sid=delivery.call_sid or "",
+        error=delivery.error or "",
+    )
 
 
 def path_parameter(name: str) -> Callable[[Context[Any, Any]], Awaitable[str]]:
@@ -68,15 +57,14 @@ class WebhookModels:
     """
     Request and response models of webhooks that customers register.
 
-    ``show`` serializes a webhook. Without ``created``, a new one is shown as any other, without its secret.
-    Without ``deleted``, a deletion has no response body.
+    Without ``created``, a new one is shown as any other, without its secret. Without ``deleted``, a deletion
+    has no response body.
     """
 
     create: type[RequestModel]
     update: type[RequestModel]
     one: type[BaseModel]
     many: type[BaseModel]
-    show: Callable[[Subscription], dict[str, Any]]
     created: type[BaseModel] | None = None
     deleted: type[BaseModel] | None = None
 
@@ -89,7 +77,7 @@ class WebhookRoutes:
     ``one`` is the path of a webhook, and ``find`` its subscription id. ``webhook`` and ``events`` are the
     words for the webhook and its events in descriptions; ``operation`` and ``delivery`` those in operation
     ids. ``errors`` are those of a webhook that may not exist. ``outcome`` and ``log`` are the response models
-    of the test and the log, with their serializers.
+    of the test and the log; ``delivery_json`` serializes an entry of the log.
     """
 
     routes: Routes
@@ -102,7 +90,6 @@ class WebhookRoutes:
     delivery: str
     errors: tuple[type[DomainError], ...] = ()
     outcome: type[BaseModel] = TestOutcome
-    outcome_json: Callable[[Trial], dict[str, Any]] = outcome_json
     log: type[BaseModel] = DeliveryObjects
     delivery_json: Callable[[Context[Any, Any], LoggedDelivery], dict[str, Any]] = _delivery_json
     names: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +105,8 @@ class WebhookRoutes:
 
         async def test(context: Context[NoBody, NoQuery]) -> Reply:
             trial = await service(context.storage).test(context.account_sid, await find(context))
-            return Reply(self.outcome_json(trial))
+            # The receiver's status is in the body, not in the response's status.
+            return Reply(shown(self.outcome, trial, error=trial.error or ""))
 
         async def listed(context: Context[NoBody, DeliveryLog]) -> Reply:
             webhooks, found = service(context.storage), await find(context)
@@ -183,7 +171,11 @@ class WebhookRoutes:
 
     def add(self, models: WebhookModels, *, get: bool = True) -> None:
         """Declare the endpoints of webhooks that customers register, with those of their deliveries."""
-        service, find, show = self.service, self.find, models.show
+        service, find = self.service, self.find
+
+        def show(webhook: Subscription) -> dict[str, Any]:
+            name = webhook.number or webhook.subscription_id
+            return shown(models.one, webhook, id=name, events=webhook.event_types)
 
         async def create(context: Context[Any, NoQuery]) -> Reply:
             values = _stored(context.body.model_dump(exclude_none=True))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
-from callcontrol.numbers.orders import MAX_MONTHS
+from api.schemas.serializers import shown
+from callcontrol.models import CURRENCY
+from callcontrol.numbers.orders import MAX_MONTHS, Purchase
+from callcontrol.wallet.money import rupees
 
-__all__ = ["ListingObject", "ListingSearch", "NumberType", "PurchaseBody", "PurchaseObject", "to_paise"]
+__all__ = [
+    "ListingObject",
+    "ListingSearch",
+    "NumberType",
+    "PurchaseBody",
+    "PurchaseObject",
+    "purchase_json",
+    "to_paise",
+]
 
 NumberType = Literal["mobile", "local", "toll_free", "140_series", "160_series"]
 
@@ -88,3 +99,14 @@ class PurchaseObject(ResponseModel):
     currency: Literal["INR"]
     new_wallet_balance: Annotated[float, Field(description="INR.")]
     next_billing_at: Timestamp
+
+
+def purchase_json(purchase: Purchase) -> dict[str, Any]:
+    """Public fields of a purchase."""
+    return shown(
+        PurchaseObject,
+        purchase,
+        total_charged=rupees(purchase.total_paise),
+        currency=CURRENCY,
+        new_wallet_balance=rupees(purchase.balance_paise),
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.dids import NumberType
+from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
+from callcontrol.models import NumberConfiguration, PhoneNumber
+from callcontrol.wallet.money import rupees
 
 __all__ = [
     "Deregister",
@@ -19,6 +22,8 @@ __all__ = [
     "NumberList",
     "PhoneNumberObject",
     "WiringObject",
+    "number_json",
+    "wiring_json",
 ]
 
 
@@ -144,3 +149,24 @@ class DeregisteredObject(WiringObject):
     """The wiring state after a deregistration."""
 
     status: Literal["deregistered"]
+
+
+def number_json(number: PhoneNumber) -> dict[str, Any]:
+    """Public fields of a phone number."""
+    billing = number.billing
+    return shown(
+        PhoneNumberObject,
+        number,
+        id=number.phone_number_id,
+        monthly_cost=rupees(number.monthly_cost_paise),
+        next_billing_at=billing.next_at if billing else None,
+        payment_deadline_at=billing.deadline_at if billing else None,
+    )
+
+
+def wiring_json(state: NumberConfiguration) -> dict[str, Any]:
+    """Configuration of a number; the agent's fields are present only when an agent is the target."""
+    fields = shown(WiringObject, state)
+    if state.inbound_target != "voice_agent":
+        del fields["agent_id"], fields["workspace_id"]
+    return fields

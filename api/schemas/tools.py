@@ -37,6 +37,7 @@ __all__ = [
     "UpdateTool",
     "UsageObject",
     "UsageQuery",
+    "UsageRow",
 ]
 
 _MAX_LISTED = 200

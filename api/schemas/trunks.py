@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Name, Page, PerPage, Timestamp
+from api.schemas.serializers import shown
 from callcontrol.errors import FieldError
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.gateway_health import Health
+from callcontrol.trunks.registration import RegistrationView, registers
 
 __all__ = [
     "CarrierObject",
@@ -21,6 +25,8 @@ __all__ = [
     "Paging",
     "UpdateCarrier",
     "UpdateGateway",
+    "carrier_json",
+    "gateway_json",
 ]
 
 Text = Annotated[str, Field(max_length=256)]
@@ -287,3 +293,34 @@ class GatewayObject(ResponseModel):
     health: GatewayHealth
     created_at: Timestamp
     updated_at: Timestamp
+
+
+def carrier_json(carrier: Carrier, registrations: Sequence[RegistrationView] = ()) -> dict[str, Any]:
+    """
+    Public fields of a carrier.
+
+    ``registrations`` are the states at its registrars, the worst first.
+    """
+    absent = "unregistered" if registers(carrier) else None
+    worst: dict[str, Any] = {"state": absent, "reason": None, "expires_at": None}
+    if registrations:
+        worst = shown(RegisterStatus, registrations[0], state=registrations[0].state.value)
+    return shown(
+        CarrierObject,
+        carrier,
+        sid=carrier.carrier_sid,
+        register_status=worst,
+        registrations=[shown(RegistrationObject, view, state=view.state.value) for view in registrations],
+    )
+
+
+def gateway_json(gateway: Gateway, health: Health) -> dict[str, Any]:
+    """Public fields of a gateway, with its health from calls and OPTIONS pings."""
+    rtt_ms = None if health.rtt_ms is None else round(health.rtt_ms, 1)
+    return shown(
+        GatewayObject,
+        gateway,
+        sid=gateway.gateway_sid,
+        port=gateway.port or None,
+        health=shown(GatewayHealth, health, state=health.state.name.lower(), rtt_ms=rtt_ms),
+    )

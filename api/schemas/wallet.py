@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Cursor, EndDate, Page, PerPage, StartDate, Timestamp, one_way_to_page
+from api.schemas.serializers import shown
 from callcontrol.errors import FieldError
+from callcontrol.models import CURRENCY, LedgerEntry, Wallet
+from callcontrol.wallet.money import end_of_hour, hour_of, rupees
 
-__all__ = ["LedgerEntryObject", "LedgerList", "WalletObject"]
+__all__ = ["LedgerEntryObject", "LedgerList", "WalletObject", "ledger_json", "wallet_json"]
 
 
 class WalletObject(ResponseModel):
@@ -57,3 +61,26 @@ class LedgerList(RequestModel):
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Ask for one way to page."""
         return one_way_to_page(given)
+
+
+def wallet_json(wallet: Wallet, limit_paise: int | None, now: datetime) -> dict[str, Any]:
+    """Wallet of an account at `now`, in rupees."""
+    hour = hour_of(now)
+    return shown(
+        WalletObject,
+        wallet,
+        balance=rupees(wallet.balance_paise),
+        reserved=rupees(wallet.reserved_paise),
+        available=rupees(wallet.available_paise),
+        currency=CURRENCY,
+        spent_this_hour=rupees(wallet.spent_paise if wallet.spent_hour >= hour else 0),
+        spend_limit_per_hour=None if limit_paise is None else rupees(limit_paise),
+        spend_resets_at=end_of_hour(hour),
+    )
+
+
+def ledger_json(entry: LedgerEntry) -> dict[str, Any]:
+    """Public fields of a ledger entry, in rupees."""
+    return shown(
+        LedgerEntryObject, entry, id=entry.entry_id, amount=rupees(entry.amount_paise), currency=CURRENCY
+    )

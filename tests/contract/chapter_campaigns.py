@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from api.schemas.serializers import rfc3339
 from callcontrol.aio.tokens import utc_now
+from callcontrol.clock import timestamp
 from callcontrol.messaging.aio import campaigns as campaign_service
 from callcontrol.messaging.store import channels
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
@@ -46,11 +46,11 @@ async def _other_body(stage: Stage) -> dict[str, Any]:
 
 
 async def _later(_: Stage) -> str:
-    return str(rfc3339(utc_now() + timedelta(days=1)))
+    return str(timestamp(utc_now() + timedelta(days=1)))
 
 
 async def _long_ago(_: Stage) -> str:
-    return str(rfc3339(utc_now() - timedelta(days=1)))
+    return str(timestamp(utc_now() - timedelta(days=1)))
 
 
 def _campaign(**changes: Any) -> Given:

@@ -7,13 +7,14 @@ from typing import Any
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.assistant.keys import (
     CreateKey,
+    KeyObject,
     KeyObjects,
     NewKeyObject,
     RotatedKeyObject,
     RotateKey,
 )
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.serializers import rfc3339
+from api.schemas.serializers import shown
 from callcontrol.errors import Conflict
 from callcontrol.models import ApiKey
 
@@ -70,13 +71,5 @@ async def revoke_assistant_key(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 def _json(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.key_id,
-        "name": key.name,
-        "environment": key.environment,
-        "scopes": list(key.scopes),
-        "prefix": key.prefix,
-        "state": "active" if key.revoked_at is None else "retiring",
-        "created_at": rfc3339(key.created_at),
-        "expires_at": rfc3339(key.revoked_at),
-    }
+    state = "active" if key.revoked_at is None else "retiring"
+    return shown(KeyObject, key, id=key.key_id, state=state, expires_at=key.revoked_at)

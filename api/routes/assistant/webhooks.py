@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
 
 from api.http.endpoint import Routes
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes, path_parameter
@@ -14,23 +13,8 @@ from api.schemas.assistant.webhooks import (
     WebhookObject,
     WebhookObjects,
 )
-from api.schemas.serializers import rfc3339
-from callcontrol.webhooks.subscriptions import Subscription
 
 __all__ = ["routes"]
-
-
-def _json(webhook: Subscription) -> dict[str, Any]:
-    """Public fields of a webhook: an explicit list, so that no secret can leak."""
-    return {
-        "id": webhook.subscription_id,
-        "url": webhook.url,
-        "events": list(webhook.event_types),
-        "description": webhook.description,
-        "is_active": webhook.is_active,
-        "created_at": rfc3339(webhook.created_at),
-        "updated_at": rfc3339(webhook.updated_at),
-    }
 
 
 routes = Routes("assistant", tag="voice assistant webhooks", service="assistant")
@@ -50,7 +34,6 @@ WebhookRoutes(
         update=UpdateWebhook,
         one=WebhookObject,
         many=WebhookObjects,
-        show=_json,
         created=CreatedWebhook,
     )
 )

@@ -19,7 +19,7 @@ from api.schemas.masking.logs import (
     MaskingStatsQuery,
     UpdateMaskingSettings,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import NotFound
 from callcontrol.masking.calls import masked_object
 from callcontrol.masking.logs import MaskedCallFilter, stats_object
@@ -68,13 +68,8 @@ async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
 async def masking_billing(context: Context[NoBody, NoQuery]) -> Reply:
     """Get the balance of the wallet."""
     wallet = await context.storage.wallet.wallet(context.account_sid)
-    return Reply(
-        {
-            "wallet_balance": rupees(wallet.balance_paise),
-            "currency": CURRENCY,
-            "updated_at": rfc3339(wallet.updated_at),
-        }
-    )
+    balance = rupees(wallet.balance_paise)
+    return Reply(shown(MaskingBillingObject, wallet, wallet_balance=balance, currency=CURRENCY))
 
 
 @routes.get(_SETTINGS, response=MaskingSettingsObject)
@@ -103,15 +98,7 @@ async def _webhook(context: Context[Any, Any]) -> str:
 
 
 def _settings_json(settings: MaskingSettings) -> dict[str, Any]:
-    """Public fields of the settings: an explicit list, so that the secret cannot leak."""
-    return {
-        "webhook_url": settings.webhook_url,
-        "has_webhook_secret": settings.webhook_secret is not None,
-        "webhook_active": settings.webhook_active,
-        "routing_url": settings.routing_url,
-        "record_calls": settings.record_calls,
-        "updated_at": rfc3339(settings.updated_at),
-    }
+    return shown(MaskingSettingsObject, settings, has_webhook_secret=settings.webhook_secret is not None)
 
 
 WebhookRoutes(

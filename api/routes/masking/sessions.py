@@ -20,7 +20,7 @@ from api.schemas.masking.sessions import (
     WithdrawNumber,
     party_number,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import (
     Conflict,
@@ -173,10 +173,5 @@ def _json(session: MaskingSession) -> dict[str, Any]:
 
 
 def _number_json(number: PhoneNumber) -> dict[str, Any]:
-    return {
-        "phone_number_id": number.phone_number_id,
-        "number": number.number,
-        "language": (number.binding.language if number.binding is not None else None) or "en",
-        "status": number.status,
-        "created_at": rfc3339(number.created_at),
-    }
+    language = (number.binding.language if number.binding is not None else None) or "en"
+    return shown(MaskedNumberObject, number, language=language)

@@ -9,7 +9,7 @@ from api.http.endpoint import Context, Reply
 from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.campaigns import CampaignList, CampaignObject, CreateCampaign, CreatedCampaign
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound
 from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView
 from callcontrol.messaging.campaigns import CampaignState, progress_percent
@@ -94,19 +94,14 @@ async def get_campaign_status(context: Context[NoBody, NoQuery]) -> Reply:
 def _json(view: CampaignView) -> dict[str, Any]:
     campaign, counts = view.campaign, view.counts
     cancelled = campaign.state is CampaignState.CANCELLED
-    return {
-        "campaignId": campaign.campaign_id,
-        "campaignName": campaign.name,
-        "templateName": campaign.template_name,
-        "language": campaign.language,
-        "status": campaign.state.status,
-        "total": campaign.total,
-        "counts": asdict(counts),
-        "progress": progress_percent(counts),
-        "createdAt": rfc3339(campaign.created_at),
-        "scheduledFor": rfc3339(campaign.scheduled_for),
-        "startedAt": rfc3339(campaign.started_at),
-        "completedAt": rfc3339(None if cancelled else campaign.ended_at),
-        "cancelledAt": rfc3339(campaign.ended_at if cancelled else None),
-        "estimatedCompletionAt": rfc3339(view.estimated_end),
-    }
+    return shown(
+        CampaignObject,
+        campaign,
+        campaign_name=campaign.name,
+        status=campaign.state.status,
+        counts=asdict(counts),
+        progress=progress_percent(counts),
+        completed_at=None if cancelled else campaign.ended_at,
+        cancelled_at=campaign.ended_at if cancelled else None,
+        estimated_completion_at=view.estimated_end,
+    )

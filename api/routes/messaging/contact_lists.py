@@ -19,7 +19,7 @@ from api.schemas.messaging.contacts import (
     CreateContactList,
     UpdateContactList,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import Conflict
 from callcontrol.messaging.contacts import ContactList
 
@@ -114,12 +114,5 @@ async def remove_contacts(context: Context[ContactIds, NoQuery]) -> Reply:
     return Reply({"id": changed.list_id, "removed": removed, "contactCount": changed.contact_count})
 
 
-def _json(shown: ContactList) -> dict[str, Any]:
-    return {
-        "id": shown.list_id,
-        "name": shown.name,
-        "description": shown.description,
-        "contactCount": shown.contact_count,
-        "createdAt": rfc3339(shown.created_at),
-        "updatedAt": rfc3339(shown.updated_at),
-    }
+def _json(contacts: ContactList) -> dict[str, Any]:
+    return shown(ContactListObject, contacts, id=contacts.list_id)

@@ -9,7 +9,7 @@ from api.routes.messaging.base import messaging_routes
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.contacts import ContactObject, ContactSearch, CreateContact, UpdateContact
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import Conflict
 from callcontrol.messaging.models import Contact
 
@@ -77,15 +77,4 @@ async def delete_contact(context: Context[NoBody, NoQuery]) -> Reply:
 
 def contact_json(contact: Contact) -> dict[str, Any]:
     """Public fields of a contact."""
-    return {
-        "id": contact.contact_id,
-        "phoneNumber": contact.phone_number,
-        "firstName": contact.first_name,
-        "lastName": contact.last_name,
-        "email": contact.email,
-        "customFields": contact.custom_fields,
-        "notes": contact.notes,
-        "optedOut": contact.opted_out,
-        "createdAt": rfc3339(contact.created_at),
-        "updatedAt": rfc3339(contact.updated_at),
-    }
+    return shown(ContactObject, contact, id=contact.contact_id)

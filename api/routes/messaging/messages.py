@@ -14,7 +14,7 @@ from api.schemas.messaging.messages import (
     SendMessageBody,
     SentMessage,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import ChannelNotConfigured, SendFailed
 from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage
@@ -80,35 +80,15 @@ async def simulate_inbound(context: Context[SandboxInbound, NoQuery]) -> Reply:
 
 def sent_json(message: ChatMessage) -> dict[str, Any]:
     """Response to the sender of a message."""
-    return {
-        "success": True,
-        "messageId": message.message_id,
-        "to": message.to,
-        "type": message.type,
-        "timestamp": rfc3339(message.created_at),
-    }
+    return shown(SentMessage, message, success=True, timestamp=message.created_at)
 
 
 def _json(message: ChatMessage) -> dict[str, Any]:
     error = None
     if message.error_code is not None:
         error = {"code": message.error_code, "message": message.error_message}
-    return {
-        "messageId": message.message_id,
-        "direction": message.direction,
-        "from": message.from_,
-        "to": message.to,
-        "type": message.type,
-        "status": message.status,
-        "campaignId": message.campaign_id,
-        **{part: message.content.get(part) for part in _PARTS},
-        "error": error,
-        "createdAt": rfc3339(message.created_at),
-        "sentAt": rfc3339(message.sent_at),
-        "deliveredAt": rfc3339(message.delivered_at),
-        "readAt": rfc3339(message.read_at),
-        "failedAt": rfc3339(message.failed_at),
-    }
+    parts = {part: message.content.get(part) for part in _PARTS}
+    return shown(MessageObject, message, error=error, **parts)
 
 
 def _number(text: str | None) -> str | None:

@@ -15,7 +15,7 @@ from api.schemas.messaging.templates import (
     TemplateObject,
     UpdateChannel,
 )
-from api.schemas.serializers import page_meta, rfc3339
+from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import ChannelNotConfigured, Conflict, ProviderRejected
 from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateStatus
 
@@ -105,26 +105,9 @@ async def update_channel(context: Context[UpdateChannel, NoQuery]) -> Reply:
 
 
 def _template(template: Template) -> dict[str, Any]:
-    return {
-        "id": template.template_id,
-        "name": template.name,
-        "category": template.category,
-        "language": template.language,
-        "body": template.body,
-        "variables": template.variables,
-        "status": template.status,
-        "rejectionReason": template.rejection_reason,
-        "submitted": template.network_ref is not None,
-        "createdAt": rfc3339(template.created_at),
-        "updatedAt": rfc3339(template.updated_at),
-    }
+    submitted = template.network_ref is not None
+    return shown(TemplateObject, template, id=template.template_id, submitted=submitted)
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
-    return {
-        "number": channel.number,
-        "displayName": channel.display_name,
-        "isConnected": channel.is_connected,
-        "messagesPerSecond": channel.messages_per_second,
-        "isSandbox": channel.number == SANDBOX_NUMBER,
-    }
+    return shown(ChannelObject, channel, is_sandbox=channel.number == SANDBOX_NUMBER)

@@ -13,13 +13,14 @@ from api.schemas.messaging.webhooks import (
     CreatedWebhookEndpoint,
     CreateWebhookEndpoint,
     EndpointDeliveries,
+    EndpointDelivery,
     EndpointTestOutcome,
     UpdateWebhookEndpoint,
     WebhookEndpointObject,
     WebhookEndpointObjects,
 )
-from api.schemas.serializers import rfc3339
-from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription, Trial
+from api.schemas.serializers import shown
+from callcontrol.webhooks.subscriptions import LoggedDelivery
 
 __all__ = ["routes"]
 
@@ -30,39 +31,17 @@ async def _find(context: Context[Any, Any]) -> str:
     return (await context.storage.webhook_endpoints.numbered(context.account_sid, number)).subscription_id
 
 
-def _json(webhook: Subscription) -> dict[str, Any]:
-    """Public fields of an endpoint: an explicit list, so that no secret can leak."""
-    return {
-        "id": webhook.number,
-        "url": webhook.url,
-        "events": list(webhook.event_types),
-        "description": webhook.description,
-        "isActive": webhook.is_active,
-        "createdAt": rfc3339(webhook.created_at),
-        "updatedAt": rfc3339(webhook.updated_at),
-    }
-
-
-def _outcome_json(trial: Trial) -> dict[str, Any]:
-    return {"success": trial.success, "statusCode": trial.status_code, "error": trial.error or ""}
-
-
 def _delivery_json(context: Context[Any, Any], delivery: LoggedDelivery) -> dict[str, Any]:
-    return {
-        "id": delivery.delivery_id,
-        "endpointId": context.number(),
-        "event": delivery.event_type,
+    return shown(
+        EndpointDelivery,
+        delivery,
+        id=delivery.delivery_id,
+        endpoint_id=context.number(),
+        event=delivery.event_type,
         # For messages, the ordering key `call_sid` holds the message id.
-        "messageId": delivery.call_sid,
-        "status": delivery.status,
-        "attempts": delivery.attempts,
-        "maxAttempts": delivery.max_attempts,
-        "responseCode": delivery.response_code,
-        "error": delivery.error or "",
-        "createdAt": rfc3339(delivery.created_at),
-        "nextAttemptAt": rfc3339(delivery.next_attempt_at),
-        "deliveredAt": rfc3339(delivery.delivered_at),
-    }
+        message_id=delivery.call_sid,
+        error=delivery.error or "",
+    )
 
 
 routes = messaging_routes("messaging webhooks", "webhooks.read", "webhooks.write")
@@ -77,7 +56,6 @@ WebhookRoutes(
     operation="webhook_endpoint",
     delivery="endpoint_",
     outcome=EndpointTestOutcome,
-    outcome_json=_outcome_json,
     log=EndpointDeliveries,
     delivery_json=_delivery_json,
 ).add(
@@ -86,7 +64,6 @@ WebhookRoutes(
         update=UpdateWebhookEndpoint,
         one=WebhookEndpointObject,
         many=WebhookEndpointObjects,
-        show=_json,
         created=CreatedWebhookEndpoint,
         deleted=Deleted,
     )

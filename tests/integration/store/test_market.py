@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from api.process.idempotency_recovery import answer_interrupted
-from api.schemas.serializers import purchase_json
+from api.schemas.dids import purchase_json
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.schemas.serializers import wallet_json
+from api.schemas.wallet import wallet_json
 from callcontrol.models import LedgerFilter, Position, Wallet
 from callcontrol.wallet.money import hour_of
 from tests.unit.api.client import Client

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from api.schemas.serializers import carrier_json
+from api.schemas.trunks import carrier_json
 from callcontrol.trunks.outbound_invite import route_by
 from callcontrol.trunks.registration import (
     RegistrationView,

@@ -16,6 +16,7 @@ from api.http.endpoint import Context, Reply, Routes
 from api.http.errors import ErrorStyle
 from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel
+from api.schemas.calls import CallStatusName
 from callcontrol.errors import CallEnded, ValidationFailed
 from callcontrol.models import CallRecord
 from callcontrol.wallet.money import rupees
@@ -42,17 +43,7 @@ class TwilioCall(ResponseModel):
     parent_call_sid: str | None
     from_: Annotated[str, Field(alias="from")]
     to: str
-    status: Literal[
-        "queued",
-        "initiated",
-        "ringing",
-        "in-progress",
-        "completed",
-        "busy",
-        "no-answer",
-        "failed",
-        "canceled",
-    ]
+    status: CallStatusName
     direction: Literal["inbound", "outbound-api"]
     answered_by: Literal["human", "machine", "unknown"] | None
     date_created: _Moment

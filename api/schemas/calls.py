@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import ResponseModel
 from api.schemas.common import (
     Cursor,
+    CursorQuery,
     Digits,
     EndDate,
     Name,
@@ -19,14 +20,13 @@ from api.schemas.common import (
     QueryNumber,
     StartDate,
     Timestamp,
-    one_way_to_page,
 )
-from api.schemas.forms import Address, Number, StreamRate, StreamUrl, WebUrl
+from api.schemas.forms import Number, StreamRate, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
-from api.schemas.verbs import CallTarget, CompleteTarget, Verb, check_names
+from api.schemas.verbs import Callee, Verb, check_names
 from callcontrol.errors import FieldError
 
-__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject", "checked_headers"]
+__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
 
 
 MAX_HEADERS = 20
@@ -43,7 +43,7 @@ _HEADER_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
 _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*")
 
 
-def checked_headers(headers: dict[str, str]) -> dict[str, str]:
+def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
     """
     Check the headers that a request adds to an INVITE, and return them.
 
@@ -56,6 +56,13 @@ def checked_headers(headers: dict[str, str]) -> dict[str, str]:
         if len(value) > 256 or _PRINTABLE.fullmatch(value) is None:
             raise ValueError(f"the value of {name} must be at most 256 characters without control characters")
     return headers
+
+
+InviteHeaders = Annotated[
+    dict[str, str],
+    Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
+    AfterValidator(_checked_headers),
+]
 
 
 def _caller_name(name: str) -> str:
@@ -71,11 +78,7 @@ class CallFields(StreamFields):
         Number,
         Field(alias="from", description="Caller-ID: a registered number of the account."),
     ]
-    to: Annotated[
-        Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
-        Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
-        Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
-    ]
+    to: Callee
     sample_rate: Annotated[StreamRate, Field(description="8000 or 16000; default 8000.")] | None = None
     fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
     status_webhook_url: WebUrl | None = None
@@ -101,11 +104,7 @@ class CallFields(StreamFields):
         Annotated[Digits, Field(description="Played after the answer; w waits 0.5 s, W 1 s.")] | None
     ) = None
     caller_name: Annotated[str, Field(max_length=80), AfterValidator(_caller_name)] | None = None
-    headers: Annotated[
-        dict[str, str],
-        Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
-        AfterValidator(checked_headers),
-    ] = {}
+    headers: InviteHeaders = {}
     tag: Annotated[str, Field(max_length=255)] | None = None
     carrier_sid: Annotated[Name, Field(description="Leave through this trunk only.")] | None = None
     app_sid: (
@@ -165,7 +164,7 @@ class CreateStreamCall(CallFields):
         return super().cross_check(given) + require_one_target(given, "stream_url", "agent_id")
 
 
-class CallList(RequestModel):
+class CallList(CursorQuery):
     """Filters of a list of calls."""
 
     status: CallStatusName | None = None
@@ -177,11 +176,6 @@ class CallList(RequestModel):
     page: Page = 1
     per_page: PerPage = 20
     cursor: Cursor | None = None
-
-    @classmethod
-    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse page and cursor together."""
-        return one_way_to_page(given)
 
 
 class StreamObject(ResponseModel):

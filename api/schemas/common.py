@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from api.http.cursor import MAX_CURSOR_CHARS
+from api.schemas.base import RequestModel
 from callcontrol.errors import FieldError
 
 __all__ = [
+    "DATE_OR_MOMENT",
     "E164",
     "MAX_PAGE",
     "Cursor",
@@ -24,7 +26,7 @@ __all__ = [
     "QueryNumber",
     "StartDate",
     "Timestamp",
-    "one_way_to_page",
+    "CursorQuery",
 ]
 
 MAX_PAGE = 1_000_000
@@ -72,23 +74,27 @@ Cursor = Annotated[
         description="next_cursor of the previous page; replaces page.",
     ),
 ]
-_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
 StartDate = Annotated[
     str,
-    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=DATE_OR_MOMENT),
 ]
 EndDate = Annotated[
     str,
     Field(
-        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=_DATE_OR_MOMENT
+        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=DATE_OR_MOMENT
     ),
 ]
 Day = Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.", json_schema_extra={"format": "date"})]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
-def one_way_to_page(given: Mapping[str, Any]) -> list[FieldError]:
-    """Refuse a query with both page and cursor."""
-    if "cursor" in given and "page" in given:
-        return [FieldError("page", "cannot be combined with cursor; leave one of them out")]
-    return []
+class CursorQuery(RequestModel):
+    """A query of a list that is read by page or by cursor."""
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse page and cursor together."""
+        if "cursor" in given and "page" in given:
+            return [FieldError("page", "cannot be combined with cursor; leave one of them out")]
+        return []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import Field
 
 from api.schemas.base import RequestModel
-from api.schemas.calls import MAX_HEADERS, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, checked_headers
+from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, InviteHeaders
 from api.schemas.common import Digits
-from api.schemas.forms import Address, WebUrl
-from api.schemas.verbs import CallTarget, CompleteTarget
+from api.schemas.forms import WebUrl
+from api.schemas.verbs import Callee
 from callcontrol.errors import FieldError
 
 __all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]
@@ -36,19 +36,11 @@ class LiveDigits(RequestModel):
 class LiveTransfer(RequestModel):
     """Transfer of a party to a new one; the party it was connected to leaves when the new one answers."""
 
-    to: Annotated[
-        Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
-        Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
-        Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
-    ]
+    to: Callee
     party: Annotated[PartyName, Field(description="Who is put through.")] = "a"
     caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
     timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ring seconds.")] = 30
-    headers: Annotated[
-        dict[str, str],
-        Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
-        AfterValidator(checked_headers),
-    ] = {}
+    headers: InviteHeaders = {}
 
 
 _ORDERS = (

@@ -20,6 +20,7 @@ __all__ = [
     "ReplayFailed",
     "ReplayedAll",
     "ReplayedOne",
+    "Secret",
     "SubscriptionObject",
     "SubscriptionObjects",
     "TestOutcome",
@@ -36,7 +37,7 @@ WebhookUrl = Annotated[
     ),
 ]
 # A secret is encrypted before it is stored, so any text is safe; the domain refuses one that cannot sign.
-_Secret = Annotated[
+Secret = Annotated[
     str,
     Field(
         description="Signs what is sent; never shown again. Of whsec_ and base64, the bytes are the key.",
@@ -75,7 +76,7 @@ class CreateSubscription(_Named):
 
     url: WebhookUrl
     event_types: _EventTypes
-    secret: _Secret | None = None
+    secret: Secret | None = None
 
 
 class UpdateSubscription(_Named):
@@ -85,7 +86,7 @@ class UpdateSubscription(_Named):
 
     url: WebhookUrl = ""
     event_types: _EventTypes = []
-    secret: _Secret | None = None
+    secret: Secret | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
 
 

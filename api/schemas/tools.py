@@ -9,7 +9,7 @@ from pydantic import Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, Name, Timestamp
-from api.schemas.subscriptions import WebhookUrl
+from api.schemas.subscriptions import Secret, WebhookUrl
 from callcontrol.errors import FieldError
 from callcontrol.tools.definitions import (
     DEFAULT_TIMEOUT_S,
@@ -19,7 +19,6 @@ from callcontrol.tools.definitions import (
     MAX_TITLE_CHARS,
     HttpMethod,
 )
-from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = [
     "AppKeyObject",
@@ -113,13 +112,6 @@ _Headers = Annotated[
     Field(max_length=MAX_HEADERS, description="Sent with every request; their values are never shown."),
 ]
 _Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S, description="Timeout of a request in seconds.")]
-_Secret = Annotated[
-    str,
-    Field(
-        description="Signs the requests; never shown again. Of whsec_ and base64, the bytes are the key.",
-        json_schema_extra={"minLength": MIN_SECRET_CHARS, "maxLength": MAX_SECRET_CHARS},
-    ),
-]
 
 
 class RegisterTool(RequestModel):
@@ -135,7 +127,7 @@ class RegisterTool(RequestModel):
     method: HttpMethod = "POST"
     headers: _Headers | None = None
     timeout_sec: _Timeout = DEFAULT_TIMEOUT_S
-    secret: _Secret | None = None
+    secret: Secret | None = None
 
 
 class UpdateTool(RequestModel):
@@ -150,7 +142,7 @@ class UpdateTool(RequestModel):
     method: HttpMethod | None = None
     headers: _Headers | None = None
     timeout_sec: _Timeout | None = None
-    secret: _Secret | None = None
+    secret: Secret | None = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
-from api.schemas.forms import Number, SipAddress, StreamUrl, WebUrl
+from api.schemas.forms import Address, Number, SipAddress, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import VERBS
@@ -23,6 +23,7 @@ from media.audio.speech import MAX_SPEECH_CHARS
 __all__ = [
     "Answer",
     "CallTarget",
+    "Callee",
     "CompleteTarget",
     "Dial",
     "Hangup",
@@ -66,6 +67,11 @@ def _complete(target: CallTarget) -> CallTarget:
 
 
 CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
+Callee = Annotated[
+    Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
+    Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
+    Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
+]
 
 
 class Answer(RequestModel):
@@ -74,36 +80,17 @@ class Answer(RequestModel):
     verb: Literal["answer"]
 
 
-class Play(RequestModel):
-    """Play a recorded sound: `prompt:NAME`, or an http(s) address of a WAV file."""
+class PlayedPrompt(RequestModel):
+    """Sound to play while digits are collected."""
 
-    verb: Literal["play"]
     url: Annotated[str, Field(min_length=3, max_length=2048)]
     loop: Loop = 1
 
 
-class Say(RequestModel):
-    """Speak a text."""
+class Play(PlayedPrompt):
+    """Play a recorded sound: `prompt:NAME`, or an http(s) address of a WAV file."""
 
-    verb: Literal["say"]
-    text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
-    language: Annotated[str, Field(min_length=2, max_length=35)] = "en-IN"
-    loop: Loop = 1
-
-
-class Redirect(RequestModel):
-    """Request new verbs from your server; they replace the remaining ones."""
-
-    verb: Literal["redirect"]
-    url: WebUrl
-    method: Literal["POST", "GET"] = "POST"
-
-
-class Pause(RequestModel):
-    """Wait."""
-
-    verb: Literal["pause"]
-    length: Annotated[float, Field(gt=0, le=600, description="Seconds.")] = 1.0
+    verb: Literal["play"]
 
 
 class SpokenPrompt(RequestModel):
@@ -114,11 +101,25 @@ class SpokenPrompt(RequestModel):
     loop: Loop = 1
 
 
-class PlayedPrompt(RequestModel):
-    """Sound to play while digits are collected."""
+class Say(SpokenPrompt):
+    """Speak a text."""
 
-    url: Annotated[str, Field(min_length=3, max_length=2048)]
-    loop: Loop = 1
+    verb: Literal["say"]
+
+
+class Redirect(RequestModel):
+    """Request new verbs from your server; they replace the remaining ones."""
+
+    verb: Literal["redirect"]
+    url: WebUrl
+    method: Method = "POST"
+
+
+class Pause(RequestModel):
+    """Wait."""
+
+    verb: Literal["pause"]
+    length: Annotated[float, Field(gt=0, le=600, description="Seconds.")] = 1.0
 
 
 Prompt = Annotated[
@@ -156,30 +157,29 @@ class Record(RequestModel):
     action_method: Method | None = None
 
 
-class Conference(RequestModel):
-    """Add the party to a conference of the account."""
+class ConferenceFields(RequestModel):
+    """A conference, and the party's part in it."""
 
-    verb: Literal["conference"]
     name: RoomName
     muted: bool = False
     start_on_enter: bool = True
     end_on_exit: bool = False
     beep: bool = True
     max_participants: Members = 40
+
+
+class Conference(ConferenceFields):
+    """Add the party to a conference of the account."""
+
+    verb: Literal["conference"]
     action_url: ActionUrl | None = None
     action_method: Method | None = None
 
 
-class ConferenceTarget(RequestModel):
+class ConferenceTarget(ConferenceFields):
     """A conference to join."""
 
     type: Literal["conference"]
-    name: RoomName
-    muted: bool = False
-    start_on_enter: bool = True
-    end_on_exit: bool = False
-    beep: bool = True
-    max_participants: Members = 40
 
 
 def _kind(value: Any) -> str:
@@ -232,10 +232,8 @@ class Hangup(RequestModel):
     verb: Literal["hangup"]
 
 
-ONLY_IN_ANSWERS = ("reject",)
-"""Verbs for inbound calls before the answer; an outbound call has been answered already."""
-
-AVAILABLE = tuple(name for name in VERBS if name not in ONLY_IN_ANSWERS)
+# `reject` is for inbound calls before the answer; an outbound call has been answered already.
+AVAILABLE = tuple(name for name in VERBS if name != "reject")
 
 
 def tag_of(value: Any, known: Sequence[str]) -> str | None:

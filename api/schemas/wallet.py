@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Cursor, EndDate, Page, PerPage, StartDate, Timestamp, one_way_to_page
+from api.schemas.base import ResponseModel
+from api.schemas.common import Cursor, CursorQuery, EndDate, Page, PerPage, StartDate, Timestamp
 from api.schemas.serializers import shown
-from callcontrol.errors import FieldError
 from callcontrol.models import CURRENCY, LedgerEntry, Wallet
 from callcontrol.wallet.money import end_of_hour, hour_of, rupees
 
@@ -47,7 +45,7 @@ class LedgerEntryObject(ResponseModel):
     created_at: Timestamp
 
 
-class LedgerList(RequestModel):
+class LedgerList(CursorQuery):
     """Filters of the ledger."""
 
     kind: Annotated[str, Field(min_length=1, max_length=64, pattern="^[a-z_]+$")] | None = None
@@ -56,11 +54,6 @@ class LedgerList(RequestModel):
     page: Page = 1
     per_page: PerPage = 20
     cursor: Cursor | None = None
-
-    @classmethod
-    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Ask for one way to page."""
-        return one_way_to_page(given)
 
 
 def wallet_json(wallet: Wallet, limit_paise: int | None, now: datetime) -> dict[str, Any]:

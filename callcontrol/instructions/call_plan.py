@@ -6,79 +6,19 @@ Every wrong value is named by its path in the request (``verbs[0].url``).
 
 from callcontrol.calls.plan import Plan, Step, fallback_of
 from callcontrol.calls.requests import CreateCall
-from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.instructions.verbs import MAX_VERBS, VerbReader, VerbRules, WebhookDefaults
+from callcontrol.errors import ValidationFailed
+from callcontrol.instructions.verbs import (
+    MAX_VERBS,
+    VerbRules,
+    VerbValues,
+    WebhookDefaults,
+    digit_steps,
+    read_verbs,
+    stream_steps,
+)
 from callcontrol.models.routes import Party
 
 __all__ = ["plan_of"]
-
-
-class _Reader:
-    """Reads the values of one request and collects their errors."""
-
-    def __init__(self, request: CreateCall, rules: VerbRules) -> None:
-        self._request = request
-        self._rules = rules
-        self.errors: list[FieldError] = []
-
-    def plan(self) -> Plan | None:
-        request = self._request
-        # The caller-ID is needed to read the verbs; its errors are listed first.
-        numbers = VerbReader(self._rules, None)
-        caller_id = numbers.number("from", request.from_)
-        target = numbers.target("to", request.to)
-        fallback = fallback_of(request.fallback_url, request.webhook_method, request.webhook_format)
-        reader = VerbReader(
-            self._rules, caller_id, webhooks=WebhookDefaults(request.webhook_format, fallback)
-        )
-        steps = self._steps(reader)
-        if request.send_digits is not None:
-            steps = [*reader.digits("send_digits", request.send_digits), *steps]
-        if request.status_webhook_url is not None:
-            reader.check_url("status_webhook_url", request.status_webhook_url, ("http", "https"))
-        if request.fallback_url is not None:
-            reader.check_url("fallback_url", request.fallback_url, ("http", "https"))
-        self.errors = numbers.errors + reader.errors
-        if caller_id is None or target is None or self.errors:
-            return None
-        party = Party(
-            target,
-            caller_id,
-            caller_name=request.caller_name,
-            ring_timeout_s=request.timeout_s,
-            carrier_sid=request.carrier_sid,
-            headers=tuple(request.headers.items()),
-        )
-        return Plan(
-            tuple(steps),
-            dial=party,
-            record=request.record,
-            recording_channels=1 if request.recording_channels == "mono" else 2,
-            time_limit_s=request.time_limit_s,
-            machine_detection=request.machine_detection,
-        )
-
-    def _steps(self, reader: VerbReader) -> list[Step]:
-        request = self._request
-        ways = (request.stream, request.verbs, request.webhook_url, request.step)
-        if sum(way is not None for way in ways) != 1:
-            reader.wrong("stream_url", "exactly one of stream_url, webhook_url and verbs must be given")
-            return []
-        if request.step is not None:
-            return [request.step]
-        if request.stream is not None:
-            return reader.stream(request.stream.url, request.stream.fields, "", "stream_url")
-        if request.webhook_url is not None:
-            asked = ("webhook_url", request.webhook_url, "webhook_method", request.webhook_method)
-            return [*reader.request_instructions(*asked, "call.answered")]
-        if not request.verbs:
-            reader.wrong("verbs", f"must have 1 to {MAX_VERBS} verbs")
-            return []
-        steps = reader.read("verbs", request.verbs)
-        for index, verb in enumerate(request.verbs):
-            if verb.get("verb") == "reject":
-                reader.wrong(f"verbs[{index}].verb", "reject is for calls that come in; use hangup")
-        return steps
 
 
 def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
@@ -89,8 +29,57 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
         ValidationFailed: Values are wrong; all of them are named.
         Forbidden: A number may not be dialled.
     """
-    reader = _Reader(request, rules)
-    plan = reader.plan()
-    if plan is None:
-        raise ValidationFailed(reader.errors)
-    return plan
+    # The caller-ID is needed to read the verbs; its errors are listed first.
+    numbers = VerbValues(rules, None)
+    caller_id = numbers.number("from", request.from_)
+    target = numbers.target("to", request.to)
+    fallback = fallback_of(request.fallback_url, request.webhook_method, request.webhook_format)
+    values = VerbValues(rules, caller_id, webhooks=WebhookDefaults(request.webhook_format, fallback))
+    steps = _steps(request, values)
+    if request.send_digits is not None:
+        steps = [*digit_steps(values, "send_digits", request.send_digits), *steps]
+    if request.status_webhook_url is not None:
+        values.check_url("status_webhook_url", request.status_webhook_url, ("http", "https"))
+    if request.fallback_url is not None:
+        values.check_url("fallback_url", request.fallback_url, ("http", "https"))
+    errors = numbers.errors + values.errors
+    if caller_id is None or target is None or errors:
+        raise ValidationFailed(errors)
+    party = Party(
+        target,
+        caller_id,
+        caller_name=request.caller_name,
+        ring_timeout_s=request.timeout_s,
+        carrier_sid=request.carrier_sid,
+        headers=tuple(request.headers.items()),
+    )
+    return Plan(
+        tuple(steps),
+        dial=party,
+        record=request.record,
+        recording_channels=1 if request.recording_channels == "mono" else 2,
+        time_limit_s=request.time_limit_s,
+        machine_detection=request.machine_detection,
+    )
+
+
+def _steps(request: CreateCall, values: VerbValues) -> list[Step]:
+    ways = (request.stream, request.verbs, request.webhook_url, request.step)
+    if sum(way is not None for way in ways) != 1:
+        values.wrong("stream_url", "exactly one of stream_url, webhook_url and verbs must be given")
+        return []
+    if request.step is not None:
+        return [request.step]
+    if request.stream is not None:
+        return stream_steps(values, request.stream.url, request.stream.fields, "", "stream_url")
+    if request.webhook_url is not None:
+        asked = ("webhook_url", request.webhook_url, "webhook_method", request.webhook_method)
+        return [*values.request_instructions(*asked, "call.answered")]
+    if not request.verbs:
+        values.wrong("verbs", f"must have 1 to {MAX_VERBS} verbs")
+        return []
+    steps = read_verbs(values, "verbs", request.verbs)
+    for index, verb in enumerate(request.verbs):
+        if verb.get("verb") == "reject":
+            values.wrong(f"verbs[{index}].verb", "reject is for calls that come in; use hangup")
+    return steps

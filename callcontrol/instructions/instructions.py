@@ -15,7 +15,7 @@ from callcontrol.calls.plan import Step
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.twiml import named_in, read_twiml
-from callcontrol.instructions.verbs import VerbReader, VerbRules, WebhookDefaults
+from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
 from callcontrol.models import CallRecord
 from callcontrol.trunks.caller_identity import Caller
 
@@ -92,11 +92,11 @@ def read_instructions(
         known = " or ".join(sorted(_READERS))
         raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
     own = record.to if record.direction == "inbound" else record.from_
-    reader = VerbReader(rules, own, caller=caller, base_url=url, webhooks=webhooks or WebhookDefaults())
+    values = VerbValues(rules, own, caller=caller, base_url=url, webhooks=webhooks or WebhookDefaults())
     verbs, places = read(body, url)
-    steps = reader.read("verbs", verbs)
-    if reader.errors:
-        raise ValidationFailed([named_in(error, places) for error in reader.errors[:20]])
+    steps = read_verbs(values, "verbs", verbs)
+    if values.errors:
+        raise ValidationFailed([named_in(error, places) for error in values.errors[:20]])
     return steps
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.calls import CallStatusName
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError, InvalidNumbers, ValidationFailed
 from callcontrol.masking.calls import MaskedStatus
@@ -79,17 +80,7 @@ class LegObject(ResponseModel):
     """State of one of the two parties."""
 
     party: Literal["a", "b"]
-    status: Literal[
-        "queued",
-        "initiated",
-        "ringing",
-        "in-progress",
-        "completed",
-        "busy",
-        "no-answer",
-        "failed",
-        "canceled",
-    ]
+    status: CallStatusName
     answered_at: Timestamp | None
     hangup_cause: str | None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import DATE_OR_MOMENT, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -21,12 +21,8 @@ __all__ = [
     "UpdateMaskingSettings",
 ]
 
-_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
-_START = "RFC 3339, or YYYY-MM-DD (UTC); inclusive."
 _END = "RFC 3339, or YYYY-MM-DD (UTC), which is until the end of that day; inclusive."
-
-Start = Annotated[str, Field(description=_START, json_schema_extra=_DATE_OR_MOMENT)]
-End = Annotated[str, Field(description=_END, json_schema_extra=_DATE_OR_MOMENT)]
+_End = Annotated[str, Field(description=_END, json_schema_extra=DATE_OR_MOMENT)]
 
 
 class MaskedCallList(RequestModel):
@@ -38,8 +34,8 @@ class MaskedCallList(RequestModel):
         QueryNumber | None, Field(description="A number of either party: 10 digits, or E.164.")
     ] = None
     session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    start_date: Start | None = None
-    end_date: End | None = None
+    start_date: StartDate | None = None
+    end_date: _End | None = None
     page: Page = 1
     per_page: PerPage = 20
 
@@ -47,8 +43,8 @@ class MaskedCallList(RequestModel):
 class MaskingStatsQuery(RequestModel):
     """Window of the statistics; default: the last 30 days."""
 
-    start_date: Start | None = None
-    end_date: End | None = None
+    start_date: StartDate | None = None
+    end_date: _End | None = None
 
 
 class WindowObject(ResponseModel):

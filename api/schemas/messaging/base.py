@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import MAX_PAGE
+from api.schemas.common import Page
 
 __all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted", "PagedQuery"]
 
@@ -34,7 +34,7 @@ class CamelQuery(RequestModel):
 class PagedQuery(CamelQuery):
     """Page of a list."""
 
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
+    page: Page = 1
     page_size: Annotated[int, Field(ge=1, le=100, description="How many at most.")] = 50
 
 

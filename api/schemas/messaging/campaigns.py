@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from api.schemas.common import Page, Timestamp
+from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.messaging.campaigns import MAX_NAME_CHARS, MAX_RECIPIENTS, MAX_VALUE_CHARS
 from callcontrol.messaging.models import CampaignStatus
@@ -61,7 +61,7 @@ class CampaignList(CamelQuery):
 
     status: CampaignStatus | None = None
     page: Page = 1
-    page_size: Annotated[int, Field(ge=1, le=100)] = 50
+    page_size: PerPage = 50
 
 
 class CampaignTally(CamelResponse):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import MAX_PAGE, Timestamp
+from api.schemas.common import Page, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
 from callcontrol.errors import FieldError
 from callcontrol.messaging.contacts import (
@@ -145,7 +145,7 @@ class UpdateContactList(CamelRequest):
 class ContactListPage(CamelQuery):
     """Page of the contact lists; default: all of them."""
 
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
+    page: Page = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_LISTS)] = MAX_LISTS
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import E164, MAX_PAGE, Timestamp
+from api.schemas.common import E164, Page, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.messaging.models import (
     MAX_DISPLAY_NAME_CHARACTERS,
@@ -64,7 +64,7 @@ class TemplateList(CamelQuery):
     status: Annotated[
         Literal[TemplateStatus, "ALL"], Field(description="Those of one status only, or ALL.")
     ] = "APPROVED"
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
+    page: Page = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_TEMPLATES, description="How many at most.")] = MAX_TEMPLATES
 
 

@@ -6,15 +6,18 @@ by its path (``verbs[0].url``). One table defines the verbs, so that another dia
 a translation into these objects.
 """
 
-from callcontrol.instructions.verbs.control import REJECT_STATUSES
-from callcontrol.instructions.verbs.reader import MAX_VERBS, VERBS, VerbReader
-from callcontrol.instructions.verbs.values import VerbRules, WebhookDefaults
+from callcontrol.instructions.verbs.dialling import stream_steps
+from callcontrol.instructions.verbs.reader import MAX_VERBS, REJECT_STATUSES, VERBS, digit_steps, read_verbs
+from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
 
 __all__ = [
     "MAX_VERBS",
     "REJECT_STATUSES",
     "VERBS",
-    "WebhookDefaults",
-    "VerbReader",
     "VerbRules",
+    "VerbValues",
+    "WebhookDefaults",
+    "digit_steps",
+    "read_verbs",
+    "stream_steps",
 ]

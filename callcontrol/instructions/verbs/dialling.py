@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Dial, JoinConference, RequestInstructions, Step, Stream
+from callcontrol.calls.plan import Dial, JoinConference, Step, Stream
 from callcontrol.instructions.verbs.values import VerbValues
 from callcontrol.models.routes import Party, Target
 from media.streams import StreamSetupError, choose_stream
@@ -41,10 +41,10 @@ def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
         return _dial_conference(values, path, verb, targets[0])
     key = "sip_uri" if kind == "sip" else "number"
     target = values.target(f"{path}.target[0].{key}", targets[0].get(key))
-    ring_s = values.seconds(f"{path}.timeout", verb.get("timeout"), 60.0, *_RING_S)
-    limit_s = values.seconds(f"{path}.time_limit", verb.get("time_limit"), 0.0, 1.0, _MAX_TALK_S)
+    ring_s = values.seconds(path, verb, "timeout", 60.0, *_RING_S)
+    limit_s = values.seconds(path, verb, "time_limit", 0.0, 1.0, _MAX_TALK_S)
     headers = _headers(values, f"{path}.headers", verb.get("headers"))
-    action = _dial_action(values, path, verb)
+    action = values.action(path, verb, "call.dialled")
     party = _party(values, path, target, verb.get("caller_id"), ring_s, headers)
     if party is None or len(values.errors) > count:
         return []
@@ -53,14 +53,14 @@ def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
 
 def read_conference(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that joins a conference."""
-    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
+    action = values.action(path, verb, "call.dialled")
     room = _room(values, path, verb)
     return room if action is None or not room else [*room, action]
 
 
 def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that connects a voice agent."""
-    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.streamed")
+    action = values.action(path, verb, "call.streamed")
     steps = stream_steps(values, verb.get("url"), verb, f"{path}.", f"{path}.url")
     return steps if action is None or not steps else [*steps, action]
 
@@ -79,10 +79,6 @@ def stream_steps(
     return [Stream(choice, values.webhooks.fallback)]
 
 
-def _dial_action(values: VerbValues, path: str, verb: Mapping[str, Any]) -> RequestInstructions | None:
-    return values.action(path, verb.get("action_url"), verb.get("action_method"), "call.dialled")
-
-
 def _dial_conference(
     values: VerbValues, path: str, verb: Mapping[str, Any], target: Mapping[str, Any]
 ) -> Sequence[Step]:
@@ -92,7 +88,7 @@ def _dial_conference(
     for field in target:
         if field != "type" and field not in _ROOM_FIELDS:
             values.wrong(f"{path}.target[0].{str(field)[:100]}", "is not a field of conference")
-    action = _dial_action(values, path, verb)
+    action = values.action(path, verb, "call.dialled")
     room = _room(values, f"{path}.target[0]", target)
     return room if action is None or not room else [*room, action]
 
@@ -109,13 +105,11 @@ def _room(values: VerbValues, path: str, given: Mapping[str, Any]) -> Sequence[S
         values.wrong(f"{path}.name", f"must be a name of 1 to {_MAX_NAME_CHARS} characters")
     step = JoinConference(
         name=str(name).strip(),
-        muted=values.flag(f"{path}.muted", given.get("muted"), False),
-        starts=values.flag(f"{path}.start_on_enter", given.get("start_on_enter"), True),
-        ends=values.flag(f"{path}.end_on_exit", given.get("end_on_exit"), False),
-        beep=values.flag(f"{path}.beep", given.get("beep"), True),
-        max_members=values.whole(
-            f"{path}.max_participants", given.get("max_participants"), _MAX_MEMBERS, 2, _MAX_MEMBERS
-        ),
+        muted=values.flag(path, given, "muted", False),
+        starts=values.flag(path, given, "start_on_enter", True),
+        ends=values.flag(path, given, "end_on_exit", False),
+        beep=values.flag(path, given, "beep", True),
+        max_members=values.whole(path, given, "max_participants", _MAX_MEMBERS, 2, _MAX_MEMBERS),
     )
     return [step] if len(values.errors) == count else []
 

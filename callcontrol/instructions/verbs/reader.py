@@ -1,17 +1,9 @@
-"""Reader of lists of verbs, and the table of verbs."""
+"""Reader of lists of verbs: those that control the call itself, and the table of all verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Step
-from callcontrol.instructions.verbs.control import (
-    digit_steps,
-    read_answer,
-    read_hangup,
-    read_redirect,
-    read_reject,
-    read_send_digits,
-)
+from callcontrol.calls.plan import Answer, Hangup, Reject, SendDtmf, Step
 from callcontrol.instructions.verbs.dialling import (
     CONFERENCE_FIELDS,
     DIAL_FIELDS,
@@ -19,7 +11,6 @@ from callcontrol.instructions.verbs.dialling import (
     read_conference,
     read_dial,
     read_stream,
-    stream_steps,
 )
 from callcontrol.instructions.verbs.speaking import (
     GATHER_FIELDS,
@@ -36,48 +27,81 @@ from callcontrol.instructions.verbs.speaking import (
 from callcontrol.instructions.verbs.values import VerbValues
 
 MAX_VERBS: Final = 50
+REJECT_STATUSES: Final = (403, 404, 408, 410, 480, 484, 486, 488, 500, 502, 503, 504, 600, 603, 604, 606)
+
+_MAX_DIGITS: Final = 64
+_DIGITS: Final = frozenset("0123456789*#ABCDwW")
 
 
-class VerbReader(VerbValues):
-    """Reads verbs and collects errors in ``errors``."""
+def read_verbs(values: VerbValues, path: str, verbs: object) -> list[Step]:
+    """
+    The steps of a list of verbs, as far as they are valid.
 
-    def read(self, path: str, verbs: object) -> list[Step]:
-        """
-        The steps of a list of verbs, as far as they are valid.
+    Raises:
+        Forbidden: A number may not be dialled.
+    """
+    if not isinstance(verbs, Sequence) or isinstance(verbs, str | bytes) or len(verbs) > MAX_VERBS:
+        values.wrong(path, f"must be a list of at most {MAX_VERBS} verbs")
+        return []
+    steps: list[Step] = []
+    for index, verb in enumerate(verbs):
+        steps += _read_verb(values, f"{path}[{index}]", verb)
+    return steps
 
-        Raises:
-            Forbidden: A number may not be dialled.
-        """
-        if not isinstance(verbs, Sequence) or isinstance(verbs, str | bytes) or len(verbs) > MAX_VERBS:
-            self.wrong(path, f"must be a list of at most {MAX_VERBS} verbs")
-            return []
-        steps: list[Step] = []
-        for index, verb in enumerate(verbs):
-            steps += self._verb(f"{path}[{index}]", verb)
-        return steps
 
-    def digits(self, path: str, digits: object) -> list[Step]:
-        """The step that sends digits; none if they are invalid."""
-        return digit_steps(self, path, digits)
+def _read_verb(values: VerbValues, path: str, verb: object) -> Sequence[Step]:
+    if not isinstance(verb, Mapping):
+        values.wrong(path, "must be an object with the field verb")
+        return []
+    name = verb.get("verb")
+    known = VERBS.get(name) if isinstance(name, str) else None
+    if known is None:
+        values.wrong(f"{path}.verb", f"must be one of {', '.join(VERBS)}")
+        return []
+    fields, read = known
+    values.refuse_others(path, verb, fields, str(name))
+    return read(values, path, verb)
 
-    def stream(self, url: object, fields: Mapping[str, object], prefix: str, url_path: str) -> list[Step]:
-        """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
-        return stream_steps(self, url, fields, prefix, url_path)
 
-    def _verb(self, path: str, verb: object) -> Sequence[Step]:
-        if not isinstance(verb, Mapping):
-            self.wrong(path, "must be an object with the field verb")
-            return []
-        name = verb.get("verb")
-        known = VERBS.get(name) if isinstance(name, str) else None
-        if known is None:
-            self.wrong(f"{path}.verb", f"must be one of {', '.join(VERBS)}")
-            return []
-        fields, read = known
-        for field in verb:
-            if field != "verb" and field not in fields:
-                self.wrong(f"{path}.{str(field)[:100]}", f"is not a field of {name}")
-        return read(self, path, verb)
+def read_answer(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that answers a waiting caller."""
+    return [Answer()]
+
+
+def read_hangup(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that ends the call."""
+    return [Hangup()]
+
+
+def read_redirect(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that requests further instructions from a server."""
+    return values.request_instructions(
+        f"{path}.url", values.absolute(verb.get("url")), f"{path}.method", verb.get("method")
+    )
+
+
+def read_reject(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that rejects a waiting caller."""
+    status = verb.get("status", 486)
+    if isinstance(status, bool) or status not in REJECT_STATUSES:
+        allowed = ", ".join(str(item) for item in REJECT_STATUSES)
+        values.wrong(f"{path}.status", f"must be one of {allowed}")
+        return []
+    return [Reject(int(status))]
+
+
+def read_send_digits(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that sends digits to the party."""
+    return digit_steps(values, f"{path}.digits", verb.get("digits"))
+
+
+def digit_steps(values: VerbValues, path: str, digits: object) -> list[Step]:
+    """The step that sends digits; none if they are invalid."""
+    text = digits if isinstance(digits, str) else ""
+    if not 1 <= len(text) <= _MAX_DIGITS or not _DIGITS.issuperset(text):
+        values.wrong(path, f"must be 1 to {_MAX_DIGITS} of 0-9 * # A-D w W")
+        return []
+    return [SendDtmf(text)]
 
 
 ReadVerb = Callable[[VerbValues, str, Mapping[str, Any]], Sequence[Step]]

@@ -33,7 +33,7 @@ RECORD_FIELDS: Final = frozenset(
 def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Play]:
     """Read the verb that plays a sound of this server or of the customer."""
     count = len(values.errors)
-    loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
+    loops = values.whole(path, verb, "loop", 1, 1, _MAX_LOOPS)
     text = verb.get("url")
     url = text if isinstance(text, str) else ""
     if url.startswith("prompt:"):
@@ -52,7 +52,7 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
     """Read the verb that speaks a text."""
     count = len(values.errors)
     text, language = verb.get("text"), verb.get("language", "en-IN")
-    loops = values.whole(f"{path}.loop", verb.get("loop"), 1, 1, _MAX_LOOPS)
+    loops = values.whole(path, verb, "loop", 1, 1, _MAX_LOOPS)
     if not isinstance(language, str):
         values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
     elif not isinstance(text, str):
@@ -81,14 +81,14 @@ def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequen
 def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that collects keys of the party, during prompts or after them."""
     count = len(values.errors)
-    action = values.action(path, verb.get("action_url"), verb.get("action_method"), "call.gathered")
+    action = values.action(path, verb, "call.gathered")
     gather = Gather(
         prompts=tuple(_prompts(values, path, verb)),
-        num_digits=values.whole(f"{path}.num_digits", verb.get("num_digits"), 32, 1, MAX_GATHERED),
+        num_digits=values.whole(path, verb, "num_digits", 32, 1, MAX_GATHERED),
         finish_on_key=_keys(values, f"{path}.finish_on_key", verb.get("finish_on_key"), "#", most=1),
-        timeout_s=values.seconds(f"{path}.timeout", verb.get("timeout"), 5.0, 1.0, _MAX_WAIT_S),
+        timeout_s=values.seconds(path, verb, "timeout", 5.0, 1.0, _MAX_WAIT_S),
         action=action,
-        action_on_empty=values.flag(f"{path}.action_on_empty", verb.get("action_on_empty"), False),
+        action_on_empty=values.flag(path, verb, "action_on_empty", False),
     )
     if gather.action_on_empty and verb.get("action_url") is None:
         values.wrong(f"{path}.action_on_empty", "needs an action_url")
@@ -99,17 +99,13 @@ def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
     """Read the verb that records a message of the party."""
     count = len(values.errors)
     step = RecordMessage(
-        max_length_s=values.seconds(
-            f"{path}.max_length", verb.get("max_length"), MAX_RECORDED_S, 1.0, MAX_RECORDED_S
-        ),
-        silence_s=values.seconds(
-            f"{path}.silence_timeout", verb.get("silence_timeout"), 5.0, 1.0, _MAX_WAIT_S
-        ),
+        max_length_s=values.seconds(path, verb, "max_length", MAX_RECORDED_S, 1.0, MAX_RECORDED_S),
+        silence_s=values.seconds(path, verb, "silence_timeout", 5.0, 1.0, _MAX_WAIT_S),
         finish_on_keys=_keys(
             values, f"{path}.finish_on_key", verb.get("finish_on_key"), "1234567890*#", most=12
         ),
-        beep=values.flag(f"{path}.beep", verb.get("beep"), True),
-        action=values.action(path, verb.get("action_url"), verb.get("action_method"), "call.recorded"),
+        beep=values.flag(path, verb, "beep", True),
+        action=values.action(path, verb, "call.recorded"),
     )
     return [step] if len(values.errors) == count else []
 
@@ -143,9 +139,7 @@ def _prompts(values: VerbValues, path: str, verb: Mapping[str, Any]) -> list[Pro
 
 def _prompt(values: VerbValues, path: str, kind: str, item: Mapping[str, Any]) -> list[Prompt]:
     fields, read = _PROMPTS[kind]
-    for field in item:
-        if field != "verb" and field not in fields:
-            values.wrong(f"{path}.{str(field)[:100]}", f"is not a field of {kind}")
+    values.refuse_others(path, item, fields, kind)
     return list(read(values, path, item))
 
 

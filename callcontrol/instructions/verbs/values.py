@@ -1,8 +1,8 @@
 """Values of verbs: their rules, and the names of wrong ones."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, WebhookFormat, WebhookMethod
@@ -85,30 +85,38 @@ class VerbValues:
             self.errors += refusal.errors
             return None
 
-    def seconds(self, path: str, value: object, default: float, low: float, high: float) -> float:
-        """A time within bounds, in seconds; the default when it is wrong or missing."""
-        if value is None:
+    def refuse_others(self, path: str, given: Mapping[str, Any], known: Collection[str], kind: str) -> None:
+        """Refuse fields that a verb of this kind has not."""
+        for name in given:
+            if name != "verb" and name not in known:
+                self.wrong(f"{path}.{str(name)[:100]}", f"is not a field of {kind}")
+
+    def seconds(
+        self, path: str, verb: Mapping[str, Any], name: str, default: float, low: float, high: float
+    ) -> float:
+        """A field that is a time within bounds, in seconds; the default when it is wrong or missing."""
+        if (value := verb.get(name)) is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            self.wrong(path, f"must be {low:g} to {high:g} seconds")
+            self.wrong(f"{path}.{name}", f"must be {low:g} to {high:g} seconds")
             return default
         return float(value)
 
-    def whole(self, path: str, value: object, default: int, low: int, high: int) -> int:
-        """A whole number within bounds; the default when it is wrong or missing."""
-        if value is None:
+    def whole(self, path: str, verb: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
+        """A field that is a whole number within bounds; the default when it is wrong or missing."""
+        if (value := verb.get(name)) is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            self.wrong(path, f"must be {low} to {high}")
+            self.wrong(f"{path}.{name}", f"must be {low} to {high}")
             return default
         return value
 
-    def flag(self, path: str, value: object, default: bool) -> bool:
-        """A boolean; the default when it is wrong or missing."""
-        if value is None:
+    def flag(self, path: str, verb: Mapping[str, Any], name: str, default: bool) -> bool:
+        """A field that is a boolean; the default when it is wrong or missing."""
+        if (value := verb.get(name)) is None:
             return default
         if not isinstance(value, bool):
-            self.wrong(path, "must be true or false")
+            self.wrong(f"{path}.{name}", "must be true or false")
             return default
         return value
 
@@ -142,8 +150,9 @@ class VerbValues:
             )
         ]
 
-    def action(self, path: str, url: object, method: object, event: str) -> RequestInstructions | None:
+    def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:
         """The request for instructions after a verb, None when there is none."""
+        url, method = verb.get("action_url"), verb.get("action_method")
         if url is None and method is None:
             return None
         found = self.request_instructions(

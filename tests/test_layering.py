@@ -163,8 +163,6 @@ SMALL = {
     "api/cli/serve.py": "a command, imported by its name",
     "api/openapi/links.py": "the document would have two concerns",
     "api/process/node_lock.py": "the only lock file; the server would have another concern",
-    "api/routes/integrations.py": "a group of endpoints, beside the others",
-    "api/schemas/wallet.py": "a group of schemas, beside the others",
     "callcontrol/agents/store/transcripts.py": "SQL; its user is above the floor of SQL",
     "callcontrol/assistant/product.py": "the policy of a product, in the same place for each",
     "callcontrol/bootstrap/directory_rows.py": "pure; its user is not",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
@@ -137,7 +138,7 @@ Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Pr
 """Finds the principal of a request by its path and query; None when they carry no ticket."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Endpoint(Generic[BodyT, QueryT]):
     """
     One method of one path.
@@ -183,38 +184,43 @@ class Endpoint(Generic[BodyT, QueryT]):
     ticket: Ticket | None = None
     spoken: Spoken | None = None
 
-    @property
+    @cached_property
     def limit_name(self) -> str:
         """Name under which the endpoint's own rate limit is counted."""
         return self.limited_as or self.name
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Unique name: the operationId."""
         return self.handler.__name__
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """Names of the path's parameters, in order."""
+        return path_parameters(self.path)
 
     def identified_by(self, parameter: str) -> Identifiers:
         """Kind of identifier of a path parameter."""
         return Identifiers.UUID if parameter in _ALWAYS_UUIDS else self.identifiers
 
-    @property
+    @cached_property
     def takes_body(self) -> bool:
         """True if the body has declared fields."""
         return self.body is not NoBody
 
-    @property
+    @cached_property
     def reads_body(self) -> bool:
         """True if a body is read, including one for another protocol."""
         return self.takes_body or (self.spoken is not None and self.spoken.request is not None)
 
-    @property
+    @cached_property
     def media_types(self) -> tuple[str, ...]:
         """Types that the body may have; empty if none is read."""
         if not self.reads_body:
             return ()
         return (JSON, FORM) if self.style is ErrorStyle.TWILIO else (JSON,)
 
-    @property
+    @cached_property
     def all_errors(self) -> tuple[type[domain.DomainError], ...]:
         """Every domain error that this endpoint may return."""
         common: list[type[domain.DomainError]] = [
@@ -225,14 +231,14 @@ class Endpoint(Generic[BodyT, QueryT]):
             domain.Internal,
             domain.ServiceUnavailable,
         ]
-        if path_parameters(self.path):
+        if self.parameters:
             common.append(domain.NotFound)
         if self.idempotent:
             common.append(domain.IdempotencyConflict)
         return tuple(dict.fromkeys([*common, *self.errors]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PublicEndpoint:
     """
     An endpoint that needs no key: health, metrics, documents.
@@ -242,8 +248,8 @@ class PublicEndpoint:
 
     path: str
     summary: str
-    media_type: str
     handler: Callable[[Any], Awaitable[Any]]
+    media_type: str = "application/json"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
     tag: str = "service"
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

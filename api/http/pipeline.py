@@ -19,12 +19,12 @@ from pydantic_core import to_json
 
 from api.http.auth import authenticate, bearer_of_basic
 from api.http.body import FORM, parse_form, parse_json, read_body
-from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply, path_parameters
+from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply
 from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
-from api.process.lifecycle import Lifecycle
+from api.process.lifecycle import Lifecycle, Phase
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
@@ -163,7 +163,7 @@ class Pipeline:
         query = validate_query(endpoint.query, _single(request))
         raw = await read_body(request, endpoint.media_types)
         body = _body(endpoint, raw, request.content_type)
-        if endpoint.places_calls and not self.lifecycle.takes_calls:
+        if endpoint.places_calls and self.lifecycle.phase is not Phase.READY:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
         context = Context(
@@ -240,7 +240,7 @@ async def _keep(outcome: Awaitable[None]) -> None:
 def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal) -> dict[str, str]:
     """Check identifiers in the path: the account must be the key's, all others of the declared kind."""
     values: dict[str, str] = {}
-    for name in path_parameters(endpoint.path):
+    for name in endpoint.parameters:
         value = request.match_info[name]
         if name == "sid":
             if value.lower() != principal.account_sid.lower():

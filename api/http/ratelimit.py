@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callcontrol.models import Principal
 
@@ -114,18 +114,7 @@ class RateLimiter:
         found = [self._limit(allowance, window, now, allowed) for allowance, window in pairs]
         # The nearest limit first; of exhausted ones, the one with the longest wait.
         nearest, *others = sorted(found, key=lambda item: (item.remaining, -item.reset_in_s))
-        if not others:
-            return nearest
-        return RateLimit(
-            allowed,
-            nearest.policy,
-            nearest.limit,
-            nearest.remaining,
-            nearest.reset_in_s,
-            nearest.reset_at_epoch_s,
-            self._window_s,
-            tuple(others),
-        )
+        return replace(nearest, others=tuple(others)) if others else nearest
 
     def __len__(self) -> int:
         return len(self._windows)

@@ -1,4 +1,4 @@
-"""Time ranges in queries: dates and times, inclusive at the start; each function defines its end."""
+"""Time ranges in queries: dates and times, inclusive at the start."""
 
 from __future__ import annotations
 
@@ -6,49 +6,36 @@ from datetime import UTC, date, datetime, timedelta
 
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = ["inclusive_span", "time_span"]
+__all__ = ["time_span"]
 
 _DATE_CHARS = len("YYYY-MM-DD")
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def time_span(
-    start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
+    start_date: str | None,
+    end_date: str | None,
+    names: tuple[str, str] = ("start_date", "end_date"),
+    *,
+    inclusive: bool = False,
 ) -> tuple[datetime | None, datetime | None]:
     """
-    Parse a range of two dates or times; its end is exclusive, a bare end date includes its whole day.
+    Parse a range of two dates or times; a bare end date includes its whole day.
 
-    ``names`` are the names of the fields.
+    The end is exclusive; with ``inclusive`` it is included, may equal the start, and is the last microsecond
+    of a bare date. ``names`` are the names of the fields.
 
     Raises:
-        ValidationFailed: A value is not a date or time, or the end is not after the start.
+        ValidationFailed: A value is not a date or time, or the end is before the start.
     """
     errors: list[FieldError] = []
     start = _moment(names[0], start_date, errors, after_day=False)
     end = _moment(names[1], end_date, errors, after_day=True)
-    if start and end and start >= end:
-        errors.append(FieldError(names[1], f"must be after {names[0]}"))
-    if errors:
-        raise ValidationFailed(errors)
-    return start, end
-
-
-def inclusive_span(
-    start_date: str | None, end_date: str | None, names: tuple[str, str] = ("start_date", "end_date")
-) -> tuple[datetime | None, datetime | None]:
-    """
-    Parse a range of two dates or times, both included; an end date is its day's last microsecond.
-
-    Raises:
-        ValidationFailed: As for ``time_span``, except that the end may equal the start.
-    """
-    errors: list[FieldError] = []
-    start = _moment(names[0], start_date, errors, after_day=False)
-    end = _moment(names[1], end_date, errors, after_day=True)
-    if end is not None and end_date is not None and len(end_date) == _DATE_CHARS:
+    if inclusive and end is not None and end_date is not None and len(end_date) == _DATE_CHARS:
         end -= _MICROSECOND
-    if start and end and start > end:
-        errors.append(FieldError(names[1], f"must not be before {names[0]}"))
+    if start and end and (start > end if inclusive else start >= end):
+        must = "must not be before" if inclusive else "must be after"
+        errors.append(FieldError(names[1], f"{must} {names[0]}"))
     if errors:
         raise ValidationFailed(errors)
     return start, end

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
+from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint
 from api.http.errors import ErrorStyle, masking_code, status_of, twilio_code
 from api.openapi.examples import EXAMPLES
 from api.openapi.links import links_from
@@ -181,7 +181,7 @@ def _needs(endpoint: Endpoint[Any, Any]) -> str:
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": _identifier(endpoint, name)}
-        for name in path_parameters(endpoint.path)
+        for name in endpoint.parameters
     ]
     reference = schemas["references"][endpoint.query, "validation"]["$ref"]
     model = schemas["definitions"][reference.rsplit("/", 1)[1]]
@@ -278,71 +278,40 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
         return {"description": "The file.", "headers": headers, "content": content}
     if endpoint.response is None:
         return {"description": "Done.", "headers": headers}
-    item = schemas["references"][endpoint.response, "serialization"]
-    if endpoint.style is ErrorStyle.TWILIO:
-        content = {"application/json": {"schema": item}}
-        return {"description": "Success.", "headers": headers, "content": content}
+    content = {"application/json": {"schema": _success_schema(endpoint, schemas)}}
+    return {"description": "Success.", "headers": headers, "content": content}
+
+
+def _success_schema(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    item: dict[str, Any] = schemas["references"][endpoint.response, "serialization"]
+    if endpoint.style is ErrorStyle.TWILIO or endpoint.bare:
+        return item
     data = {"type": "array", "items": item} if endpoint.paged else item
     if endpoint.style is ErrorStyle.MESSAGING:
-        content = {"application/json": {"schema": _messaging_success(endpoint, data)}}
-        return {"description": "Success.", "headers": headers, "content": content}
+        page = {"pagination": {"$ref": _REF.format(model="Pagination")}} if endpoint.paged else {}
+        return _object(success={"const": True}, data=data, **page)
     meta = "KeysetMeta" if endpoint.keyset else "ListMeta" if endpoint.paged else "Meta"
-    envelope = {
-        "type": "object",
-        "required": ["data", "meta"],
-        "properties": {"data": data, "meta": {"$ref": _REF.format(model=meta)}},
-    }
-    return {
-        "description": "Success.",
-        "headers": headers,
-        "content": {"application/json": {"schema": envelope}},
-    }
+    return _object(data=data, meta={"$ref": _REF.format(model=meta)})
 
 
-def _messaging_success(endpoint: Endpoint[Any, Any], data: dict[str, Any]) -> dict[str, Any]:
-    if endpoint.bare:
-        return data
-    properties: dict[str, Any] = {"success": {"const": True}, "data": data}
-    if endpoint.paged:
-        properties["pagination"] = {"$ref": _REF.format(model="Pagination")}
+def _object(**properties: Any) -> dict[str, Any]:
+    """Schema of an object that has all these properties."""
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]:
+    text = {"type": "string"}
     if style is ErrorStyle.PLAIN:
-        return {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {"type": "string"}},
-            "additionalProperties": False,
-        }
+        return {**_object(error=text), "additionalProperties": False}
     if style is ErrorStyle.TWILIO:
-        return {
-            "type": "object",
-            "required": ["code", "message", "status"],
-            "properties": {
-                "code": {"enum": sorted(map(int, codes))},
-                "message": {"type": "string"},
-                "status": {"type": "integer"},
-                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
-            },
-            "additionalProperties": False,
-        }
-    if style is ErrorStyle.MESSAGING:
-        return {
-            "type": "object",
-            "required": ["success", "error", "code", "message"],
-            "properties": {
-                "success": {"const": False},
-                "error": {"type": "string"},
-                "code": {"enum": sorted(codes)},
-                "message": {"type": "string"},
-                "details": _ERROR_SCHEMA["properties"]["error"]["properties"]["details"],
-            },
-            "additionalProperties": False,
-        }
-    listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
-    return {"allOf": [{"$ref": _REF.format(model="Error")}, listed]}
+        schema = _object(code={"enum": sorted(map(int, codes))}, message=text, status={"type": "integer"})
+    elif style is ErrorStyle.MESSAGING:
+        schema = _object(success={"const": False}, error=text, code={"enum": sorted(codes)}, message=text)
+    else:
+        listed = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
+        return {"allOf": [{"$ref": _REF.format(model="Error")}, listed]}
+    schema["properties"]["details"] = _DETAILS
+    return {**schema, "additionalProperties": False}
 
 
 def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
@@ -363,47 +332,25 @@ def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
     }
 
 
-_ERROR_SCHEMA: dict[str, Any] = {
+_DETAILS: dict[str, Any] = {
     "type": "object",
-    "required": ["error"],
     "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "description": "Stable code; the message may change."},
-                "message": {"type": "string"},
-                "details": {
-                    "type": "object",
-                    "properties": {
-                        "errors": {
-                            "type": "array",
-                            "description": "Every field that is missing, unknown or invalid.",
-                            "items": {
-                                "type": "object",
-                                "required": ["field", "message"],
-                                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-                            },
-                        }
-                    },
-                },
-            },
+        "errors": {
+            "type": "array",
+            "description": "Every field that is missing, unknown or invalid.",
+            "items": _object(field={"type": "string"}, message={"type": "string"}),
         }
     },
 }
-_META: dict[str, Any] = {
-    "type": "object",
-    "required": ["request_id", "timestamp"],
-    "properties": {"request_id": {"type": "string"}, "timestamp": {"type": "string", "format": "date-time"}},
-}
-_LIST_META: dict[str, Any] = {
-    "type": "object",
-    "required": [*_META["required"], "total", "page", "per_page", "total_pages"],
-    "properties": {
-        **_META["properties"],
-        **{name: {"type": "integer"} for name in ("total", "page", "per_page", "total_pages")},
-    },
-}
+_ERROR = _object(
+    code={"type": "string", "description": "Stable code; the message may change."},
+    message={"type": "string"},
+)
+_ERROR["properties"]["details"] = _DETAILS
+_ERROR_SCHEMA = _object(error=_ERROR)
+_WHOLE: Mapping[str, Any] = {"type": "integer"}
+_META = _object(request_id={"type": "string"}, timestamp={"type": "string", "format": "date-time"})
+_LIST_META = _object(**_META["properties"], total=_WHOLE, page=_WHOLE, per_page=_WHOLE, total_pages=_WHOLE)
 _KEYSET_META: dict[str, Any] = {
     "type": "object",
     "required": [*_META["required"], "total", "per_page", "total_pages", "next_cursor"],
@@ -415,8 +362,4 @@ _KEYSET_META: dict[str, Any] = {
         },
     },
 }
-_PAGINATION: dict[str, Any] = {
-    "type": "object",
-    "required": ["page", "pageSize", "total", "totalPages"],
-    "properties": {name: {"type": "integer"} for name in ("page", "pageSize", "total", "totalPages")},
-}
+_PAGINATION = _object(page=_WHOLE, pageSize=_WHOLE, total=_WHOLE, totalPages=_WHOLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.http.endpoint import Endpoint, path_parameters
+from api.http.endpoint import Endpoint
 
 __all__ = ["links_from"]
 
@@ -33,7 +33,7 @@ def links_from(made_by: Endpoint[Any, Any], endpoints: Sequence[Endpoint[Any, An
     fields = made_by.response.model_fields.keys()
     links: dict[str, Any] = {}
     for endpoint in endpoints:
-        names = path_parameters(endpoint.path)
+        names = endpoint.parameters
         if endpoint.tag != made_by.tag or not names:
             continue
         values = {name: _expression(name, made_by, fields) for name in names}
@@ -45,7 +45,7 @@ def links_from(made_by: Endpoint[Any, Any], endpoints: Sequence[Endpoint[Any, An
 
 def _expression(name: str, made_by: Endpoint[Any, Any], fields: Any) -> str | None:
     """Runtime expression of an identifier; None if neither path nor object has it."""
-    if name in path_parameters(made_by.path):
+    if name in made_by.parameters:
         return f"$request.path.{name}"
     field = next((field for field in _FIELDS.get(name, (name,)) if field in fields), None)
     return f"$response.body#/data/{field}" if field is not None else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from api.openapi.document import product_version
-from api.process.lifecycle import Lifecycle
+from api.process.lifecycle import Lifecycle, Phase
 from api.process.logs import dropped_lines
 from api.process.metrics import Metrics
 from callcontrol.aio.tokens import utc_now
@@ -363,7 +363,7 @@ def collect_tools(metrics: Metrics, service: ToolService, sessions: Callable[[],
 def collect_process(metrics: Metrics, lag: LoopLag, lifecycle: Lifecycle, data_dir: Path, node: str) -> None:
     """Register the metrics of the event loop, the disk and the program."""
     metrics.watch_gauge(
-        "trunkline_ready", "1 while the server takes new calls.", lambda: lifecycle.takes_calls
+        "trunkline_ready", "1 while the server takes new calls.", lambda: lifecycle.phase is Phase.READY
     )
     metrics.watch_histogram(
         "trunkline_event_loop_lag_seconds", "How long after its time a timer came.", lambda: lag.lag_s

@@ -33,8 +33,3 @@ class Lifecycle:
 
     phase: Phase = Phase.STARTING
     lacks: Callable[[], str | None] = _nothing
-
-    @property
-    def takes_calls(self) -> bool:
-        """True in the ready phase; `lacks` may still name a reason to refuse calls."""
-        return self.phase is Phase.READY

@@ -45,6 +45,7 @@ __all__ = [
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 TRANSPORTS = ("udp", "tcp", "tls")
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*\.?")
 
@@ -255,20 +256,10 @@ def parse_name_servers(text: str) -> tuple[HostPort, ...]:
 
 def parse_bool(text: str) -> bool:
     """Read a boolean: ``1``, ``0`` or a word for it."""
-    known = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    try:
-        return known[text.strip().lower()]
-    except KeyError:
-        raise ValueError(f"{text!r} is neither 1 nor 0") from None
+    word = text.strip().lower()
+    if word not in (*_TRUE, *_FALSE):
+        raise ValueError(f"{text!r} is neither 1 nor 0")
+    return word in _TRUE
 
 
 def parse_digest_algorithms(text: str) -> tuple[str, ...]:
@@ -382,11 +373,8 @@ def parse_secret_keys(text: str) -> tuple[bytes, ...]:
 
 
 def _check_host(host: str) -> None:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        if _HOST_NAME.fullmatch(host) is None or len(host) > 253:
-            raise ValueError(f"{host!r} is neither an IP address nor a host name") from None
+    if not _is_address(host) and (_HOST_NAME.fullmatch(host) is None or len(host) > 253):
+        raise ValueError(f"{host!r} is neither an IP address nor a host name")
 
 
 def _port(text: str) -> int:

@@ -14,7 +14,6 @@ from callcontrol.calls.records.cdr import Cdr, CdrFilter, span_of
 
 __all__ = ["routes"]
 
-
 routes = Routes("trunks.read", tag="carrier trunks")
 
 

@@ -8,12 +8,15 @@ from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Reply, Routes
 from api.http.middleware import current_request
 from api.http.time_ranges import time_span
-from api.routes.call_request import call_request, live_update
 from api.routes.ladder import ladder_of
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceMessage, TraceObject
-from api.schemas.live import UpdateLiveCall
+from api.schemas.live import LiveTransfer, UpdateLiveCall
 from api.schemas.serializers import keyset_meta, shown
+from api.schemas.streams import StreamFields
+from api.schemas.verbs import CallTarget
+from callcontrol.calls import requests as domain
+from callcontrol.calls.live.requests import LiveUpdate, TransferRequest
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.errors import (
     CallEnded,
@@ -34,6 +37,7 @@ _ORIGINATE: dict[str, Any] = {
     "places_calls": True,
     "idempotent": True,
 }
+_STREAM_FIELDS = set(StreamFields.model_fields)
 _ONE = "/v1/Accounts/{sid}/Calls/{callSid}"
 
 routes = Routes("calls.read", "calls.write", tag="calls")
@@ -104,7 +108,7 @@ async def update_live_call(context: Context[UpdateLiveCall, NoQuery]) -> Reply:
     All changes are made or none; 409 if the call's state forbids one.
     """
     record = await context.services.calls.update_call(
-        context.account_sid, context.path["callSid"], live_update(context.body)
+        context.account_sid, context.path["callSid"], _live_update(context.body)
     )
     return Reply(call_object(record))
 
@@ -121,7 +125,7 @@ async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 async def _create(context: Context[Any, NoQuery]) -> Reply:
-    record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
+    record = await context.services.calls.create_call(context.account_sid, _call_request(context.body))
     current_request().call_sid = record.call_sid
     return Reply(call_object(record))
 
@@ -135,4 +139,67 @@ def _filter(query: CallList) -> CallFilter:
         to=recorded_address(query.to) if query.to else None,
         start=start,
         end=end,
+    )
+
+
+def _call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
+    """Convert a body; the domain checks its values, and uses the same field names."""
+    asked = body if isinstance(body, CreateCall) else None
+    verbs = asked.verbs if asked is not None else None
+    fields = body.model_dump(include=_STREAM_FIELDS, exclude_none=True)
+    return domain.CreateCall(
+        from_=body.from_,
+        to=body.to.address if isinstance(body.to, CallTarget) else body.to,
+        stream=domain.StreamRequest(body.stream_url, fields) if body.stream_url else None,
+        verbs=None if verbs is None else [verb.model_dump(exclude_none=True) for verb in verbs],
+        webhook_url=asked.webhook_url if asked is not None else None,
+        webhook_method=asked.webhook_method if asked is not None else "POST",
+        webhook_format=asked.webhook_format if asked is not None else "json",
+        fallback_url=body.fallback_url,
+        agent_id=body.agent_id,
+        timeout_s=float(body.timeout),
+        time_limit_s=float(body.time_limit),
+        record=body.record,
+        recording_channels=body.recording_channels,
+        machine_detection=body.machine_detection,
+        send_digits=body.send_digits,
+        caller_name=body.caller_name,
+        headers=body.headers,
+        tag=body.tag,
+        carrier_sid=body.carrier_sid,
+        app_sid=body.app_sid,
+        stream_fields=fields,
+        needs_stream=asked is None,
+        status_webhook_url=body.status_webhook_url,
+        status_webhook_events=tuple(body.status_webhook_events),
+    )
+
+
+def _live_update(body: UpdateLiveCall) -> LiveUpdate:
+    """Convert the body of a change to an active call."""
+    transfer = body.transfer
+    return LiveUpdate(
+        call_status=body.call_status,
+        mute_status=body.mute_status,
+        mute_direction=body.mute_direction or "says",
+        party=body.party or "a",
+        listen_status=body.listen_status,
+        recording=body.record.action if body.record else None,
+        recording_channels=body.record.channels if body.record else "dual",
+        digits=body.dtmf.digits if body.dtmf else None,
+        digits_party=body.dtmf.party if body.dtmf else "a",
+        transfer=_transfer(transfer) if transfer is not None else None,
+        time_limit_s=float(body.time_limit) if body.time_limit is not None else None,
+        webhook_url=body.webhook_url,
+        webhook_method=body.webhook_method or "POST",
+    )
+
+
+def _transfer(body: LiveTransfer) -> TransferRequest:
+    return TransferRequest(
+        to=body.to.address if isinstance(body.to, CallTarget) else body.to,
+        party=body.party,
+        caller_id=body.caller_id,
+        timeout_s=float(body.timeout),
+        headers=tuple(body.headers.items()),
     )

@@ -23,7 +23,6 @@ from callcontrol.wallet.money import rupees
 
 __all__ = ["routes"]
 
-
 routes = Routes("numbers.read", "numbers.write", tag="phone numbers")
 
 

@@ -22,7 +22,6 @@ from callcontrol.models import Binding
 
 __all__ = ["routes"]
 
-
 routes = Routes("numbers.read", "numbers.write", tag="phone numbers")
 
 

@@ -31,7 +31,6 @@ __all__ = ["routes"]
 
 SENDS_PER_MINUTE = 60
 
-
 routes = Routes("otp.read", "otp.send", tag="voice OTP")
 
 

@@ -1,4 +1,4 @@
-"""Public endpoints of the server itself: health, metrics and documents."""
+"""Public endpoints: health, metrics and documents of the server, and of its tool-integration service."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from aiohttp import web
 from api.http.endpoint import PublicEndpoint
 from api.http.errors import ApiError
 from api.openapi.asyncapi import stream_documents
+from api.openapi.document import product_version
 from api.process.lifecycle import Lifecycle, Phase
 from api.process.metrics import METRICS_CONTENT_TYPE, Metrics
-from api.routes import integrations
 from media.streams.schemas import FRAMES
 
 __all__ = ["ServiceRoutes"]
+
+_ALIVE = {200: "It is alive."}
 
 
 class ServiceRoutes:
@@ -35,53 +37,25 @@ class ServiceRoutes:
         self._written: dict[str, bytes] = {}
         self.document: Mapping[str, Any] = {}
         self.endpoints = (
+            PublicEndpoint("/health", "Liveness of the process", self.health, statuses=_ALIVE),
             PublicEndpoint(
-                path="/health",
-                summary="Liveness of the process",
-                media_type="application/json",
-                handler=self.health,
-                statuses={200: "It is alive."},
+                "/ready",
+                "Readiness for calls",
+                self.ready,
+                statuses={**_ALIVE, 503: "It is starting or stopping, or lacks a resource for calls."},
             ),
+            PublicEndpoint("/metrics", "Measurements for Prometheus", self.metrics, "text/plain"),
+            PublicEndpoint("/openapi.json", "This document", self.openapi),
+            PublicEndpoint("/asyncapi.json", "The streams to voice agents, as AsyncAPI", self.asyncapi),
             PublicEndpoint(
-                path="/ready",
-                summary="Readiness for calls",
-                media_type="application/json",
-                handler=self.ready,
-                statuses={
-                    200: "It is alive.",
-                    503: "It is starting or stopping, or lacks a resource for calls.",
-                },
-            ),
-            PublicEndpoint(
-                path="/metrics",
-                summary="Measurements for Prometheus",
-                media_type="text/plain",
-                handler=self.metrics,
-            ),
-            PublicEndpoint(
-                path="/openapi.json",
-                summary="This document",
-                media_type="application/json",
-                handler=self.openapi,
-            ),
-            PublicEndpoint(
-                path="/asyncapi.json",
-                summary="The streams to voice agents, as AsyncAPI",
-                media_type="application/json",
-                handler=self.asyncapi,
-            ),
-            PublicEndpoint(
-                path="/schemas/streams/{dialect}.json",
-                summary="The frames of a stream protocol, as JSON Schema",
-                media_type="application/json",
-                handler=self.stream_schema,
+                "/schemas/streams/{dialect}.json",
+                "The frames of a stream protocol, as JSON Schema",
+                self.stream_schema,
                 statuses={200: "The schema.", 404: "There is no such protocol."},
                 parameters={"dialect": tuple(FRAMES)},
             ),
-            PublicEndpoint(
-                path="/docs", summary="This document as a web page", media_type="text/html", handler=self.docs
-            ),
-            *integrations.ENDPOINTS,
+            PublicEndpoint("/docs", "This document as a web page", self.docs, "text/html"),
+            *_INTEGRATIONS,
         )
 
     async def health(self, _: web.Request) -> web.Response:
@@ -149,3 +123,44 @@ def _hashes(page: str, element: str) -> str:
     bodies = re.findall(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in bodies]
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+
+
+async def integrations_information(_: web.Request) -> web.Response:
+    """Answer GET /integrations."""
+    return web.json_response(
+        {
+            "service": "trunkline-tool-integration",
+            "version": product_version(),
+            "docs": "/docs",
+            "endpoints": {
+                "health": "GET /integrations/health",
+                "tools": "GET /integrations/v1/tools",
+                "execute": "POST /integrations/v1/tools/{name}/execute",
+                "mcp": "POST /integrations/mcp",
+                "admin": "GET, POST /integrations/admin/*",
+            },
+        }
+    )
+
+
+async def integrations_health(_: web.Request) -> web.Response:
+    """Answer GET /integrations/health."""
+    return web.json_response({"status": "ok"})
+
+
+_INTEGRATIONS = (
+    PublicEndpoint(
+        "/integrations",
+        "The tool-integration service and where its parts are",
+        integrations_information,
+        tag="tools",
+        also=("/integrations/",),
+    ),
+    PublicEndpoint(
+        "/integrations/health",
+        "Liveness of the tool-integration service",
+        integrations_health,
+        statuses=_ALIVE,
+        tag="tools",
+    ),
+)

@@ -16,7 +16,6 @@ from api.schemas.subscriptions import (
 
 __all__ = ["routes"]
 
-
 routes = Routes("webhooks.read", "webhooks.write", tag="webhook subscriptions", style=ErrorStyle.PLAIN)
 
 WebhookRoutes(

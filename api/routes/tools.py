@@ -22,7 +22,6 @@ from callcontrol.tools.models import Tool, ToolAnnotations
 
 __all__ = ["routes", "tool_json"]
 
-
 routes = Routes("tools", tag="tools", service="tools")
 
 

@@ -59,7 +59,6 @@ class TwilioCall(ResponseModel):
 _VERSION = "2010-04-01"
 _ONE = f"/{_VERSION}/Accounts/{{sid}}/Calls/{{callSid}}.json"
 
-
 routes = Routes("calls.read", "calls.write", style=ErrorStyle.TWILIO, tag="calls, as Twilio's clients ask")
 
 

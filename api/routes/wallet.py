@@ -15,7 +15,6 @@ __all__ = ["routes"]
 
 _NUMBER = "[0-9]{1,18}"
 
-
 routes = Routes("calls.read", tag="wallet")
 
 

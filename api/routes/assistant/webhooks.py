@@ -16,7 +16,6 @@ from api.schemas.assistant.webhooks import (
 
 __all__ = ["routes"]
 
-
 routes = Routes("assistant", tag="voice assistant webhooks", service="assistant")
 
 WebhookRoutes(

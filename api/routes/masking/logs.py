@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from api.http.endpoint import Context, Reply
-from api.http.time_ranges import inclusive_span
+from api.http.time_ranges import time_span
 from api.routes.masking.calls import masking_routes
 from api.routes.webhook_routes import WebhookRoutes
 from api.schemas.base import NoBody, NoQuery
@@ -43,7 +43,7 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
     Includes active calls; the total is exact.
     """
     query = context.query
-    start, end = inclusive_span(query.start_date, query.end_date)
+    start, end = time_span(query.start_date, query.end_date, inclusive=True)
     wanted = MaskedCallFilter(
         status=query.status,
         direction=query.direction,
@@ -59,7 +59,8 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
 @routes.get("/v1/masking/stats", response=MaskingStatsObject)
 async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
     """Usage of masking in a window."""
-    start, end = inclusive_span(context.query.start_date, context.query.end_date)
+    query = context.query
+    start, end = time_span(query.start_date, query.end_date, inclusive=True)
     stats = await context.storage.masking_logs.stats(context.account_sid, start, end)
     return Reply(stats_object(stats, CURRENCY))
 

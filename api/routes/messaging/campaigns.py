@@ -16,7 +16,6 @@ from callcontrol.messaging.campaigns import CampaignState, progress_percent
 
 __all__ = ["routes"]
 
-
 routes = messaging_routes("campaigns", "campaigns.read", "campaigns.create")
 
 

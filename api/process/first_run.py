@@ -14,16 +14,13 @@ from callcontrol.assistant.sandbox import TEST_PREFIX
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import Account, Binding, Service
 
-__all__ = ["SANDBOX_PREFIX", "DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
+__all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
 
 DEMO_NAME = "Demo"
 DEMO_NUMBER = "+918047000001"
 DEMO_BALANCE_PAISE = 1000 * 100
 DEMO_MAX_CPS, DEMO_MAX_CALLS = 10, 100
 SANDBOX_NAME = "Sandbox"
-SANDBOX_PREFIX = TEST_PREFIX
-"""Prefix of the sandbox carrier's numbers; it serves no others."""
-
 ECHO_NUMBER = "+919800000001"
 
 
@@ -48,13 +45,13 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
     for carrier in carriers:
         gateways = await storage.trunks.platform_gateways(carrier.carrier_sid)
         same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
-        if same and carrier.prefixes == (SANDBOX_PREFIX,):
+        if same and carrier.prefixes == (TEST_PREFIX,):
             return carrier.carrier_sid
         await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
     if address is None:
         return None
     made, _ = await storage.trunks.add_platform_carrier(
-        SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(SANDBOX_PREFIX,)
+        SANDBOX_NAME, [("udp", *address)], inbound=True, outbound=True, prefixes=(TEST_PREFIX,)
     )
     return made.carrier_sid
 

@@ -70,7 +70,6 @@ from sip.aio import (
 __all__ = ["Server", "run_loop", "serve"]
 
 _log = logging.getLogger("api.process.server")
-_HTTP_SHUTDOWN_S = 5.0
 
 SPEECH_FOLDER: Final = "speech"
 """Folder of synthesized sentences, in the data directory."""

@@ -28,18 +28,18 @@ from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import Account, CallRecord, WebhookEvent
 from callcontrol.trunks.caller_identity import Caller
 
-__all__ = ["InstructionClient", "InstructionRequests", "NotAnswered"]
+__all__ = ["InstructionClient", "InstructionRequests"]
 
 
 class InstructionClient:
     """
     Requests instructions for calls from customers' servers.
 
-    ``rules`` are those for the verbs of an answer.
+    ``rules`` are those for the verbs of an answer, ``http`` sends the requests.
     """
 
     def __init__(self, destinations: Destinations, rules: VerbRules) -> None:
-        self._client = CustomerHttpClient(
+        self.http = CustomerHttpClient(
             destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
         )
         self.rules = rules
@@ -56,20 +56,9 @@ class InstructionClient:
         """Make the requests of one call, whose outcomes go to ``post``."""
         return InstructionRequests(self, record, account, log, post, spawn, routes)
 
-    async def ask(
-        self, event: WebhookEvent, secret: str, form: FormRequest | None = None
-    ) -> tuple[str, bytes]:
-        """
-        Send one request, as a form if there is one; return the media type and the body of the answer.
-
-        Raises:
-            NotAnswered: There is no answer that can be read.
-        """
-        return await self._client.ask(event, (secret,), form)
-
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.close()
+        await self.http.close()
 
 
 class InstructionRequests:
@@ -151,7 +140,7 @@ class InstructionRequests:
         secret = self._account.webhook_secret
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                media_type, body = await self._client.ask(event, secret, self._form(effect))
+                media_type, body = await self._client.http.ask(event, (secret,), self._form(effect))
             except NotAnswered as failure:
                 problem = failure
             else:

@@ -5,6 +5,9 @@ Effects are plain values. The machines never send, sleep or read a clock; the tr
 effects in order.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -74,50 +77,40 @@ class Effect:
     __slots__ = ()
 
 
+@dataclass(slots=True)
 class Send(Effect):
     """Send these bytes to the peer of the transaction."""
 
-    __slots__ = ("data",)
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    data: bytes
 
 
+@dataclass(slots=True)
 class Arm(Effect):
     """Feed `event` back after `delay_s`; replaces a running timer of that event."""
 
-    __slots__ = ("delay_s", "event")
-
-    def __init__(self, event: int, delay_s: float) -> None:
-        self.event = event
-        self.delay_s = delay_s
+    event: int
+    delay_s: float
 
 
+@dataclass(slots=True)
 class Disarm(Effect):
     """Cancel the timer of `event`; no-op when it is not running."""
 
-    __slots__ = ("event",)
-
-    def __init__(self, event: int) -> None:
-        self.event = event
+    event: int
 
 
+@dataclass(slots=True)
 class Deliver(Effect):
     """Pass a message to the transaction user."""
 
-    __slots__ = ("message",)
-
-    def __init__(self, message: "Message") -> None:
-        self.message = message
+    message: Message
 
 
+@dataclass(slots=True)
 class Fail(Effect):
     """Notify the transaction user that no final response will come."""
 
-    __slots__ = ("failure",)
-
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
+    failure: Failure
 
 
 class Done(Effect):
@@ -126,6 +119,7 @@ class Done(Effect):
     __slots__ = ()
 
 
+@dataclass(slots=True)
 class StartRequest(Effect):
     """
     Send a request in its own client transaction; its outcome is fed back under `purpose`.
@@ -133,51 +127,38 @@ class StartRequest(Effect):
     The request goes to `next_hop`, or with None to the destination of the session.
     """
 
-    __slots__ = ("next_hop", "purpose", "request")
-
-    def __init__(self, request: "Request", purpose: Purpose, next_hop: "SipUri | None") -> None:
-        self.request = request
-        self.purpose = purpose
-        self.next_hop = next_hop
+    request: Request
+    purpose: Purpose
+    next_hop: SipUri | None
 
 
+@dataclass(slots=True)
 class SendAck(Effect):
     """Send the ACK of a 2xx, which belongs to no transaction (RFC 3261 13.2.2.4)."""
 
-    __slots__ = ("next_hop", "request")
-
-    def __init__(self, request: "Request", next_hop: "SipUri") -> None:
-        self.request = request
-        self.next_hop = next_hop
+    request: Request
+    next_hop: SipUri
 
 
+@dataclass(slots=True)
 class CancelInvite(Effect):
     """Cancel the INVITE or re-INVITE sent last under `purpose`; `reason` is the Reason of the CANCEL."""
 
-    __slots__ = ("purpose", "reason", "step")
-
-    def __init__(
-        self, step: CancelStep, purpose: Purpose = Purpose.INVITE, reason: str | None = None
-    ) -> None:
-        self.step = step
-        self.purpose = purpose
-        self.reason = reason
+    step: CancelStep
+    purpose: Purpose = Purpose.INVITE
+    reason: str | None = None
 
 
+@dataclass(slots=True)
 class Respond(Effect):
     """Send a response in a server transaction, which is opaque to the machines."""
 
-    __slots__ = ("response", "transaction")
-
-    def __init__(self, transaction: Any, response: "Response") -> None:
-        self.transaction = transaction
-        self.response = response
+    transaction: Any
+    response: Response
 
 
+@dataclass(slots=True)
 class Notify(Effect):
     """Report an event to the session's owner."""
 
-    __slots__ = ("event",)
-
-    def __init__(self, event: "SessionEvent") -> None:
-        self.event = event
+    event: SessionEvent

@@ -109,13 +109,11 @@ class RegistrationSettings:
     token: Callable[[], str]
 
 
+@dataclass(slots=True)
 class Report(Effect):
     """Report the current status to the owner."""
 
-    __slots__ = ("status",)
-
-    def __init__(self, status: RegistrationStatus) -> None:
-        self.status = status
+    status: RegistrationStatus
 
 
 class State(IntEnum):

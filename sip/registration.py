@@ -17,6 +17,7 @@ from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartReques
 from sip.errors import ParseError
 from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.fields import NameAddr
+from sip.message.grammar import parse_number
 from sip.message.headers import Headers
 from sip.message.message import Request, Response
 from sip.message.reasons import reason_phrase
@@ -405,8 +406,7 @@ _UNHEARD: Final = {
 
 
 def _seconds(text: str | None) -> int | None:
-    text = (text or "").strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    return parse_number((text or "").strip())
 
 
 def _same_place(one: SipUri, other: SipUri) -> bool:

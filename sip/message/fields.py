@@ -20,6 +20,7 @@ from sip.message.grammar import (
     format_params,
     is_host,
     is_token,
+    parse_number,
     parse_params,
     quote,
     unquote,
@@ -327,9 +328,10 @@ def _rport(own: dict[str, str]) -> Literal[""] | int | None:
     value = own["rport"]
     if not value:
         return ""
-    if not (value.isascii() and value.isdecimal() and len(value) <= 5 and 0 < int(value) <= 65535):
+    port = parse_number(value, 5)
+    if not port or port > 65535:
         raise ParseError("Parameter rport out of range")
-    return int(value)
+    return port
 
 
 _parse_via_cached = lru_cache(maxsize=4096)(_parse_via)

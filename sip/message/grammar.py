@@ -21,6 +21,7 @@ __all__ = [
     "format_params",
     "is_host",
     "is_token",
+    "parse_number",
     "parse_params",
     "quote",
     "split_list",
@@ -80,6 +81,11 @@ def unquote(text: str) -> str:
 def without_controls(text: str) -> str:
     """Return the text without control characters, which peers may send but must not be stored."""
     return _CONTROL.sub("", text)
+
+
+def parse_number(text: str, most_digits: int = 9) -> int | None:
+    """Return the value of a text of decimal digits; None for any other text and for too many digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
 
 
 def split_list(text: str, separator: str = ",") -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sip.errors import InvalidValue, ParseError
 from sip.message import native as acceleration
 from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.grammar import is_token, split_list
+from sip.message.grammar import is_token, parse_number, split_list
 from sip.message.headers import Entry, Headers, check_encodable, identify
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
@@ -103,7 +103,7 @@ class _TypedFields:
     def retry_after_s(self) -> int | None:
         """Retry-After in seconds, without its comment and parameters; None when absent or malformed."""
         value = (self.headers.first("retry-after") or "").partition(";")[0].partition("(")[0].strip()
-        return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
+        return parse_number(value)
 
     def option_tags(self, name: str) -> list[str]:
         """Return the option tags of Require, Proxy-Require or Supported, in lower case."""
@@ -256,6 +256,7 @@ def _max_forwards(headers: Headers, key: str) -> int | None:
     value = headers.first(key)
     if value is None:
         return None
-    if not (value.isascii() and value.isdecimal() and len(value) <= 10 and int(value) <= MAX_MAX_FORWARDS):
+    hops = parse_number(value, 10)
+    if hops is None or hops > MAX_MAX_FORWARDS:
         raise ParseError("Malformed Max-Forwards", near=value)
-    return int(value)
+    return hops

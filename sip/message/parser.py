@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from sip.errors import ParseError
 from sip.message import native as acceleration
 from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.grammar import WHITE_SPACE, is_token, split_list
+from sip.message.grammar import WHITE_SPACE, is_token, parse_number, split_list
 from sip.message.headers import KNOWN_NAMES, Entry, Headers, identify
 from sip.message.message import Message, Request, Response
 from sip.message.reasons import reason_phrase
@@ -227,9 +227,10 @@ def content_length(text: str) -> int:
     Raises:
         ParseError: It is not a decimal number of at most 10 digits.
     """
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+    length = parse_number(text, 10)
+    if length is None:
         raise ParseError("Malformed Content-Length", near=text)
-    return int(text)
+    return length
 
 
 def answer_to(head: bytes, error: ParseError) -> Response | None:

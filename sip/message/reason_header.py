@@ -6,7 +6,7 @@ The value of a peer is informational only: malformed values are ignored.
 
 from typing import NamedTuple
 
-from sip.message.grammar import is_token, split_list, unquote, without_controls
+from sip.message.grammar import is_token, parse_number, split_list, unquote, without_controls
 from sip.message.headers import Headers
 
 __all__ = ["Reason", "read_reasons", "reason_value"]
@@ -60,8 +60,7 @@ def _read(element: str) -> Reason | None:
         elif name == "text" and equals:
             quoted = len(value) >= 2 and value[0] == value[-1] == '"'
             text = unquote(value) if quoted else without_controls(value)
-    readable = cause is not None and cause.isascii() and cause.isdecimal() and len(cause) <= 4
-    if not is_token(protocol.strip()) or not readable:
+    number = parse_number(cause or "", 4)
+    if number is None or not is_token(protocol.strip()):
         return None
-    assert cause is not None
-    return Reason(protocol.strip(), int(cause), text)
+    return Reason(protocol.strip(), number, text)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 
 from sip.errors import InvalidValue
+from sip.message.grammar import parse_number
 from sip.message.headers import Headers, identify
 from sip.message.message import Request, Response, make_response
 
@@ -144,12 +145,11 @@ def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
     value = request.headers.first("session-expires")
     if value is None:
         return None
-    interval_s = value.partition(";")[0].strip()
-    if not (interval_s.isascii() and interval_s.isdecimal() and len(interval_s) < 10):
+    interval_s = parse_number(value.partition(";")[0].strip())
+    if interval_s is None:
         return reply(request, 400, "Malformed Session-Expires")
     # A proxy may request a short interval for a caller without session timers: accept it.
-    too_small = int(interval_s) < min_se_s
-    if too_small and "timer" in request.option_tags("Supported"):
+    if interval_s < min_se_s and "timer" in request.option_tags("Supported"):
         return reply(request, 422, headers=(("Min-SE", str(min_se_s)),))
     return None
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sip.effects import Arm, Disarm, Done, Effect, Notify, Respond
 from sip.events import Cancelled, Ended, OfferAnswered
 from sip.machine import NOTHING, Rules, compile_rules
+from sip.message.grammar import parse_number
 from sip.message.headers import Headers
 from sip.message.message import Request, Response
 from sip.message.reason_header import reason_value
@@ -96,9 +97,8 @@ class InboundInviteSession(InviteSession):
 
         Source: RFC 3261 13.3.1, 20.19.
         """
-        value = self.request.headers.first("expires") or ""
-        readable = value.isascii() and value.isdecimal() and len(value) < 10
-        return float(value) or None if readable else None
+        expires_s = parse_number(self.request.headers.first("expires") or "")
+        return float(expires_s) if expires_s else None
 
     # Commands of the owner.
 

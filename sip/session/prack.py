@@ -3,6 +3,7 @@
 from collections import deque
 from typing import NamedTuple
 
+from sip.message.grammar import parse_number
 from sip.message.message import Request, Response
 from sip.timers import Timers
 
@@ -50,10 +51,8 @@ def reliable_number(response: Response) -> int | None:
 
 
 def _number(text: str) -> int | None:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
-        return None
-    number = int(text)
-    return number if number <= _MAX_NUMBER else None
+    number = parse_number(text, 10)
+    return None if number is None or number > _MAX_NUMBER else number
 
 
 class ReliableResponses:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sip.effects import Arm, Disarm, Effect, Purpose
 from sip.machine import NOTHING
+from sip.message.grammar import parse_number
 from sip.message.message import Message, Request, Response
 from sip.message.responses import ALLOW, supported_fields
 from sip.session.model import Event, State
@@ -65,7 +66,7 @@ def read_session_expires(message: Message) -> SessionExpires | None:
     if value is None:
         return None
     interval, *parameters = value.split(";")
-    interval_s = _seconds(interval)
+    interval_s = parse_number(interval.strip())
     if interval_s is None:
         return None
     for parameter in parameters:
@@ -82,12 +83,7 @@ def read_min_se(message: Message) -> int | None:
     Source: RFC 4028 5.
     """
     value = message.headers.first("min-se")
-    return None if value is None else _seconds(value.partition(";")[0])
-
-
-def _seconds(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    return None if value is None else parse_number(value.partition(";")[0].strip())
 
 
 class SessionRefresh:

@@ -245,7 +245,6 @@ class Registration(Machine[State]):
         registration = self._registration
         self._cseq += 1
         self._busy = True
-        request = Request("REGISTER", registration.uri, Headers())
         fields = [
             ("Max-Forwards", "70"),
             ("From", self._from),
@@ -260,8 +259,7 @@ class Registration(Machine[State]):
         ]
         if self._authenticator is not None:
             fields += self._authenticator.headers("REGISTER", registration.uri, b"")
-        for name, value in fields:
-            request.headers.add(name, value)
+        request = Request("REGISTER", registration.uri, Headers(fields))
         return StartRequest(request, Purpose.REGISTER, None)
 
     def _learn(self, response: Response) -> bool:

@@ -150,8 +150,7 @@ class _Ending:
     def _send_bye(self, dialog: Dialog) -> None:
         bye = dialog.request("BYE", headers=(("Reason", self._reason),))
         if self._authenticator is not None:
-            for name, value in self._authenticator.headers("BYE", bye.uri, b""):
-                bye.headers.add(name, value)
+            bye.headers.extend(self._authenticator.headers("BYE", bye.uri, b""))
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:

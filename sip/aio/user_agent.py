@@ -239,8 +239,7 @@ class UserAgent:
         """Send OPTIONS to a peer; None when it does not answer. Cancelling the wait ends the transaction."""
         pending = _PendingOptions(asyncio.get_running_loop().create_future())
         local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
-        request = Request("OPTIONS", uri, Headers())
-        for name, value in (
+        fields = (
             ("Max-Forwards", "70"),
             ("From", str(local.with_tag(self._tokens.token()))),
             ("To", f"<{uri}>"),
@@ -249,8 +248,8 @@ class UserAgent:
             ("Contact", self._contact(destination)),
             ("Accept", ACCEPT),
             ("User-Agent", self.settings.product),
-        ):
-            request.headers.add(name, value)
+        )
+        request = Request("OPTIONS", uri, Headers(fields))
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:

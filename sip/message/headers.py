@@ -106,8 +106,7 @@ class Headers:
         self._entries: list[Entry] = []
         self.views: dict[str, Any] = {}
         """Cached typed views by key; written by this class only."""
-        for name, value in fields:
-            self.add(name, value)
+        self.extend(fields)
 
     @classmethod
     def from_entries(cls, entries: list[Entry], views: dict[str, Any] | None = None) -> Headers:
@@ -197,6 +196,11 @@ class Headers:
                 end or cannot be encoded.
         """
         self._entries.append(self._entry(name, value))
+
+    def extend(self, fields: Iterable[tuple[str, str]]) -> None:
+        """Append fields in order; raises as `add`."""
+        for name, value in fields:
+            self._entries.append(self._entry(name, value))
 
     def set(self, name: str, value: str) -> None:
         """Replace all fields of a name by one, in the place of the first; raises as `add`."""

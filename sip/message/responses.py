@@ -73,8 +73,7 @@ def reply(
     Source: RFC 3261 8.2.6.2.
     """
     response = make_response(request, status, reason, to_tag=to_tag)
-    for name, value in headers:
-        response.headers.add(name, value)
+    response.headers.extend(headers)
     return response
 
 

@@ -189,8 +189,7 @@ class Dialog:
         if method in _TARGET_REFRESH:
             entries.append(("contact", "Contact", self.local_contact))
         request = Request(method, uri, Headers.from_entries(entries), body)
-        for name, value in headers:
-            request.headers.add(name, value)
+        request.headers.extend(headers)
         if body and content_type:
             entries.append(("content-type", "Content-Type", content_type))
         return request

@@ -163,8 +163,7 @@ class InboundInviteSession(InviteSession):
             entries.append(("allow", "Allow", ALLOW))
         if 200 <= status < 300:
             entries += _SUPPORTED
-            for name, value in self.refresh.receive_request(self, self.request):
-                headers.add(name, value)
+            headers.extend(self.refresh.receive_request(self, self.request))
         entries.append(("server", "Server", self.settings.product))
         add_fields(headers, answer.headers)
         if answer.body:

@@ -156,8 +156,7 @@ class InviteSession(Machine[State]):
         dialog = within or self.dialog
         assert dialog is not None
         request = dialog.request(method, headers=headers, body=body, content_type=content_type)
-        for name, value in self.credentials(method, request.uri, body):
-            request.headers.add(name, value)
+        request.headers.extend(self.credentials(method, request.uri, body))
         return StartRequest(request, purpose, dialog.next_hop())
 
     def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:

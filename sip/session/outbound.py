@@ -150,13 +150,11 @@ class OutboundInviteSession(InviteSession):
         headers = old.headers.copy()
         for name in ("Via", "Authorization", "Proxy-Authorization", "Session-Expires", "Min-SE"):
             headers.remove(name)
-        for name, value in self.refresh.request_fields(self):
-            headers.add(name, value)
+        headers.extend(self.refresh.request_fields(self))
         self._cseq += 1
         headers.set("CSeq", f"{self._cseq} INVITE")
         uri = self._invite.uri
-        for name, value in self.credentials("INVITE", uri, old.body):
-            headers.add(name, value)
+        headers.extend(self.credentials("INVITE", uri, old.body))
         self.request = Request("INVITE", uri, headers, old.body)
         send = StartRequest(self.request, Purpose.INVITE, None)
         return (*self._forks.drop_all(self), send, *self.await_response())

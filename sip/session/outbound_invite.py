@@ -95,10 +95,8 @@ class OutboundInvite:
             ],
             {"from": from_, "call-id": call_id},
         )
-        for name, value in supported_fields() if self.rel100 != "off" else supported_fields(OPTION_TAG):
-            headers.add(name, value)
-        for name, value in timer_fields:
-            headers.add(name, value)
+        headers.extend(supported_fields() if self.rel100 != "off" else supported_fields(OPTION_TAG))
+        headers.extend(timer_fields)
         if self.rel100 == "required":
             headers.add("Require", OPTION_TAG)
         if self.body:

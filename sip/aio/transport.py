@@ -8,7 +8,6 @@ from typing import Protocol
 
 from sip.message.fields import Via
 from sip.message.message import Request
-from sip.secure import is_secure
 
 __all__ = [
     "Address",
@@ -220,6 +219,6 @@ def contact_of(transport: Transport, *, secure: bool = False) -> str:
 
 def settle_contact(request: Request, transport: Transport) -> None:
     """Set the Contact of a request to its actual transport: a name may resolve to the other IP version."""
-    contact = contact_of(transport, secure=is_secure(request))
+    contact = contact_of(transport, secure=request.uri.scheme == "sips")
     if request.headers.get("Contact") != contact:
         request.headers.set("Contact", contact)

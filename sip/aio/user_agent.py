@@ -30,11 +30,18 @@ from sip.message import native as acceleration
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
 from sip.message.message import Request, Response
-from sip.message.responses import ACCEPT, ALLOW, refusal, reply, stateless_tag, supported_fields
+from sip.message.responses import (
+    ACCEPT,
+    ALLOW,
+    refusal,
+    reply,
+    secure_refusal,
+    stateless_tag,
+    supported_fields,
+)
 from sip.message.uri import SipUri
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration, RegistrationSettings
-from sip.secure import is_secure, secure_refusal
 from sip.session.inbound import InboundInviteSession
 from sip.session.model import SessionSettings, State
 from sip.session.outbound import OutboundInviteSession
@@ -369,7 +376,7 @@ class UserAgent:
         if identities is None:
             return
         refused = refusal(request, self.settings.min_se_s)
-        if refused is None and request.uri.scheme == "sips":
+        if refused is None:
             refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._respond_statelessly(refused, request, flow)
@@ -491,7 +498,7 @@ class UserAgent:
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = self._tokens.token()
-        contact = contact_of(flow.transport, secure=is_secure(request))
+        contact = contact_of(flow.transport, secure=request.uri.scheme == "sips")
         try:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.
             machine = InboundInviteSession(request, tag, contact, self._session_settings)

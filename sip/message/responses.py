@@ -17,6 +17,7 @@ __all__ = [
     "add_fields",
     "refusal",
     "reply",
+    "secure_refusal",
     "stateless_tag",
     "supported_fields",
 ]
@@ -161,3 +162,22 @@ def _accepts_answers(request: Request) -> bool:
     """
     kinds = {value.partition(";")[0].strip().lower() for value in request.headers.get_all("Accept")}
     return not kinds.isdisjoint((ACCEPT, "application/*", "*/*"))
+
+
+def secure_refusal(request: Request, hop: str, *, has_tls: bool) -> Response | None:
+    """
+    Return the refusal of a request for a `sips` URI, None when the request is acceptable.
+
+    Without TLS of our own the scheme is unsupported (416). A request that did not arrive over TLS has already
+    broken the guarantee of `sips`, and accepting it would fake that guarantee (480). ACK and CANCEL are never
+    refused.
+
+    Source: RFC 3261 8.2.2.1, 26.4.4; RFC 5630 5.
+    """
+    if request.uri.scheme != "sips" or request.method in ("ACK", "CANCEL"):
+        return None
+    if not has_tls:
+        return reply(request, 416)
+    if hop == "tls":
+        return None
+    return reply(request, 480, headers=(("Warning", '399 sip "A sips request must come over TLS"'),))

@@ -24,6 +24,7 @@ from sip.events import (
     ReferReceived,
     SessionEvent,
 )
+from sip.location.rfc3263 import Destination
 from sip.message.fields import CSeq, NameAddr, Via
 from sip.message.framer import StreamFramer
 from sip.message.headers import Headers
@@ -34,7 +35,7 @@ from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
 from sip.session.model import State
-from sip.session.outbound_invite import Destination, OutboundInvite
+from sip.session.outbound_invite import OutboundInvite
 from sip.session.redirects import Redirection, Redirects
 from sip.session.refer import Refer
 from sip.session.replaces import Replaces

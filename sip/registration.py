@@ -15,6 +15,7 @@ from typing import Final
 from sip.auth.digest import Authenticator, Credentials
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
 from sip.errors import ParseError
+from sip.location.rfc3263 import Destination
 from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.fields import NameAddr
 from sip.message.grammar import parse_number
@@ -22,7 +23,6 @@ from sip.message.headers import Headers
 from sip.message.message import Request, Response
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
-from sip.session.outbound_invite import Destination
 
 __all__ = [
     "IGNORED",

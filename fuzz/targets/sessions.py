@@ -16,7 +16,6 @@ from sip.aio import InboundSession, Session
 from sip.aio.resolver import Found
 from sip.effects import Arm, Deliver, Disarm, Done, Fail, Send
 from sip.events import Cancelled, Ended, Failed
-from sip.location.rfc3263 import LookupTarget
 from sip.location.rfc3263 import Target as Server
 from sip.message.message import Request, Response, make_response
 from sip.timers import Timers
@@ -137,7 +136,7 @@ async def _play(data: bytes) -> str:
 class _TwoServers(NoNames):
     """A resolver for which every name has two servers."""
 
-    def locate(self, wanted: LookupTarget, found: Found) -> None:
+    def locate(self, wanted: Destination, found: Found) -> None:
         found([Server("udp", *place, wanted.host) for place in (RAW, SECOND)])
 
 

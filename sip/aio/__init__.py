@@ -13,7 +13,8 @@ from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transaction_layer import TraceRecord
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
-from sip.session.outbound_invite import Destination, OutboundInvite
+from sip.location.rfc3263 import Destination
+from sip.session.outbound_invite import OutboundInvite
 
 __all__ = [
     "ClientCertificates",

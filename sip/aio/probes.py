@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sip.aio.resolver import is_address
-from sip.location.rfc3263 import LookupTarget, Target
+from sip.location.rfc3263 import Destination, Target
 from sip.message.message import Response
 from sip.message.uri import SipUri
-from sip.session.outbound_invite import Destination
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
@@ -26,10 +25,7 @@ async def probe(agent: "UserAgent", destination: Destination, limit_s: float) ->
     Any final response but 408 and 503 counts as alive. Returns the shortest time in seconds, or None.
     """
     found: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
-    lookup = LookupTarget(
-        destination.host, destination.port, destination.transport, verify=destination.verify
-    )
-    agent.router.resolver.locate(lookup, lambda targets: _settle(found, targets))
+    agent.router.resolver.locate(destination, lambda targets: _settle(found, targets))
     targets = await found
     answers = await asyncio.gather(*(_ask(agent, target, destination, limit_s) for target in targets))
     return min((answer for answer in answers if answer is not None), default=None)

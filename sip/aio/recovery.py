@@ -11,7 +11,7 @@ from sip.aio.transport import Flow
 from sip.auth.digest import Authenticator, Credentials
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose
 from sip.errors import SipError
-from sip.location.rfc3263 import LookupTarget
+from sip.location.rfc3263 import Destination
 from sip.message.message import Request, Response
 from sip.message.responses import reply
 from sip.recovery import Kind, RecoveredDialog
@@ -158,7 +158,7 @@ class _Ending:
             else:
                 self._sessions.layer.start_client(bye, flow, self, Purpose.BYE)
 
-        self._sessions.router.resolve_target(LookupTarget.of(dialog.next_hop()), self._current_flow(), send)
+        self._sessions.router.resolve_flow(Destination.of(dialog.next_hop()), self._current_flow(), send)
 
     def _current_flow(self) -> Flow | None:
         """Return the peer's last flow, None for a connection of the previous process, which is closed."""
@@ -189,7 +189,7 @@ class _Ending:
         """Acknowledge a 2xx that crossed the CANCEL, or came before it, and hang up."""
         dialog = Dialog.from_response(invite, response)
         ack = dialog.request("ACK", cseq=invite.cseq.number)
-        self._sessions.router.acknowledge(ack, LookupTarget.of(dialog.next_hop()), self._current_flow())
+        self._sessions.router.acknowledge(ack, Destination.of(dialog.next_hop()), self._current_flow())
         if self._dialog is None:  # A repeated 2xx is acknowledged again, but gets one BYE only.
             self._dialog = dialog
             self._send_bye(dialog)

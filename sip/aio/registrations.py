@@ -144,7 +144,7 @@ class RegistrationIO:
             else:
                 layer.start_client(effect.request, flow, self, Purpose.REGISTER)
 
-        self._host.router.resolve_flow(self.registration.destination, send)
+        self._host.router.resolve_flow(self.registration.destination, None, send)
 
     def _fail(self, failure: Failure) -> None:
         if not self._abandoned:

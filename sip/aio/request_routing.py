@@ -10,11 +10,10 @@ from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow, settle_contact
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose, SendAck, StartRequest
 from sip.location.failover import Failover, Outcome, ServerBackoff, Tried
-from sip.location.rfc3263 import LookupTarget, Target, default_port
+from sip.location.rfc3263 import Destination, Target, default_port
 from sip.message.message import Request, Response
 from sip.session.dialog import Dialog
 from sip.session.model import State
-from sip.session.outbound_invite import Destination
 from sip.timers import Timer
 
 __all__ = ["RequestRouter", "SendOn", "ServerFailover", "prefer"]
@@ -37,26 +36,22 @@ class RequestRouter:
 
     # Called by sessions, registrations and the user agent.
 
-    def resolve_flow(self, destination: Destination, send: SendOn) -> None:
-        """Call `send` with the flow to the first target of a destination, at once unless it is looked up."""
-        self.resolve_target(_lookup_of(destination), None, send)
-
     def send_request(self, session: Session, effect: StartRequest) -> None:
         """Resolve the flow and start the transaction; failures are reported to the session."""
         purpose = effect.purpose
         if effect.next_hop is not None:
-            lookup, current_flow = LookupTarget.of(effect.next_hop), session.flow
+            destination, current_flow = Destination.of(effect.next_hop), session.flow
         elif not isinstance(session, OutboundSession):
             return
         else:
-            lookup, current_flow = _lookup_of(session.invite.destination), None
+            destination, current_flow = session.invite.destination, None
             failover = session.failover if purpose is Purpose.INVITE else None
-            if failover is not None and failover.lookup == lookup:
+            if failover is not None and failover.destination == destination:
                 failover.send_again(effect.request)
                 return
             if failover is not None:
                 session.failover = None  # A redirect changed the destination.
-        known, flow = self._known_flow(lookup, current_flow)
+        known, flow = self._known_flow(destination, current_flow)
         if flow is not None:
             if effect.next_hop is None:
                 settle_contact(effect.request, flow.transport)
@@ -65,32 +60,32 @@ class RequestRouter:
             # Never report from within the command that sends.
             self.layer.clock.call_soon(session.on_unsent, purpose, Failure.TRANSPORT)
         else:
-            started = ServerFailover(self, session, effect, lookup)
+            started = ServerFailover(self, session, effect, destination)
             if purpose is Purpose.INVITE and isinstance(session, OutboundSession):
                 session.failover = started
             started.start()
 
     def send_ack(self, session: Session, effect: SendAck) -> None:
         """Resolve the flow and send the ACK; a lost ACK makes the peer repeat the 2xx."""
-        self.acknowledge(effect.request, LookupTarget.of(effect.next_hop), session.flow)
+        self.acknowledge(effect.request, Destination.of(effect.next_hop), session.flow)
 
-    def acknowledge(self, ack: Request, lookup: LookupTarget, current_flow: Flow | None) -> None:
+    def acknowledge(self, ack: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Send the ACK of a 2xx."""
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is not None:
                 self.layer.send_ack(ack, flow)
 
-        self.resolve_target(lookup, current_flow, send)
+        self.resolve_flow(destination, current_flow, send)
 
-    def send_alone(self, request: Request, lookup: LookupTarget, current_flow: Flow | None) -> None:
+    def send_alone(self, request: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Send a request whose outcome is ignored."""
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is not None:
                 self.layer.start_client(request, flow, IGNORE_RESPONSE, Purpose.FORK_BYE)
 
-        self.resolve_target(lookup, current_flow, send)
+        self.resolve_flow(destination, current_flow, send)
 
     def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
         """
@@ -113,9 +108,9 @@ class RequestRouter:
 
     # Flows.
 
-    def resolve_target(self, lookup: LookupTarget, current_flow: Flow | None, send: SendOn) -> None:
-        """Call `send` with the flow to a lookup target, at once unless it is looked up."""
-        known, flow = self._known_flow(lookup, current_flow)
+    def resolve_flow(self, destination: Destination, current_flow: Flow | None, send: SendOn) -> None:
+        """Call `send` with the flow to the first target of a destination, at once unless it is looked up."""
+        known, flow = self._known_flow(destination, current_flow)
         if known:
             send(flow, Failure.TRANSPORT)
             return
@@ -130,42 +125,45 @@ class RequestRouter:
             else:
                 send(self.flow_to(ordered[0], current_flow), Failure.TRANSPORT)
 
-        self.resolver.locate(lookup, found)
+        self.resolver.locate(destination, found)
 
-    def _known_flow(self, lookup: LookupTarget, current_flow: Flow | None) -> tuple[bool, Flow | None]:
+    def _known_flow(self, destination: Destination, current_flow: Flow | None) -> tuple[bool, Flow | None]:
         """
         Return True if no look-up is needed, and the flow, None when there is none.
 
         The session's connection is reused for the same host, and for a private one, since a peer behind a
         NAT gives its private address.
         """
-        host = canonical(lookup.host)
+        host = canonical(destination.host)
         if (
             current_flow is not None
             and current_flow.reliable
             and not current_flow.closed
-            and (current_flow.secure or not lookup.secure)
+            and (current_flow.secure or not destination.secure)
         ):
             if host == current_flow.remote[0] or is_private(host) or host in current_flow.peer_names:
                 return True, current_flow
         if not is_address(host):
             return False, None
-        transport = "tls" if lookup.secure else lookup.transport or "udp"
-        remote = (host, lookup.port or default_port(transport))
+        transport = "tls" if destination.secure else destination.transport or "udp"
+        remote = (host, destination.port or default_port(transport))
         if current_flow is None:
-            return True, self.layer.flow_to(transport, remote, None, lookup.verify or host)
+            return True, self.layer.flow_to(transport, remote, None, destination.verify or host)
         if (
             current_flow.remote == remote
             and current_flow.transport.name == transport
             and not current_flow.closed
         ):
             return True, current_flow
-        if not lookup.secure and self.layer.transport_for(transport, host, current_flow.transport) is None:
+        if (
+            not destination.secure
+            and self.layer.transport_for(transport, host, current_flow.transport) is None
+        ):
             # The peer names a transport or an IP version that we lack, but sent by one that we have.
             return True, None if current_flow.closed else current_flow
         # The peer's proved name also proves an address it gave us: few certificates are for addresses.
         return True, self.layer.flow_to(
-            transport, remote, current_flow.transport, lookup.verify or current_flow.name or host
+            transport, remote, current_flow.transport, destination.verify or current_flow.name or host
         )
 
     def flow_to(self, target: Target, current_flow: Flow | None) -> Flow | None:
@@ -176,10 +174,6 @@ class RequestRouter:
                 return current_flow
         transport = None if current_flow is None else current_flow.transport
         return self.layer.flow_to(target.transport, remote, transport, target.name)
-
-
-def _lookup_of(destination: Destination) -> LookupTarget:
-    return LookupTarget(destination.host, destination.port, destination.transport, verify=destination.verify)
 
 
 logger = logging.getLogger(__name__)
@@ -199,13 +193,13 @@ class ServerFailover:
     """
 
     def __init__(
-        self, router: "RequestRouter", session: Session, effect: StartRequest, lookup: LookupTarget
+        self, router: "RequestRouter", session: Session, effect: StartRequest, destination: Destination
     ) -> None:
         self._router = router
         self._session = session
         self._request = effect.request
         self._purpose = effect.purpose
-        self.lookup = lookup
+        self.destination = destination
         self._current_flow = session.flow if effect.next_hop is not None else None
         self._failover: Failover | None = None
         self._transaction: ClientTransactionIO | None = None
@@ -225,7 +219,7 @@ class ServerFailover:
 
     def start(self) -> None:
         """Look up the name and send."""
-        self._router.resolver.locate(self.lookup, self._found)
+        self._router.resolver.locate(self.destination, self._found)
 
     def send_again(self, request: Request) -> None:
         """Send the changed request, with credentials for example, to the target that asked for it."""
@@ -329,7 +323,7 @@ class ServerFailover:
         if target is not None:
             logger.info(
                 "A server of %s failed a request: %s",
-                self.lookup.host,
+                self.destination.host,
                 failover.tried[-1],
                 extra={"call_id": self._session.call_id},
             )
@@ -399,17 +393,17 @@ class ServerFailover:
         tag = response.to.tag or ""
         router, invite = self._router, transaction.machine.request
         dialog = Dialog.from_response(invite, response)
-        lookup = LookupTarget.of(dialog.next_hop())
+        destination = Destination.of(dialog.next_hop())
         ack = self._late.get(tag)
         if ack is None:
             if len(self._late) >= MAX_FORKED_ANSWERS:
                 return
             ack = self._late[tag] = dialog.request("ACK", cseq=invite.cseq.number)
-            router.acknowledge(ack, lookup, transaction.flow)
+            router.acknowledge(ack, destination, transaction.flow)
             bye = dialog.request("BYE")
-            router.send_alone(bye, lookup, transaction.flow)
+            router.send_alone(bye, destination, transaction.flow)
         else:
-            router.acknowledge(ack, lookup, transaction.flow)
+            router.acknowledge(ack, destination, transaction.flow)
 
 
 def prefer(targets: list[Target], current_flow: Flow | None) -> list[Target]:

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
 from sip.location.rfc3263 import (
+    Destination,
     DnsQuery,
     Lookup,
-    LookupTarget,
     Records,
     SupportedFamilies,
     Target,
@@ -115,9 +115,9 @@ class Resolver:
         self._asking: dict[DnsQuery, asyncio.Task[Records]] = {}
         self._lookups: set[asyncio.Task[None]] = set()
 
-    def locate(self, target: LookupTarget, found: Found) -> None:
+    def locate(self, destination: Destination, found: Found) -> None:
         """Call `found` with the targets, possibly none; at once when all answers are cached."""
-        lookup = locate(target, self.families, self._random_between)
+        lookup = locate(destination, self.families, self._random_between)
         queries = self._advance(lookup)
         if not isinstance(queries, tuple):
             found(queries)

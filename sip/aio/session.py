@@ -24,6 +24,8 @@ from sip.effects import (
 )
 from sip.errors import InvalidValue
 from sip.events import Failed, SessionEvent
+from sip.location.failover import Outcome, Tried
+from sip.location.rfc3263 import Destination, default_port
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
 from sip.message.message import Request, Response
@@ -563,9 +565,21 @@ class OutboundSession(Session):
     def _notify_owner(self, event: SessionEvent) -> None:
         if isinstance(event, Failed):
             failover = self.failover
-            tried = self.invite.destination.tried(event) if failover is None else failover.tried
+            tried = _tried(self.invite.destination, event) if failover is None else failover.tried
             event = replace(event, tried=tried)
         super()._notify_owner(event)
+
+
+def _tried(destination: Destination, event: Failed) -> tuple[Tried, ...]:
+    """Return the target that a failed call to an IP address tried; empty if nothing was sent."""
+    if event.cause == "cancelled" or event.cause == "resolve":
+        return ()
+    outcome: Outcome = event.cause
+    if outcome == "response" and event.status == 503:
+        outcome = "unavailable"
+    transport = destination.transport or "udp"
+    port = destination.port or default_port(transport)
+    return (Tried(transport, destination.host, port, outcome, event.retry_after_s),)
 
 
 def _explained(effect: Effect, transport_error: str) -> Effect:

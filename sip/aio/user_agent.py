@@ -25,7 +25,7 @@ from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer
 from sip.effects import Failure, Purpose
 from sip.errors import ParseError
-from sip.location.rfc3263 import SupportedFamilies
+from sip.location.rfc3263 import Destination, SupportedFamilies
 from sip.message import native as acceleration
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
@@ -45,7 +45,7 @@ from sip.registration import OutboundRegistration, RegistrationSettings
 from sip.session.inbound import InboundInviteSession
 from sip.session.model import SessionSettings, State
 from sip.session.outbound import OutboundInviteSession
-from sip.session.outbound_invite import Destination, OutboundInvite
+from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
 from sip.transactions.table import Key, merge_key, server_key
 
@@ -265,7 +265,7 @@ class UserAgent:
                 transaction = self.layer.start_client(request, flow, pending, Purpose.INFO)
                 pending.future.add_done_callback(lambda future: self._stop_asking(transaction, future))
 
-        self.router.resolve_flow(destination, send)
+        self.router.resolve_flow(destination, None, send)
         return pending.future
 
     def register(

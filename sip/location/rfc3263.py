@@ -18,13 +18,13 @@ from sip.message.uri import SipUri
 __all__ = [
     "Kind",
     "Naptr",
+    "Destination",
     "DnsQuery",
     "SupportedFamilies",
     "Records",
     "Srv",
     "Lookup",
     "Target",
-    "LookupTarget",
     "default_port",
     "ip_version",
     "locate",
@@ -90,24 +90,32 @@ RandomBetween = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class LookupTarget:
-    """Input of a lookup: port 0 and transport None are looked up, `secure` stands for a `sips` URI."""
+class Destination:
+    """
+    Address of a peer: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
 
+    Over TLS the peer's certificate must identify `verify`, or the host when that is None (RFC 5922 7).
+    `secure` stands for a `sips` URI.
+
+    Port 0 and transport None are looked up in the DNS (RFC 3263). A name may then have several targets, as a
+    name with a port and several addresses has.
+    """
+
+    transport: str | None
     host: str
-    port: int = 0
-    transport: str | None = None
-    secure: bool = False
+    port: int = 5060
     verify: str | None = None
-    """Name a TLS certificate must carry, None for the host."""
+    secure: bool = False
 
     @classmethod
-    def of(cls, uri: SipUri) -> "LookupTarget":
+    def of(cls, uri: SipUri) -> "Destination":
         """
-        Return the lookup for a request to a URI or a route.
+        Return the destination of a request to a URI or a route.
 
         Source: RFC 3263 4: the `maddr` parameter replaces the host.
         """
-        return cls(uri.param("maddr") or uri.host, uri.port or 0, uri.transport, uri.scheme == "sips")
+        host = uri.param("maddr") or uri.host
+        return cls(uri.transport, host, uri.port or 0, secure=uri.scheme == "sips")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,7 @@ class Target:
 Lookup = Generator[Sequence[DnsQuery], Mapping[DnsQuery, Records], list[Target]]
 
 
-def locate(lookup: LookupTarget, families: SupportedFamilies, random_between: RandomBetween) -> Lookup:
+def locate(destination: Destination, families: SupportedFamilies, random_between: RandomBetween) -> Lookup:
     """
     Look up the targets of an address and return them, best first; an empty list when there are none.
 
@@ -132,22 +140,22 @@ def locate(lookup: LookupTarget, families: SupportedFamilies, random_between: Ra
 
     Source: RFC 3263 4.1, 4.2; RFC 5922 4 for the name.
     """
-    host = lookup.host.strip("[]").rstrip(".").lower()
-    name = lookup.verify or host
-    fixed = _fixed_transport(lookup)
+    host = destination.host.strip("[]").rstrip(".").lower()
+    name = destination.verify or host
+    fixed = _fixed_transport(destination)
     if fixed is not None and fixed not in families:
         return []
     if ip_version(host) is not None:
-        transport = fixed or _usual_transport(lookup, families)
-        spots = [(transport, host, lookup.port or default_port(transport))]
+        transport = fixed or _usual_transport(destination, families)
+        spots = [(transport, host, destination.port or default_port(transport))]
         return _targets(spots, {}, families, name)
-    if lookup.port:
-        transport = fixed or _usual_transport(lookup, families)
-        spots = [(transport, host, lookup.port)]
+    if destination.port:
+        transport = fixed or _usual_transport(destination, families)
+        spots = [(transport, host, destination.port)]
     else:
-        spots, barred = yield from _services(host, fixed, lookup, families, random_between)
+        spots, barred = yield from _services(host, fixed, destination, families, random_between)
         if not spots and not barred:
-            transport = fixed or _usual_transport(lookup, families)
+            transport = fixed or _usual_transport(destination, families)
             spots = [(transport, host, default_port(transport))]
     addresses = yield from _ask(_address_queries(spots, families))
     return _targets(spots, addresses, families, name)
@@ -216,18 +224,18 @@ def order_srv(records: Iterable[Srv], random_between: RandomBetween) -> list[Srv
 # The transport (RFC 3263 4.1).
 
 
-def _fixed_transport(lookup: LookupTarget) -> str | None:
+def _fixed_transport(destination: Destination) -> str | None:
     """Return the transport the address itself determines; "" for an impossible one, None for none."""
-    transport = lookup.transport
-    if not lookup.secure:
+    transport = destination.transport
+    if not destination.secure:
         return transport
     if transport is None:
         return None
     return "tls" if transport in ("tcp", "tls") else ""
 
 
-def _usual_transport(lookup: LookupTarget, families: SupportedFamilies) -> str:
-    if lookup.secure:
+def _usual_transport(destination: Destination, families: SupportedFamilies) -> str:
+    if destination.secure:
         return "tls"
     return next((name for name in TRANSPORTS if name in families), "udp")
 
@@ -235,7 +243,7 @@ def _usual_transport(lookup: LookupTarget, families: SupportedFamilies) -> str:
 def _services(
     host: str,
     fixed: str | None,
-    lookup: LookupTarget,
+    destination: Destination,
     families: SupportedFamilies,
     random_between: RandomBetween,
 ) -> Generator[Sequence[DnsQuery], Mapping[DnsQuery, Records], tuple[list[tuple[str, str, int]], bool]]:
@@ -248,7 +256,8 @@ def _services(
     if fixed is not None:
         allowed: Sequence[str] = (fixed,)
     else:
-        allowed = [name for name in TRANSPORTS if name in families and (name == "tls" or not lookup.secure)]
+        usable = ("tls",) if destination.secure else TRANSPORTS
+        allowed = [name for name in usable if name in families]
     plain = [(transport, _SRV_PREFIX[transport] + host) for transport in allowed]
     naptr = DnsQuery(Kind.NAPTR, host)
     queries = [DnsQuery(Kind.SRV, name) for _, name in plain]

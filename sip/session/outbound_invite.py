@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sip.auth.digest import Credentials
-from sip.events import Failed
-from sip.location.failover import Outcome, Tried
-from sip.location.rfc3263 import default_port
+from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
 from sip.message.message import Request
@@ -15,35 +13,7 @@ from sip.message.uri import SipUri
 from sip.session.prack import OPTION_TAG
 from sip.session.redirects import Redirects
 
-__all__ = ["Destination", "OutboundInvite"]
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """
-    Address of a peer: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
-
-    Over TLS the peer's certificate must identify `verify`, or the host when that is None (RFC 5922 7).
-
-    Port 0 and transport None are looked up in the DNS (RFC 3263). A name may then have several targets, as a
-    name with a port and several addresses has.
-    """
-
-    transport: str | None
-    host: str
-    port: int = 5060
-    verify: str | None = None
-
-    def tried(self, event: Failed) -> tuple[Tried, ...]:
-        """Return the target that a failed call to this IP address tried; empty if nothing was sent."""
-        if event.cause == "cancelled" or event.cause == "resolve":
-            return ()
-        outcome: Outcome = event.cause
-        if outcome == "response" and event.status == 503:
-            outcome = "unavailable"
-        transport = self.transport or "udp"
-        port = self.port or default_port(transport)
-        return (Tried(transport, self.host, port, outcome, event.retry_after_s),)
+__all__ = ["OutboundInvite"]
 
 
 @dataclass(slots=True)

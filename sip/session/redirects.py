@@ -4,19 +4,15 @@ Redirections: the order and the limits of calling the Contacts of a 3xx.
 Source: RFC 3261 8.1.3.4, 21.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sip.errors import ParseError
+from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
 from sip.message.message import Response
 from sip.message.uri import SipUri
-
-if TYPE_CHECKING:
-    from sip.session.outbound_invite import Destination
 
 __all__ = ["Redirection", "Redirects", "Redirector"]
 

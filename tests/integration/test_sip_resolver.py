@@ -11,7 +11,7 @@ import pytest
 from sip.aio import dns_client, resolver
 from sip.aio.dns_client import DnsAnswer, DnsUnavailable, HostsFile
 from sip.aio.resolver import MAX_QUESTIONS, Resolver, is_address, is_private
-from sip.location.rfc3263 import DnsQuery, LookupTarget, Target
+from sip.location.rfc3263 import Destination, DnsQuery, Target
 from tests.support.dns_server import DnsServer, Mode
 from tests.support.waiting import holds_for
 
@@ -52,7 +52,7 @@ async def found(
 ) -> list[str]:
     """The targets of a name, as `transport:host:port`."""
     future: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
-    names.locate(LookupTarget(host, port, transport), future.set_result)
+    names.locate(Destination(transport, host, port), future.set_result)
     return [f"{item.transport}:{item.host}:{item.port}" for item in await future]
 
 
@@ -60,7 +60,7 @@ async def test_one_question_serves_all_who_ask_and_is_remembered(server: DnsServ
     both = await asyncio.gather(found(names), found(names))
     assert both[0] == both[1] == ["udp:192.0.2.1:5060"]
     at_once: list[Sequence[Target]] = []
-    names.locate(LookupTarget("GW.test.", 5070, "udp"), at_once.append)
+    names.locate(Destination("udp", "GW.test.", 5070), at_once.append)
     assert at_once and at_once[0][0].port == 5070
     assert server.asked == ["gw.test A"]
 
@@ -219,7 +219,7 @@ async def test_a_dead_server_holds_a_bounded_number_of_questions(
     monkeypatch.setattr(resolver, "LOOKUP_LIMIT_S", 0.1)
     names = Resolver(asker=DeadServer(), hosts=HostsFile(tmp_path / "hosts"))
     told: list[Sequence[Target]] = []
-    names.locate(LookupTarget("192.0.2.1", 5060, "udp"), told.append)
+    names.locate(Destination("udp", "192.0.2.1", 5060), told.append)
     assert len(told) == 1, "an address needs no server"
     async with asyncio.timeout(40):
         results = await asyncio.gather(
@@ -232,7 +232,7 @@ async def test_a_dead_server_holds_a_bounded_number_of_questions(
 async def test_nobody_is_told_after_the_end(tmp_path: Path) -> None:
     names = Resolver(asker=DeadServer(), hosts=HostsFile(tmp_path / "hosts"))
     told: list[Sequence[Target]] = []
-    names.locate(LookupTarget("host.test", 5060, "udp"), told.append)
+    names.locate(Destination("udp", "host.test", 5060), told.append)
     await asyncio.sleep(0)
     names.close()
     await holds_for(0.02, lambda: not told)

@@ -22,7 +22,6 @@ from sip import (
 from sip.aio import InboundSession, Listen, OutboundSession, StreamLimits, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.udp import DATAGRAMS_PER_WAKE, UdpTransport
-from sip.location.rfc3263 import LookupTarget
 from tests.support.waiting import time_passes, until
 
 SDP = b"v=0\r\n"
@@ -146,7 +145,7 @@ async def test_a_name_that_does_not_exist_fails() -> None:
 
 async def test_a_call_that_is_hung_up_while_its_name_is_looked_up() -> None:
     class Slow(Resolver):
-        def locate(self, wanted: LookupTarget, found: Found) -> None:
+        def locate(self, wanted: Destination, found: Found) -> None:
             asyncio.get_running_loop().call_later(0.1, super().locate, wanted, found)
 
     async with parties() as (alice, bob):

@@ -21,7 +21,6 @@ from sip import (
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.aio.transport import Address
-from sip.location.rfc3263 import LookupTarget
 from tests.support.sip_network import Network
 from tests.support.virtual_clock import VirtualClock
 
@@ -61,7 +60,7 @@ class Side:
 class NoNames(Resolver):
     """A resolver that knows no name and asks nobody: virtual time does not wait for a real one."""
 
-    def locate(self, wanted: LookupTarget, found: Found) -> None:
+    def locate(self, wanted: Destination, found: Found) -> None:
         found(())
 
 

@@ -25,7 +25,7 @@ from sip import (
 from sip.aio import UserAgentSettings
 from sip.aio.resolver import Found, Resolver
 from sip.location.failover import ATTEMPT_LIMIT_S, MAX_TRIED, Failover, ServerBackoff
-from sip.location.rfc3263 import LookupTarget, Target
+from sip.location.rfc3263 import Target
 from tests.support.sip_agents import SDP, Agent, RawPeer, Side, make_network
 from tests.support.sip_network import Network
 
@@ -42,9 +42,9 @@ class Names(Resolver):
         self.network = network
         self.targets: list[Target] = []
         self.delay_s = 0.0
-        self.asked: list[LookupTarget] = []
+        self.asked: list[Destination] = []
 
-    def locate(self, wanted: LookupTarget, found: Found) -> None:
+    def locate(self, wanted: Destination, found: Found) -> None:
         self.asked.append(wanted)
         if self.delay_s:
             self.network.clock.call_later(self.delay_s, found, self.targets)

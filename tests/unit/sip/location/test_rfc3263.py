@@ -14,10 +14,10 @@ from sip import SipUri
 from sip.location.rfc3263 import (
     MAX_HOSTS,
     MAX_TARGETS,
+    Destination,
     DnsQuery,
     Kind,
     Lookup,
-    LookupTarget,
     Naptr,
     Records,
     Srv,
@@ -58,9 +58,9 @@ def low(least: float, _: float) -> float:
     return least
 
 
-def walk(wanted: LookupTarget | str, zone: Zone | None = None, reach: SupportedFamilies = ALL) -> Walk:
+def walk(wanted: Destination | str, zone: Zone | None = None, reach: SupportedFamilies = ALL) -> Walk:
     if isinstance(wanted, str):
-        wanted = LookupTarget.of(SipUri.parse(wanted))
+        wanted = Destination.of(SipUri.parse(wanted))
     return Walk(locate(wanted, reach, low), zone or {})
 
 
@@ -292,7 +292,7 @@ def test_whatever_the_dns_says_the_work_is_bounded(
     zone: dict[tuple[str, str], Records] = {("x.test", "NAPTR"): pointers, **addresses}
     zone |= {(name, "SRV"): records for name, records in services.items()}
     reach: SupportedFamilies = {"udp": (4, 6), "tcp": (4,), "tls": (6,)}
-    result = Walk(locate(LookupTarget.of(SipUri.parse(uri)), reach, chance.uniform), zone)
+    result = Walk(locate(Destination.of(SipUri.parse(uri)), reach, chance.uniform), zone)
     assert len(result.asked) <= 3
     assert all(len(questions) <= 2 * MAX_HOSTS for questions in result.asked)
     assert len(result.targets) == len(set(result.targets)) <= MAX_TARGETS

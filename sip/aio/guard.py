@@ -9,7 +9,7 @@ from sip.message.message import Request, Response, serialise
 from sip.message.responses import reply, stateless_tag
 from sip.protection.overload import CallShedder, OverloadSettings, Refusals
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
-from sip.transactions.table import Key
+from sip.transactions.matching import Key
 
 __all__ = ["Admission", "Guard"]
 

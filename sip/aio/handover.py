@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sip.aio.transport import Address, Flow, Listen, Transport
 from sip.message.message import Message, Response
-from sip.transactions.table import Key
+from sip.transactions.matching import Key
 
 if TYPE_CHECKING:
     from sip.aio.guard import Guard

@@ -16,7 +16,7 @@ from sip.message.message import Request, Response
 from sip.message.responses import reply
 from sip.recovery import Kind, RecoveredDialog
 from sip.session.dialog import Dialog
-from sip.transactions.table import server_key
+from sip.transactions.matching import server_key
 
 __all__ = ["RecoveredDialogs"]
 

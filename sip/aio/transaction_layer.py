@@ -26,7 +26,7 @@ from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.requests import make_cancel
-from sip.transactions.table import MAGIC_COOKIE, Key, TransactionTable, server_key
+from sip.transactions.matching import MAGIC_COOKIE, Key, TransactionTable, server_key
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent

@@ -47,7 +47,7 @@ from sip.session.model import SessionSettings, State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
-from sip.transactions.table import Key, merge_key, server_key
+from sip.transactions.matching import Key, merge_key, server_key
 
 __all__ = ["UserAgent"]
 

@@ -23,10 +23,10 @@ from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
+from sip.transactions.matching import MAGIC_COOKIE, Key, client_key, server_key
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.requests import make_cancel
-from sip.transactions.matching import MAGIC_COOKIE, Key, TransactionTable, server_key
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
@@ -92,7 +92,8 @@ class TransactionLayer:
         self._token = token
         self._trace = trace
         self._guard = guard
-        self._table: TransactionTable[ClientTransactionIO | ServerTransactionIO] = TransactionTable()
+        self._clients: dict[Key, ClientTransactionIO] = {}
+        self._servers: dict[Key, ServerTransactionIO] = {}
         self._tcp_fallback = TcpFallback(self)
         self.max_udp_bytes = max_udp_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
@@ -106,7 +107,7 @@ class TransactionLayer:
     @property
     def transaction_count(self) -> int:
         """Active transactions, including those that only absorb retransmissions."""
-        return len(self._table)
+        return len(self._clients) + len(self._servers)
 
     @property
     def timer_count(self) -> int:
@@ -149,7 +150,8 @@ class TransactionLayer:
             self._alarm.cancel()
             self._alarm = None
         self._queue = TimerQueue()
-        self._table = TransactionTable()
+        self._clients.clear()
+        self._servers.clear()
         for transport in self.transports:
             transport.close()
 
@@ -184,16 +186,15 @@ class TransactionLayer:
     def has_transaction(self, message: Message) -> bool:
         """True if a message matches an active transaction; a CANCEL matches that of its INVITE."""
         if isinstance(message, Response):
-            return self._table.client(message) is not None
+            return client_key(message) in self._clients
         method = "INVITE" if message.method == "CANCEL" else None
-        return self._table.server(server_key(message, method)) is not None
+        return server_key(message, method) in self._servers
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
         if response.headers.count("via") != 1:
             return  # Meant for another hop (RFC 3261 8.1.3.3).
-        transaction = self._table.client(response)
+        transaction = self._clients.get(client_key(response))
         if transaction is not None:
-            assert isinstance(transaction, ClientTransactionIO)
             self.trust(flow)
             transaction.perform(transaction.machine.receive(response))
         elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
@@ -211,9 +212,8 @@ class TransactionLayer:
         elif via.rport is None:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
         key = server_key(request)
-        transaction = self._table.server(key)
+        transaction = self._servers.get(key)
         if transaction is not None:
-            assert isinstance(transaction, ServerTransactionIO)
             transaction.flow = flow  # A retransmission may come over a new connection.
             transaction.perform(transaction.machine.receive(request))
         elif request.method == "ACK":
@@ -314,7 +314,7 @@ class TransactionLayer:
         self._tcp_fallback.note_refusal(transaction.flow.remote)
         transaction.end()
         transaction.flow.unwatch(transaction)
-        self._table.remove_client(transaction.key)
+        self._clients.pop(transaction.key, None)
         self._start_client(transaction, self._reroute(transaction, flow))
         return True
 
@@ -324,8 +324,7 @@ class TransactionLayer:
         machine.state = InviteClientState.PROCEEDING
         transaction = ClientTransactionIO(self, flow, machine, user, Purpose.INVITE)
         self.trust(flow)
-        transaction.key = self._table.add_client(invite.via.branch or "", "INVITE", transaction)
-        flow.watch(transaction)
+        self._add_client(transaction, invite.via.branch or "")
         return transaction
 
     def cancel(self, transaction: ClientTransactionIO, user: RequestUser, effect: CancelInvite) -> None:
@@ -352,10 +351,14 @@ class TransactionLayer:
 
     def _start_client(self, transaction: ClientTransactionIO, branch: str) -> ClientTransactionIO:
         self.trust(transaction.flow)
-        transaction.key = self._table.add_client(branch, transaction.machine.request.method, transaction)
-        transaction.flow.watch(transaction)
+        self._add_client(transaction, branch)
         transaction.perform(transaction.machine.start())
         return transaction
+
+    def _add_client(self, transaction: ClientTransactionIO, branch: str) -> None:
+        transaction.key = (branch, transaction.machine.request.method)
+        self._clients[transaction.key] = transaction
+        transaction.flow.watch(transaction)
 
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + self._token()
@@ -372,26 +375,24 @@ class TransactionLayer:
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
         transaction = ServerTransactionIO(self, flow, key, request, machine)
-        self._table.add_server(key, transaction)
+        self._servers[key] = transaction
         transaction.perform(machine.start())
         return transaction
 
     def server(self, key: Key) -> ServerTransactionIO | None:
         """Return an active server transaction, or None."""
-        transaction = self._table.server(key)
-        assert transaction is None or isinstance(transaction, ServerTransactionIO)
-        return transaction
+        return self._servers.get(key)
 
     def end_client(self, transaction: ClientTransactionIO) -> None:
         """Remove a client transaction."""
         transaction.end()
         transaction.flow.unwatch(transaction)
-        self._table.remove_client(transaction.key)
+        self._clients.pop(transaction.key, None)
 
     def end_server(self, transaction: ServerTransactionIO) -> None:
         """Remove a server transaction."""
         transaction.end()
-        self._table.remove_server(transaction.key)
+        self._servers.pop(transaction.key, None)
         transaction.user = None
         on_end, transaction.on_end = transaction.on_end, None
         if on_end is not None:

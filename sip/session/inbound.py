@@ -5,6 +5,7 @@ Provisional responses may be reliable, with PRACK and UPDATE before the answer (
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from sip.effects import Arm, Disarm, Done, Effect, Notify, Respond
@@ -17,7 +18,7 @@ from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
 from sip.session.dialog import Dialog
-from sip.session.invite import InviteSession
+from sip.session.invite import CONFIRMED_RULES, InviteSession
 from sip.session.model import Event, SessionSettings, State
 from sip.session.prack import OPTION_TAG, ReliableResponses, parse_rack
 
@@ -317,6 +318,7 @@ class InboundInviteSession(InviteSession):
 _S, _E, _I = State, Event, InboundInviteSession
 
 RULES: Rules[State, Event] = {
+    **CONFIRMED_RULES,
     (_S.SETUP, _E.PROGRESS): (_S.EARLY, _I._ring),
     (_S.SETUP, _E.ANSWER): (_S.ACCEPTED, _I._accept),
     (_S.SETUP, _E.REJECT): (_S.ENDED, _I._reject),
@@ -342,93 +344,41 @@ RULES: Rules[State, Event] = {
     (_S.ACCEPTED, _E.TIMER_REPEAT): (_S.ACCEPTED, _I._repeat_answer),
     (_S.ACCEPTED, _E.TIMER_OWNER): (_S.ACCEPTED, _I._refuse_for_owner),
     (_S.ACCEPTED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
-    (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _I._leave),
-    (_S.CONFIRMED, _E.BYE): (_S.ENDED, _I._accept_bye),
-    (_S.CONFIRMED, _E.ACK): (_S.CONFIRMED, _I._confirm_again),
-    (_S.CONFIRMED, _E.DIALOG_GONE): (_S.ENDING, _I._leave_gone),
-    (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _I._repeat_answer),
-    (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
-    (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
-    (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _I._refuse_for_owner),
-    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _I._refresh_due),
-    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _I._expire),
     (_S.BYE_PENDING_ACK, _E.ACK): (_S.ENDING, _I._leave_now),
     (_S.BYE_PENDING_ACK, _E.BYE): (_S.ENDED, _I._accept_last_bye),
     (_S.BYE_PENDING_ACK, _E.TIMER_REPEAT): (_S.BYE_PENDING_ACK, _I._repeat_answer),
     (_S.BYE_PENDING_ACK, _E.TIMER_ACK): (_S.ENDING, _I._leave_now),
-    (_S.ENDING, _E.BYE): (_S.ENDING, _I._accept_crossing_bye),
-    (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _I._end),
 }
 
-_NEVER_INBOUND = {
-    _E.PROVISIONAL,
-    _E.SUCCESS,
-    _E.LATE_OFFER,
-    _E.FAILURE,
-    _E.CHALLENGE,
-    _E.REDIRECT,
-    _E.INVITE_FAILED,
-    _E.TIMER_SILENCE,
-    _E.TIMER_CANCEL,
-    _E.TIMER_LATE_ANSWER,
-}
-
-IGNORED = (
-    # Only the calling side sends an INVITE and cancels it.
-    {(state, event) for state in State for event in _NEVER_INBOUND}
-    | {(_S.CANCELLING, event) for event in Event}
-    # Before the answer there is no ACK and no repeated 2xx; in SETUP only the ringing timer runs.
-    | {
-        (state, event)
-        for state in (_S.SETUP, _S.EARLY)
-        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
-    }
-    | {
-        (_S.SETUP, event)
-        for event in (
-            _E.TIMER_OFFER,
-            _E.TIMER_PROVISIONAL,
-            _E.TIMER_PRACK,
-            _E.TIMER_OWNER,
-            _E.TIMER_STILL_RINGING,
-        )
-    }
-    # The final response ends the provisional ones.
-    | {
-        (state, event)
-        for state in (_S.ACCEPTED, _S.CONFIRMED, _S.BYE_PENDING_ACK, _S.ENDING)
-        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
-    }
-    | {(state, _E.TIMER_OWNER) for state in (_S.BYE_PENDING_ACK, _S.ENDING)}
-    # The session timer begins with the ACK.
-    | {
-        (state, event)
-        for state in (_S.SETUP, _S.EARLY, _S.ACCEPTED, _S.BYE_PENDING_ACK, _S.ENDING)
-        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
-    }
-    # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
-    | {
-        (state, event)
-        for state in (_S.ACCEPTED, _S.CONFIRMED, _S.BYE_PENDING_ACK, _S.ENDING)
-        for event in (_E.PROGRESS, _E.ANSWER, _E.REJECT, _E.CANCEL, _E.TIMER_RINGING)
-    }
-    # No request of ours is under way before the ACK.
-    | {(_S.ACCEPTED, event) for event in (_E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)}
-    | {(_S.CONFIRMED, _E.BYE_DONE)}
-    # Hung up already.
-    | {(_S.BYE_PENDING_ACK, event) for event in (_E.HANGUP, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)}
-    | {
-        (_S.ENDING, event)
-        for event in (
-            _E.HANGUP,
-            _E.ACK,
-            _E.DIALOG_GONE,
-            _E.TIMER_REPEAT,
-            _E.TIMER_ACK,
-            _E.TIMER_OFFER,
-        )
-    }
-    | {(_S.ENDED, event) for event in Event}
+_OF_THE_CALLER = (
+    *(_E.PROVISIONAL, _E.SUCCESS, _E.LATE_OFFER, _E.FAILURE, _E.CHALLENGE, _E.REDIRECT, _E.INVITE_FAILED),
+    *(_E.TIMER_SILENCE, _E.TIMER_CANCEL, _E.TIMER_LATE_ANSWER),
 )
+_OF_PROVISIONALS = (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
+_AFTER_ANSWER = (_S.ACCEPTED, _S.CONFIRMED, _S.BYE_PENDING_ACK, _S.ENDING)
+
+IGNORED = {
+    # Only the calling side sends an INVITE and cancels it.
+    *product(State, _OF_THE_CALLER),
+    *product((_S.CANCELLING,), Event),
+    # Before the answer there is no ACK and no repeated 2xx; in SETUP only the ringing timer runs.
+    *product((_S.SETUP, _S.EARLY), (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)),
+    *product((_S.SETUP,), (*_OF_PROVISIONALS, _E.TIMER_OFFER, _E.TIMER_OWNER)),
+    # The final response ends the provisional ones.
+    *product(_AFTER_ANSWER, _OF_PROVISIONALS),
+    *product((_S.BYE_PENDING_ACK, _S.ENDING), (_E.TIMER_OWNER,)),
+    # The session timer begins with the ACK.
+    *product(set(State) - {_S.CONFIRMED}, (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)),
+    # Commands that lost a race with the peer, and a CANCEL that lost it with the answer.
+    *product(_AFTER_ANSWER, (_E.PROGRESS, _E.ANSWER, _E.REJECT, _E.CANCEL, _E.TIMER_RINGING)),
+    # No request of ours is under way before the ACK.
+    *product((_S.ACCEPTED,), (_E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)),
+    (_S.CONFIRMED, _E.BYE_DONE),
+    # Hung up already.
+    *product((_S.BYE_PENDING_ACK,), (_E.HANGUP, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_OFFER)),
+    *product((_S.ENDING,), (_E.HANGUP, _E.ACK, _E.DIALOG_GONE)),
+    *product((_S.ENDING,), (_E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)),
+    *product((_S.ENDED,), Event),
+}
 
 InboundInviteSession.ROWS = compile_rules(RULES)

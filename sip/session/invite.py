@@ -13,7 +13,7 @@ from typing import Any
 
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
 from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
-from sip.machine import NOTHING, Machine
+from sip.machine import NOTHING, Machine, Rules
 from sip.message.message import Request, Response
 from sip.message.reason_header import reason_value
 from sip.message.responses import ACCEPT, ALLOW, reply, supported_fields
@@ -24,7 +24,7 @@ from sip.session.offer_answer import OfferAnswer, offer_fields
 from sip.session.referrals import Referrals, ReferTimer
 from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
 
-__all__ = ["InviteSession"]
+__all__ = ["CONFIRMED_RULES", "InviteSession"]
 
 _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
@@ -379,3 +379,22 @@ class InviteSession(Machine[State]):
 
     def _end(self, _: object) -> Sequence[Effect]:
         return (Done(),)
+
+
+_S, _E, _I = State, Event, InviteSession
+
+CONFIRMED_RULES: Rules[State, Event] = {
+    (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _I._leave),
+    (_S.CONFIRMED, _E.BYE): (_S.ENDED, _I._accept_bye),
+    (_S.CONFIRMED, _E.ACK): (_S.CONFIRMED, _I._confirm_again),
+    (_S.CONFIRMED, _E.DIALOG_GONE): (_S.ENDING, _I._leave_gone),
+    (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _I._repeat_answer),
+    (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _I._leave_unacked),
+    (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _I._offer_timer),
+    (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _I._refuse_for_owner),
+    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _I._refresh_due),
+    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _I._expire),
+    (_S.ENDING, _E.BYE): (_S.ENDING, _I._accept_crossing_bye),
+    (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _I._end),
+}
+"""Rules of an answered session, the same on both sides."""

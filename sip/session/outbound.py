@@ -5,6 +5,7 @@ The INVITE is sent again for a challenge, a Min-SE or another target. Its forks 
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from sip.auth.digest import Authenticator, credentials_of
@@ -28,7 +29,7 @@ from sip.message.responses import ACCEPT
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 from sip.session.forking import MAX_FORKS, Forks
-from sip.session.invite import InviteSession
+from sip.session.invite import CONFIRMED_RULES, InviteSession
 from sip.session.model import Event, SessionSettings, State
 from sip.session.outbound_invite import OutboundInvite
 from sip.session.redirects import Redirection, Redirector
@@ -446,6 +447,7 @@ _NO_RESPONSE = {
 _S, _E, _O = State, Event, OutboundInviteSession
 
 RULES: Rules[State, Event] = {
+    **CONFIRMED_RULES,
     (_S.SETUP, _E.PROVISIONAL): (_S.EARLY, _O._progress),
     (_S.SETUP, _E.SUCCESS): (_S.CONFIRMED, _O._answered),
     (_S.SETUP, _E.LATE_OFFER): (_S.ACCEPTED, _O._offered),
@@ -483,19 +485,7 @@ RULES: Rules[State, Event] = {
     (_S.ACCEPTED, _E.TIMER_LATE_ANSWER): (_S.ENDING, _O._leave_for_owner),
     (_S.ACCEPTED, _E.TIMER_OWNER): (_S.ACCEPTED, _O._refuse_for_owner),
     (_S.ACCEPTED, _E.BYE): (_S.ENDED, _O._accept_bye_unacked),
-    (_S.CONFIRMED, _E.HANGUP): (_S.ENDING, _O._leave),
-    (_S.CONFIRMED, _E.BYE): (_S.ENDED, _O._accept_bye),
-    (_S.CONFIRMED, _E.ACK): (_S.CONFIRMED, _O._confirm_again),
-    (_S.CONFIRMED, _E.DIALOG_GONE): (_S.ENDING, _O._leave_gone),
-    (_S.CONFIRMED, _E.TIMER_REPEAT): (_S.CONFIRMED, _O._repeat_answer),
-    (_S.CONFIRMED, _E.TIMER_ACK): (_S.ENDING, _O._leave_unacked),
-    (_S.CONFIRMED, _E.TIMER_OFFER): (_S.CONFIRMED, _O._offer_timer),
-    (_S.CONFIRMED, _E.TIMER_OWNER): (_S.CONFIRMED, _O._refuse_for_owner),
     (_S.ACCEPTED, _E.TIMER_REFRESH): (_S.ACCEPTED, _O._refresh_due),
-    (_S.CONFIRMED, _E.TIMER_REFRESH): (_S.CONFIRMED, _O._refresh_due),
-    (_S.CONFIRMED, _E.TIMER_EXPIRY): (_S.ENDING, _O._expire),
-    (_S.ENDING, _E.BYE): (_S.ENDING, _O._accept_crossing_bye),
-    (_S.ENDING, _E.BYE_DONE): (_S.ENDED, _O._end),
     (_S.ACCEPTED, _E.SUCCESS): (_S.ACCEPTED, _O._answered_again),
     (_S.ACCEPTED, _E.LATE_OFFER): (_S.ACCEPTED, _O._answered_again),
     (_S.CONFIRMED, _E.SUCCESS): (_S.CONFIRMED, _O._answered_again),
@@ -506,88 +496,39 @@ RULES: Rules[State, Event] = {
     (_S.ENDED, _E.LATE_OFFER): (_S.ENDED, _O._answered_again),
 }
 
+_BEFORE_ANSWER = (_S.SETUP, _S.EARLY, _S.CANCELLING)
 _AFTER_ANSWER = (_S.ACCEPTED, _S.CONFIRMED, _S.ENDING)
 
-IGNORED = (
+IGNORED = {
     # Only the called side responds to an INVITE, gets a CANCEL, and may hang up before the ACK.
-    {(state, event) for state in State for event in (_E.PROGRESS, _E.REJECT, _E.CANCEL)}
-    | {(_S.BYE_PENDING_ACK, event) for event in Event}
+    *product(State, (_E.PROGRESS, _E.REJECT, _E.CANCEL)),
+    *product((_S.BYE_PENDING_ACK,), Event),
     # Only the called side repeats provisional responses.
-    | {
-        (state, event)
-        for state in State
-        for event in (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)
-    }
+    *product(State, (_E.TIMER_PROVISIONAL, _E.TIMER_PRACK, _E.TIMER_STILL_RINGING)),
     # Before the answer there is no dialog that our requests could end.
-    | {
-        (state, event)
-        for state in (_S.SETUP, _S.EARLY, _S.CANCELLING)
-        for event in (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)
-    }
+    *product(_BEFORE_ANSWER, (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE, _E.TIMER_REPEAT, _E.TIMER_ACK)),
     # Before ringing and after a CANCEL there are no offers.
-    | {
-        (state, event)
-        for state in (_S.SETUP, _S.CANCELLING)
-        for event in (_E.ANSWER, _E.TIMER_OFFER, _E.TIMER_OWNER, _E.TIMER_LATE_ANSWER)
-    }
-    | {(_S.SETUP, _E.BYE)}
+    *product((_S.SETUP, _S.CANCELLING), (_E.ANSWER, _E.TIMER_OFFER, _E.TIMER_OWNER, _E.TIMER_LATE_ANSWER)),
+    (_S.SETUP, _E.BYE),
     # The session timer begins with the answer, and the owner's time limit is far below its interval.
-    | {
-        (state, event)
-        for state in (_S.SETUP, _S.EARLY, _S.CANCELLING, _S.ENDING)
-        for event in (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)
-    }
-    | {(_S.ACCEPTED, _E.TIMER_EXPIRY)}
-    | {(state, _E.TIMER_LATE_ANSWER) for state in (_S.CONFIRMED, _S.ENDING)}
-    | {(_S.ENDING, _E.TIMER_OWNER)}
-    | {(state, _E.TIMER_CANCEL) for state in (_S.SETUP, _S.EARLY)}
+    *product((*_BEFORE_ANSWER, _S.ENDING), (_E.TIMER_REFRESH, _E.TIMER_EXPIRY)),
+    (_S.ACCEPTED, _E.TIMER_EXPIRY),
+    *product((_S.CONFIRMED, _S.ENDING), (_E.TIMER_LATE_ANSWER,)),
+    (_S.ENDING, _E.TIMER_OWNER),
+    *product((_S.SETUP, _S.EARLY), (_E.TIMER_CANCEL,)),
     # Cancelled already.
-    | {
-        (_S.CANCELLING, event)
-        for event in (_E.HANGUP, _E.CHALLENGE, _E.REDIRECT, _E.TIMER_SILENCE, _E.TIMER_RINGING)
-    }
+    *product((_S.CANCELLING,), (_E.HANGUP, _E.CHALLENGE, _E.REDIRECT, _E.TIMER_SILENCE, _E.TIMER_RINGING)),
     # The answer ends ringing; other forks may still respond for a while.
-    | {
-        (state, event)
-        for state in _AFTER_ANSWER
-        for event in (
-            _E.PROVISIONAL,
-            _E.FAILURE,
-            _E.CHALLENGE,
-            _E.REDIRECT,
-            _E.INVITE_FAILED,
-            _E.TIMER_SILENCE,
-            _E.TIMER_RINGING,
-            _E.TIMER_CANCEL,
-        )
-    }
+    *product(_AFTER_ANSWER, (_E.PROVISIONAL, _E.FAILURE, _E.CHALLENGE, _E.REDIRECT, _E.INVITE_FAILED)),
+    *product(_AFTER_ANSWER, (_E.TIMER_SILENCE, _E.TIMER_RINGING, _E.TIMER_CANCEL)),
     # No request is under way within the dialog before our ACK.
-    | {
-        (_S.ACCEPTED, event)
-        for event in (
-            _E.ACK,
-            _E.BYE_DONE,
-            _E.DIALOG_GONE,
-            _E.TIMER_REPEAT,
-            _E.TIMER_ACK,
-            _E.TIMER_OFFER,
-        )
-    }
-    | {(_S.CONFIRMED, event) for event in (_E.ANSWER, _E.BYE_DONE)}
+    *product((_S.ACCEPTED,), (_E.ACK, _E.BYE_DONE, _E.DIALOG_GONE)),
+    *product((_S.ACCEPTED,), (_E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)),
+    *product((_S.CONFIRMED,), (_E.ANSWER, _E.BYE_DONE)),
     # Hung up already.
-    | {
-        (_S.ENDING, event)
-        for event in (
-            _E.ANSWER,
-            _E.HANGUP,
-            _E.ACK,
-            _E.DIALOG_GONE,
-            _E.TIMER_REPEAT,
-            _E.TIMER_ACK,
-            _E.TIMER_OFFER,
-        )
-    }
-    | {(_S.ENDED, event) for event in Event if event not in (_E.SUCCESS, _E.LATE_OFFER)}
-)
+    *product((_S.ENDING,), (_E.ANSWER, _E.HANGUP, _E.ACK, _E.DIALOG_GONE)),
+    *product((_S.ENDING,), (_E.TIMER_REPEAT, _E.TIMER_ACK, _E.TIMER_OFFER)),
+    *product((_S.ENDED,), set(Event) - {_E.SUCCESS, _E.LATE_OFFER}),
+}
 
 OutboundInviteSession.ROWS = compile_rules(RULES)

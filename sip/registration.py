@@ -10,6 +10,7 @@ Source: RFC 3261 10.2, RFC 3327, RFC 3608; back-off by RFC 5626 4.5.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from itertools import product
 from typing import Final
 
 from sip.auth.digest import Authenticator, Credentials
@@ -451,15 +452,15 @@ RULES: Rules[State, Event] = {
 _ANSWERS = (_E.ACCEPTED, _E.CHALLENGED, _E.TOO_BRIEF, _E.REFUSED, _E.FAILED)
 _TIMERS = (_E.TIMER_REFRESH, _E.TIMER_LAPSE)
 
-IGNORED = (
-    {(_S.ACTIVE, _E.START)}
+IGNORED = {
+    (_S.ACTIVE, _E.START),
     # Before the start there is no request and no binding.
-    | {(_S.IDLE, event) for event in (*_ANSWERS, *_TIMERS, _E.STOP, _E.STOP_LATER)}
+    *product((_S.IDLE,), (*_ANSWERS, *_TIMERS, _E.STOP, _E.STOP_LATER)),
     # `receive` and `fail` turn any answer into a stop; the timers are disarmed.
-    | {(_S.STOPPING, event) for event in (*_ANSWERS, *_TIMERS, _E.START, _E.STOP_LATER)}
+    *product((_S.STOPPING,), (*_ANSWERS, *_TIMERS, _E.START, _E.STOP_LATER)),
     # A second stop.
-    | {(_S.REMOVING, event) for event in (*_TIMERS, _E.START, _E.STOP, _E.STOP_LATER, _E.STOP_NOW)}
-    | {(_S.ENDED, event) for event in Event}
-)
+    *product((_S.REMOVING,), (*_TIMERS, _E.START, _E.STOP, _E.STOP_LATER, _E.STOP_NOW)),
+    *product((_S.ENDED,), Event),
+}
 
 Registration.ROWS = compile_rules(RULES)

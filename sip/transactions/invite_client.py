@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import product
 
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
@@ -139,33 +140,17 @@ RULES: Rules[State, Event] = {
 
 IGNORED = {
     # These timers are armed by a later state only.
-    (State.CALLING, Event.TIMER_D),
-    (State.CALLING, Event.TIMER_M),
+    *product((State.CALLING,), (Event.TIMER_D, Event.TIMER_M)),
     # The peer has the request: it is not repeated, and only the user limits the ringing.
-    (State.PROCEEDING, Event.TIMER_A),
-    (State.PROCEEDING, Event.TIMER_B),
-    (State.PROCEEDING, Event.TIMER_D),
-    (State.PROCEEDING, Event.TIMER_M),
+    *product((State.PROCEEDING,), (Event.TIMER_A, Event.TIMER_B, Event.TIMER_D, Event.TIMER_M)),
     # The response may still come over another connection (RFC 3261 18.2.2).
-    (State.PROCEEDING, Event.TRANSPORT_ERROR),
-    (State.PROCEEDING, Event.ABANDON),
+    *product((State.PROCEEDING,), (Event.TRANSPORT_ERROR, Event.ABANDON)),
     # A final response is not changed by anything later.
-    (State.COMPLETED, Event.PROVISIONAL),
-    (State.COMPLETED, Event.SUCCESS),
-    (State.COMPLETED, Event.TIMER_A),
-    (State.COMPLETED, Event.TIMER_B),
-    (State.COMPLETED, Event.TIMER_M),
-    (State.COMPLETED, Event.ABANDON),
-    (State.COMPLETED, Event.GIVE_UP),
+    *product((State.COMPLETED,), (Event.PROVISIONAL, Event.SUCCESS, Event.ABANDON, Event.GIVE_UP)),
+    *product((State.COMPLETED,), (Event.TIMER_A, Event.TIMER_B, Event.TIMER_M)),
     # Forks may go on ringing, failing or answering after the first 2xx; only 2xx matter.
-    (State.ACCEPTED, Event.PROVISIONAL),
-    (State.ACCEPTED, Event.FAILURE),
-    (State.ACCEPTED, Event.TIMER_A),
-    (State.ACCEPTED, Event.TIMER_B),
-    (State.ACCEPTED, Event.TIMER_D),
-    (State.ACCEPTED, Event.TRANSPORT_ERROR),
-    (State.ACCEPTED, Event.ABANDON),
-    (State.ACCEPTED, Event.GIVE_UP),
-} | {(State.TERMINATED, event) for event in Event}
+    *product((State.ACCEPTED,), set(Event) - {Event.SUCCESS, Event.TIMER_M}),
+    *product((State.TERMINATED,), Event),
+}
 
 InviteClientTransaction.ROWS = compile_rules(RULES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import product
 
 from sip.effects import Arm, Deliver, Done, Effect, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
@@ -138,37 +139,20 @@ RULES: Rules[State, Event] = {
     (State.ACCEPTED, Event.TIMER_L): (State.TERMINATED, InviteServerTransaction._end),
 }
 
-IGNORED = (
-    {
-        # There is nothing to acknowledge yet, and the other timers belong to later states.
-        (State.PROCEEDING, Event.ACK),
-        (State.PROCEEDING, Event.TIMER_G),
-        (State.PROCEEDING, Event.TIMER_H),
-        (State.PROCEEDING, Event.TIMER_I),
-        (State.PROCEEDING, Event.TIMER_L),
-        # The caller repeats the INVITE, perhaps over a new connection, or its own timers end the call.
-        (State.PROCEEDING, Event.TRANSPORT_ERROR),
-        (State.COMPLETED, Event.TRANSPORT_ERROR),
-        # The final response is not changed by later responses of the user.
-        (State.COMPLETED, Event.SEND_PROVISIONAL),
-        (State.COMPLETED, Event.SEND_SUCCESS),
-        (State.COMPLETED, Event.SEND_FAILURE),
-        (State.COMPLETED, Event.TIMER_TRYING),
-        (State.COMPLETED, Event.TIMER_I),
-        (State.COMPLETED, Event.TIMER_L),
-        # The user repeats a 2xx at its own pace, so a repeated INVITE is not answered (RFC 6026 7.1).
-        (State.ACCEPTED, Event.REQUEST),
-        (State.ACCEPTED, Event.SEND_PROVISIONAL),
-        (State.ACCEPTED, Event.SEND_FAILURE),
-        (State.ACCEPTED, Event.TIMER_TRYING),
-        (State.ACCEPTED, Event.TIMER_G),
-        (State.ACCEPTED, Event.TIMER_H),
-        (State.ACCEPTED, Event.TIMER_I),
-        (State.ACCEPTED, Event.TRANSPORT_ERROR),
-    }
+IGNORED = {
+    # There is nothing to acknowledge yet, and the other timers belong to later states.
+    (State.PROCEEDING, Event.ACK),
+    *product((State.PROCEEDING,), (Event.TIMER_G, Event.TIMER_H, Event.TIMER_I, Event.TIMER_L)),
+    # The caller repeats the INVITE, perhaps over a new connection, or its own timers end the call.
+    *product((State.PROCEEDING, State.COMPLETED), (Event.TRANSPORT_ERROR,)),
+    # The final response is not changed by later responses of the user.
+    *product((State.COMPLETED,), (Event.SEND_PROVISIONAL, Event.SEND_SUCCESS, Event.SEND_FAILURE)),
+    *product((State.COMPLETED,), (Event.TIMER_TRYING, Event.TIMER_I, Event.TIMER_L)),
+    # The user repeats a 2xx at its own pace, so a repeated INVITE is not answered (RFC 6026 7.1).
+    *product((State.ACCEPTED,), set(Event) - {Event.ACK, Event.SEND_SUCCESS, Event.TIMER_L}),
     # Confirmed: only late repetitions are absorbed until timer I.
-    | {(State.CONFIRMED, event) for event in Event if event is not Event.TIMER_I}
-    | {(State.TERMINATED, event) for event in Event}
-)
+    *product((State.CONFIRMED,), set(Event) - {Event.TIMER_I}),
+    *product((State.TERMINATED,), Event),
+}
 
 InviteServerTransaction.ROWS = compile_rules(RULES)

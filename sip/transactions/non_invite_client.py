@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import product
 
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.machine import Machine, Rules, compile_rules
@@ -107,15 +108,12 @@ RULES: Rules[State, Event] = {
     (State.COMPLETED, Event.TIMER_K): (State.TERMINATED, NonInviteClientTransaction._end),
 }
 
-IGNORED = (
-    {
-        # Timer K is armed by the final response only.
-        (State.TRYING, Event.TIMER_K),
-        (State.PROCEEDING, Event.TIMER_K),
-    }
+IGNORED = {
+    # Timer K is armed by the final response only.
+    *product((State.TRYING, State.PROCEEDING), (Event.TIMER_K,)),
     # Completed: repeated responses are absorbed and no timer but K matters.
-    | {(State.COMPLETED, event) for event in Event if event is not Event.TIMER_K}
-    | {(State.TERMINATED, event) for event in Event}
-)
+    *product((State.COMPLETED,), set(Event) - {Event.TIMER_K}),
+    *product((State.TERMINATED,), Event),
+}
 
 NonInviteClientTransaction.ROWS = compile_rules(RULES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import product
 
 from sip.effects import Arm, Done, Effect, Send
 from sip.machine import Machine, Rules, compile_rules
@@ -92,15 +93,12 @@ IGNORED = {
     # There is nothing to repeat yet.
     (State.TRYING, Event.REQUEST),
     # Timer J is armed by the final response only.
-    (State.TRYING, Event.TIMER_J),
-    (State.PROCEEDING, Event.TIMER_J),
+    *product((State.TRYING, State.PROCEEDING), (Event.TIMER_J,)),
     # The final response is not changed by later ones.
-    (State.COMPLETED, Event.SEND_PROVISIONAL),
-    (State.COMPLETED, Event.SEND_FINAL),
+    *product((State.COMPLETED,), (Event.SEND_PROVISIONAL, Event.SEND_FINAL)),
     # The client repeats its request or gives up by its own timer.
-    (State.TRYING, Event.TRANSPORT_ERROR),
-    (State.PROCEEDING, Event.TRANSPORT_ERROR),
-    (State.COMPLETED, Event.TRANSPORT_ERROR),
-} | {(State.TERMINATED, event) for event in Event}
+    *product((State.TRYING, State.PROCEEDING, State.COMPLETED), (Event.TRANSPORT_ERROR,)),
+    *product((State.TERMINATED,), Event),
+}
 
 NonInviteServerTransaction.ROWS = compile_rules(RULES)

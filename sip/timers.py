@@ -2,9 +2,10 @@
 
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
-__all__ = ["Timer", "TimerOwner", "TimerQueue", "Timers"]
+__all__ = ["Repetition", "Timer", "TimerOwner", "TimerQueue", "Timers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,25 @@ class Timers:
     def timeout_s(self) -> float:
         """Timeout of every transaction, 64*T1: timers B, F, H, J, L and M."""
         return 64 * self.t1_s
+
+
+class Repetition:
+    """Delays before the repetitions of a response: T1, doubling up to `longest_s`, 64*T1 in all."""
+
+    __slots__ = ("_left_s", "_longest_s", "delay_s")
+
+    def __init__(self, timers: Timers, longest_s: float = inf) -> None:
+        self.delay_s = timers.t1_s
+        self._left_s = timers.timeout_s - timers.t1_s
+        self._longest_s = longest_s
+
+    def next(self) -> tuple[float, bool]:
+        """Return the wait after this repetition, and True when it was the last one."""
+        self.delay_s = min(2 * self.delay_s, self._longest_s)
+        if self.delay_s >= self._left_s:
+            return self._left_s, True
+        self._left_s -= self.delay_s
+        return self.delay_s, False
 
 
 class TimerOwner(Protocol):

@@ -207,14 +207,14 @@ class InboundInviteSession(InviteSession):
         reliable = self._reliable
         if response is None or reliable is None:
             return NOTHING
-        again = Arm(Event.TIMER_PROVISIONAL, reliable.repeat_after_s)
+        again = Arm(Event.TIMER_PROVISIONAL, reliable.repetition.delay_s)
         return (Respond(self._transaction, response), again)
 
     def _repeat_progress(self, _: None) -> Sequence[Effect]:
         reliable = self._reliable
         if reliable is None or reliable.current is None:
             return NOTHING
-        delay_s, last = reliable.next_wait()
+        delay_s, last = reliable.repetition.next()
         timer = Arm(Event.TIMER_PRACK if last else Event.TIMER_PROVISIONAL, delay_s)
         return (Respond(self._transaction, reliable.current), timer)
 

@@ -23,6 +23,7 @@ from sip.session.model import Event, SessionSettings, State, UnackedAnswer
 from sip.session.offer_answer import OfferAnswer, offer_fields
 from sip.session.referrals import Referrals, ReferTimer
 from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
+from sip.timers import Repetition
 
 __all__ = ["CONFIRMED_RULES", "InviteSession"]
 
@@ -261,15 +262,16 @@ class InviteSession(Machine[State]):
 
     def await_ack(self, request: Request, transaction: Any, response: Response) -> Sequence[Effect]:
         """Repeat a 2xx to an INVITE or re-INVITE until its ACK comes."""
-        unacked = UnackedAnswer(request, transaction, response, self.settings.timers)
-        self.unacked = unacked
-        return (Arm(Event.TIMER_REPEAT, unacked.repeat_after_s),)
+        timers, made_offer = self.settings.timers, bool(response.body) and not request.body
+        repetition = Repetition(timers, timers.t2_s)
+        self.unacked = UnackedAnswer(request.cseq.number, made_offer, transaction, response, repetition)
+        return (Arm(Event.TIMER_REPEAT, repetition.delay_s),)
 
     def _repeat_answer(self, _: None) -> Sequence[Effect]:
         unacked = self.unacked
         if unacked is None:
             return NOTHING
-        delay_s, last = unacked.next_wait()
+        delay_s, last = unacked.repetition.next()
         again = Respond(unacked.transaction, unacked.response)
         return (again, Arm(Event.TIMER_ACK if last else Event.TIMER_REPEAT, delay_s))
 

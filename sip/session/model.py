@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from sip.message.message import Request, Response
-from sip.timers import Timers
+from sip.message.message import Response
+from sip.timers import Repetition, Timers
 
 __all__ = ["Event", "SessionSettings", "State", "UnackedAnswer"]
 
@@ -102,24 +102,11 @@ class SessionSettings:
     """Time limit, in seconds, of the owner's answer to an offer: the peer's transaction ends after 64*T1."""
 
 
-class UnackedAnswer:
+class UnackedAnswer(NamedTuple):
     """A sent 2xx, repeated until its ACK comes or 64*T1 have passed."""
 
-    __slots__ = ("_left_s", "_timers", "cseq", "made_offer", "repeat_after_s", "response", "transaction")
-
-    def __init__(self, request: Request, transaction: Any, response: Response, timers: Timers) -> None:
-        self.cseq = request.cseq.number
-        self.made_offer = bool(response.body) and not request.body
-        self.transaction = transaction
-        self.response = response
-        self.repeat_after_s = timers.t1_s
-        self._left_s = timers.timeout_s - timers.t1_s
-        self._timers = timers
-
-    def next_wait(self) -> tuple[float, bool]:
-        """Return the wait after this repetition, and True when it was the last one."""
-        self.repeat_after_s = min(2 * self.repeat_after_s, self._timers.t2_s)
-        if self.repeat_after_s >= self._left_s:
-            return self._left_s, True
-        self._left_s -= self.repeat_after_s
-        return self.repeat_after_s, False
+    cseq: int
+    made_offer: bool
+    transaction: Any
+    response: Response
+    repetition: Repetition

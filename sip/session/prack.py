@@ -1,11 +1,12 @@
 """Reliable provisional responses: numbered, repeated, acknowledged by PRACK (RFC 3262); no I/O, no clock."""
 
 from collections import deque
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sip.message.grammar import parse_number
 from sip.message.message import Request, Response
-from sip.timers import Timers
+from sip.timers import Repetition, Timers
 
 __all__ = ["OPTION_TAG", "RAck", "ReliableResponses", "parse_rack", "reliable_number"]
 
@@ -55,6 +56,7 @@ def _number(text: str) -> int | None:
     return None if number is None or number > _MAX_NUMBER else number
 
 
+@dataclass(slots=True)
 class ReliableResponses:
     """
     Reliable provisional responses to one INVITE: one is outstanding, the others are queued.
@@ -62,26 +64,13 @@ class ReliableResponses:
     A response is repeated after T1, doubling, until its PRACK comes or 64*T1 have passed (RFC 3262 3).
     """
 
-    __slots__ = (
-        "_cseq",
-        "_left_s",
-        "_next_rseq",
-        "_stopped",
-        "_timers",
-        "_waiting",
-        "current",
-        "repeat_after_s",
-    )
-
-    def __init__(self, first_rseq: int, cseq: int, timers: Timers) -> None:
-        self._next_rseq = first_rseq
-        self._cseq = cseq
-        self._timers = timers
-        self._waiting: deque[Response] = deque()
-        self._left_s = 0.0
-        self._stopped = False
-        self.current: Response | None = None
-        self.repeat_after_s = 0.0
+    _next_rseq: int
+    _cseq: int
+    _timers: Timers
+    _waiting: deque[Response] = field(default_factory=deque)
+    _stopped: bool = False
+    current: Response | None = None
+    repetition: Repetition = field(init=False)
 
     @property
     def holds_answer(self) -> bool:
@@ -113,14 +102,6 @@ class ReliableResponses:
             return None
         return self._launch(self._waiting.popleft())
 
-    def next_wait(self) -> tuple[float, bool]:
-        """Return the wait after this repetition, and True when it was the last one."""
-        self.repeat_after_s *= 2
-        if self.repeat_after_s >= self._left_s:
-            return self._left_s, True
-        self._left_s -= self.repeat_after_s
-        return self.repeat_after_s, False
-
     def stop(self) -> None:
         """Drop the queue, as the final response was sent; only the PRACK of the latest response may come."""
         self._stopped = True
@@ -130,7 +111,5 @@ class ReliableResponses:
         response.headers.add("Require", OPTION_TAG)
         response.headers.add("RSeq", str(self._next_rseq))
         self._next_rseq += 1
-        self.current = response
-        self.repeat_after_s = self._timers.t1_s
-        self._left_s = self._timers.timeout_s - self._timers.t1_s
+        self.current, self.repetition = response, Repetition(self._timers)
         return response

@@ -123,9 +123,9 @@ _Way = tuple[str, tuple[str, int], str | None]
 def _dialog(saved: Saved, way: _Way) -> RecoveredDialog:
     local, remote = str(saved["local"]), str(saved["remote"])
     local_tag = NameAddr.parse(local).tag or ""
-    dialog = Dialog(str(saved["call_id"]), (local, local_tag), (remote, NameAddr.parse(remote).tag))
+    remote_tag, target = NameAddr.parse(remote).tag, SipUri.parse(saved["target"])
+    dialog = Dialog(str(saved["call_id"]), local, local_tag, remote, remote_tag, target)
     dialog.local_seq = int(saved["seq"]) + CSEQ_MARGIN
-    dialog.remote_target = SipUri.parse(saved["target"])
     routes: Iterable[str] = saved.get("routes", ())
     dialog.route_set = tuple(str(route) for route in routes)
     dialog.next_hop()  # Raises for malformed routes now, not when the BYE is sent.

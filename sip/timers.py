@@ -56,15 +56,13 @@ class TimerOwner(Protocol):
         """Handle one timer event."""
 
 
+@dataclass(slots=True, eq=False)
 class Timer:
     """One armed timer; its owner is None once it has fired or was disarmed."""
 
-    __slots__ = ("due_s", "event", "owner")
-
-    def __init__(self, due_s: float, owner: TimerOwner, event: int) -> None:
-        self.due_s = due_s
-        self.owner: TimerOwner | None = owner
-        self.event = event
+    due_s: float
+    owner: TimerOwner | None
+    event: int
 
 
 class TimerQueue:

@@ -241,15 +241,13 @@ _MAX_CHALLENGES = 32
 """Limit of challenges read from one response."""
 
 
+@dataclass(slots=True)
 class _Answered:
     """One challenge, the number of requests sent with its nonce, and a flag set once one was accepted."""
 
-    __slots__ = ("challenge", "count", "proved")
-
-    def __init__(self, challenge: Challenge) -> None:
-        self.challenge = challenge
-        self.count = 0
-        self.proved = False
+    challenge: Challenge
+    count: int = 0
+    proved: bool = False
 
 
 class Authenticator:

@@ -1,7 +1,7 @@
 """Failover between the targets of a request, and back-off of targets that failed (RFC 3263 4.3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sip.location.rfc3263 import Target
@@ -35,6 +35,7 @@ class Tried:
         return f"{self.transport}:{host}:{self.port} {self.outcome}"
 
 
+@dataclass(slots=True)
 class Failover:
     """
     Targets of one request, in the order of trying; none is tried twice.
@@ -42,15 +43,12 @@ class Failover:
     After a target has sent any response but 100 and 503, no other target is tried: a phone may be ringing.
     """
 
-    __slots__ = ("_at", "_began", "_responded", "_targets", "current", "tried")
-
-    def __init__(self, targets: Sequence[Target], now: float) -> None:
-        self._targets = targets
-        self._at = 0
-        self._began = now
-        self._responded = False
-        self.current: Target | None = None
-        self.tried: list[Tried] = []
+    _targets: Sequence[Target]
+    _began: float
+    _at: int = 0
+    _responded: bool = False
+    current: Target | None = None
+    tried: list[Tried] = field(default_factory=list)
 
     def receive(self, status: int) -> None:
         """Record a response of the current target."""

@@ -76,14 +76,12 @@ class Ban:
     count: int
 
 
+@dataclass(slots=True)
 class _Bucket:
     """Token bucket; each message uses one token."""
 
-    __slots__ = ("at", "tokens")
-
-    def __init__(self, burst: float, now: float) -> None:
-        self.tokens = burst
-        self.at = now
+    tokens: float
+    at: float
 
     def use(self, rate_per_s: float, burst: float, now: float) -> bool:
         """Use one token; False when there is none."""
@@ -96,38 +94,31 @@ class _Bucket:
         return True
 
 
+@dataclass(slots=True)
 class _UnknownSource(_Bucket):
     """State of an unknown source."""
 
-    __slots__ = ("answered_at", "checked_at", "score", "scored_at")
-
-    def __init__(self, burst: float, now: float) -> None:
-        super().__init__(burst, now)
-        self.score = 0.0
-        self.scored_at = now
-        self.answered_at: float | None = None
-        self.checked_at = now
+    scored_at: float
+    checked_at: float
+    score: float = 0.0
+    answered_at: float | None = None
 
 
+@dataclass(slots=True)
 class _BanRecord:
     """A source that is, or was, banned."""
 
-    __slots__ = ("checked_at", "count", "until")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.until = 0.0
-        self.checked_at = 0.0
+    count: int = 0
+    until: float = 0.0
+    checked_at: float = 0.0
 
 
+@dataclass(slots=True)
 class _Failures:
     """Wrong passwords in a row."""
 
-    __slots__ = ("at", "count")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.at = 0.0
+    count: int = 0
+    at: float = 0.0
 
 
 class Protection:
@@ -230,7 +221,7 @@ class Protection:
         return True
 
     def _enter(self, source: str, now: float) -> _UnknownSource:
-        unknown = self._unknown[source] = _UnknownSource(self.settings.burst, now)
+        unknown = self._unknown[source] = _UnknownSource(self.settings.burst, now, now, now)
         if len(self._unknown) > self.settings.max_sources:
             self._unknown.popitem(last=False)
         return unknown

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sip.errors import ParseError
 from sip.message.fields import NameAddr
@@ -12,6 +13,7 @@ from sip.message.uri import SipUri
 __all__ = ["Dialog"]
 
 
+@dataclass(slots=True, eq=False)
 class Dialog:
     """
     One dialog, early or confirmed.
@@ -21,34 +23,19 @@ class Dialog:
     the dialog, if any. The machines that use a dialog decide when it begins and ends.
     """
 
-    __slots__ = (
-        "_allow",
-        "call_id",
-        "description",
-        "local",
-        "local_contact",
-        "local_seq",
-        "local_tag",
-        "remote",
-        "remote_seq",
-        "remote_tag",
-        "remote_target",
-        "route_set",
-        "session_id",
-    )
-
-    def __init__(self, call_id: str, local: tuple[str, str], remote: tuple[str, str | None]) -> None:
-        self.call_id = call_id
-        self.local, self.local_tag = local
-        self.remote, self.remote_tag = remote
-        self.local_seq = 0
-        self.remote_seq = -1
-        self.local_contact = ""
-        self._allow = ""
-        self.session_id = ""
-        self.description = b""
-        self.remote_target: SipUri
-        self.route_set: tuple[str, ...] = ()
+    call_id: str
+    local: str
+    local_tag: str
+    remote: str
+    remote_tag: str | None
+    remote_target: SipUri
+    local_seq: int = 0
+    remote_seq: int = -1
+    local_contact: str = ""
+    route_set: tuple[str, ...] = ()
+    session_id: str = ""
+    description: bytes = b""
+    _allow: str = ""
 
     @classmethod
     def from_request(cls, request: Request, local_tag: str, local_contact: str) -> "Dialog":
@@ -61,16 +48,21 @@ class Dialog:
         Source: RFC 3261 12.1.1.
         """
         to, from_ = request.headers.first("to") or "", request.headers.first("from") or ""
-        dialog = cls(request.call_id, (f"{to};tag={local_tag}", local_tag), (from_, request.from_.tag))
-        dialog.remote_seq = request.cseq.number
-        dialog.local_contact = local_contact
         contact = request.contact
         if contact is None or not contact.uri.host:
             raise ParseError("Missing Contact header field, or no host in it")
-        dialog.remote_target = _target(contact.uri)
-        dialog.route_set = _route_set(request)
-        dialog._allow = _allow_of(request)
-        return dialog
+        return cls(
+            request.call_id,
+            f"{to};tag={local_tag}",
+            local_tag,
+            from_,
+            request.from_.tag,
+            _target(contact.uri),
+            remote_seq=request.cseq.number,
+            local_contact=local_contact,
+            route_set=_route_set(request),
+            _allow=_allow_of(request),
+        )
 
     @classmethod
     def from_response(cls, request: Request, response: Response) -> "Dialog":
@@ -84,10 +76,9 @@ class Dialog:
         """
         local, remote = request.headers.first("from") or "", response.headers.first("to") or ""
         # Only the peer's tag is taken from the response: it may repeat our own fields wrongly.
-        dialog = cls(request.call_id, (local, request.from_.tag or ""), (remote, response.to.tag))
-        dialog.local_seq = request.cseq.number
+        local_tag, remote_tag = request.from_.tag or "", response.to.tag
+        dialog = cls(request.call_id, local, local_tag, remote, remote_tag, request.uri, request.cseq.number)
         dialog.local_contact = request.headers.first("contact") or ""
-        dialog.remote_target = request.uri
         dialog.refresh_target(response)
         dialog._take_route(response)
         dialog.session_id = _session_id_of(request, response)

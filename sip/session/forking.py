@@ -5,6 +5,7 @@ Source: RFC 3261 12.1.2, 13.2.2.1, RFC 3262, RFC 6228.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class ForkResponse(Enum):
     OUT_OF_ORDER = 2
 
 
+@dataclass(slots=True, eq=False)
 class EarlyDialog:
     """
     One ringing fork of our INVITE.
@@ -45,36 +47,21 @@ class EarlyDialog:
     built on first use: most forks only ring and answer.
     """
 
-    __slots__ = (
-        "_dialog",
-        "_request",
-        "_response",
-        "acknowledged",
-        "answer",
-        "description",
-        "pracking",
-        "rack",
-        "rseq",
-        "settled",
-        "tag",
-    )
-
-    def __init__(self, request: Request, response: Response, tag: str) -> None:
-        self._request = request
-        self._response = response
-        self._dialog: Dialog | None = None
-        self.tag = tag
-        self.settled = False
-        self.description = b""
-        self.rseq: int | None = None
-        self.rack = ""
-        """The RAck of the latest PRACK, or of the one to send next."""
-        self.answer = b""
-        """The body of the latest PRACK."""
-        self.pracking = False
-        """True while a PRACK is under way."""
-        self.acknowledged = False
-        """True when the latest PRACK was accepted."""
+    _request: Request
+    _response: Response
+    tag: str
+    _dialog: Dialog | None = None
+    settled: bool = False
+    description: bytes = b""
+    rseq: int | None = None
+    rack: str = ""
+    """The RAck of the latest PRACK, or of the one to send next."""
+    answer: bytes = b""
+    """The body of the latest PRACK."""
+    pracking: bool = False
+    """True while a PRACK is under way."""
+    acknowledged: bool = False
+    """True when the latest PRACK was accepted."""
 
     @property
     def dialog(self) -> Dialog:
@@ -121,6 +108,7 @@ class EarlyDialog:
         return dialog, response.body or self.description
 
 
+@dataclass(slots=True)
 class Forks:
     """
     Forks of one outbound INVITE before its answer.
@@ -129,13 +117,10 @@ class Forks:
     PRACK waits for that answer.
     """
 
-    __slots__ = ("_by_tag", "_pracks", "latest", "owing")
-
-    def __init__(self) -> None:
-        self._by_tag: dict[str, EarlyDialog] | None = None
-        self.latest: EarlyDialog | None = None
-        self.owing: EarlyDialog | None = None
-        self._pracks = 0
+    _by_tag: dict[str, EarlyDialog] | None = None
+    latest: EarlyDialog | None = None
+    owing: EarlyDialog | None = None
+    _pracks: int = 0
 
     def get(self, tag: str | None) -> EarlyDialog | None:
         """Return the fork of a peer's tag, None if it has not responded."""

@@ -5,6 +5,7 @@ Source: RFC 3261 14, RFC 3311, RFC 3264, RFC 6337.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,6 +58,7 @@ class PeerOffer(NamedTuple):
     dialog: Dialog
 
 
+@dataclass(slots=True)
 class OfferAnswer:
     """
     Offers of one session after the first; at most one is outstanding at a time.
@@ -66,26 +68,14 @@ class OfferAnswer:
     offer. `local_sdp` is our latest agreed description. `peer` is the unanswered offer of the peer.
     """
 
-    __slots__ = (
-        "_glares",
-        "by_update",
-        "local_sdp",
-        "owner_of_call_id",
-        "peer",
-        "pending_offer",
-        "queued_offer",
-        "turn",
-    )
-
-    def __init__(self, *, owner_of_call_id: bool) -> None:
-        self.turn = Turn.NONE
-        self.queued_offer: bytes | None = None
-        self.by_update = False
-        self.pending_offer: SentOffer | None = None
-        self.local_sdp = b""
-        self.owner_of_call_id = owner_of_call_id
-        self.peer: PeerOffer | None = None
-        self._glares = 0
+    owner_of_call_id: bool
+    turn: Turn = Turn.NONE
+    queued_offer: bytes | None = None
+    by_update: bool = False
+    pending_offer: SentOffer | None = None
+    local_sdp: bytes = b""
+    peer: PeerOffer | None = None
+    _glares: int = 0
 
     # Offers of the peer.
 

@@ -8,6 +8,7 @@ Source: RFC 3515, RFC 4488, RFC 6665, RFC 7647.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -271,15 +272,13 @@ Referrer.ROWS = compile_rules(REFERRER_RULES)
 # --- both, of one session -----------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class Referrals:
     """Transfers of one session, requested by either side."""
 
-    __slots__ = ("_notifier", "_referred", "_referrer")
-
-    def __init__(self) -> None:
-        self._notifier: Notifier | None = None
-        self._referrer: Referrer | None = None
-        self._referred = False
+    _notifier: Notifier | None = None
+    _referrer: Referrer | None = None
+    _referred: bool = False
 
     # Commands of the owner.
 

@@ -6,6 +6,7 @@ and any response but 408 and 481 shows that the peer is alive.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sip.effects import Arm, Disarm, Effect, Purpose
@@ -86,6 +87,7 @@ def read_min_se(message: Message) -> int | None:
     return None if value is None else parse_number(value.partition(";")[0].strip())
 
 
+@dataclass(slots=True)
 class SessionRefresh:
     """
     Session timer of one session, as last agreed; `active` once either side has requested one.
@@ -95,30 +97,16 @@ class SessionRefresh:
     when a refresh must be sent as soon as possible, `in_offer` when the re-INVITE under way only refreshes.
     """
 
-    __slots__ = (
-        "_expiring",
-        "_raises",
-        "active",
-        "agreed",
-        "due",
-        "in_offer",
-        "interval_s",
-        "is_refresher",
-        "min_se_s",
-        "wanted_s",
-    )
-
-    def __init__(self, min_se_s: int) -> None:
-        self.active = False
-        self.wanted_s: int | None = None
-        self.min_se_s = min_se_s
-        self.interval_s = 0
-        self.is_refresher = False
-        self.agreed = False
-        self.due = False
-        self.in_offer = False
-        self._expiring = False
-        self._raises = 0
+    min_se_s: int
+    active: bool = False
+    wanted_s: int | None = None
+    interval_s: int = 0
+    is_refresher: bool = False
+    agreed: bool = False
+    due: bool = False
+    in_offer: bool = False
+    _expiring: bool = False
+    _raises: int = 0
 
     def want(self, interval_s: int) -> None:
         """Request a session timer of this interval."""

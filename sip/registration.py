@@ -7,7 +7,7 @@ are the lifecycle and only advance; `status` is the registrar's latest verdict a
 Source: RFC 3261 10.2, RFC 3327, RFC 3608; back-off by RFC 5626 4.5.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from itertools import product
@@ -24,6 +24,7 @@ from sip.message.headers import Headers
 from sip.message.message import Request, Response
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
+from sip.session.model import SessionSettings
 
 __all__ = [
     "IGNORED",
@@ -31,7 +32,6 @@ __all__ = [
     "Event",
     "OutboundRegistration",
     "Registration",
-    "RegistrationSettings",
     "RegistrationState",
     "RegistrationStatus",
     "Report",
@@ -102,15 +102,6 @@ class RegistrationStatus:
     expires_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationSettings:
-    """Settings of all registrations of a user agent; see `sip.session.model.SessionSettings`."""
-
-    product: str
-    random_between: Callable[[float, float], float]
-    token: Callable[[], str]
-
-
 @dataclass(slots=True)
 class Report(Effect):
     """Report the current status to the owner."""
@@ -178,7 +169,7 @@ class Registration(Machine[State]):
     )
 
     def __init__(
-        self, registration: OutboundRegistration, contact: SipUri, settings: RegistrationSettings
+        self, registration: OutboundRegistration, contact: SipUri, settings: SessionSettings
     ) -> None:
         self.state = State.IDLE
         self.status = RegistrationStatus(RegistrationState.REGISTERING)

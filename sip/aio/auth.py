@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Hashable
-from typing import Protocol
 
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
 from sip.aio.transport import Flow
@@ -16,30 +15,22 @@ __all__ = ["InboundAuthenticator"]
 logger = logging.getLogger(__name__)
 
 
-class OnCredentials(Protocol):
-    """
-    Callback for each right or wrong password.
-
-    It is not called for a request without credentials or with a stale nonce.
-    """
-
-    def __call__(self, source: Source, *, right: bool) -> None:
-        """Record the result."""
-
-
 class InboundAuthenticator:
     """
     Admits, challenges or refuses each new INVITE before any state is allocated for it.
 
     ACK and CANCEL are never challenged, since they cannot be sent again (RFC 3261 22.1). Requests within a
     dialog are not challenged either: they must carry the tags and the Call-ID of an admitted call.
+
+    `on_credentials` is called with the source of each right or wrong password, and True for a right one; not
+    for a request without credentials or with a stale nonce.
     """
 
     def __init__(
         self,
         screen: Screen | None,
         digest: DigestServer,
-        on_credentials: OnCredentials,
+        on_credentials: Callable[[Source, bool], None],
         time_s: Callable[[], float],
     ) -> None:
         self._screen = screen
@@ -76,7 +67,7 @@ class InboundAuthenticator:
                 return reply(request, 403)
             right = verdict.outcome is Outcome.ACCEPTED
             self._lockout.note(origin, verdict.username, now_s, right=right)
-            self._on_credentials(source, right=right)
+            self._on_credentials(source, right)
         if verdict.outcome is Outcome.ACCEPTED:
             return verdict.identities
         if verdict.outcome is Outcome.MALFORMED:

@@ -13,12 +13,12 @@ from sip.registration import (
     Event,
     OutboundRegistration,
     Registration,
-    RegistrationSettings,
     RegistrationState,
     RegistrationStatus,
     Report,
     State,
 )
+from sip.session.model import SessionSettings
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
@@ -44,7 +44,7 @@ class RegistrationIO:
         host: "UserAgent",
         registration: OutboundRegistration,
         contact: SipUri,
-        settings: RegistrationSettings,
+        settings: SessionSettings,
         on_change: OnRegistration,
     ) -> None:
         self.registration = registration

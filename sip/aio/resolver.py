@@ -6,7 +6,6 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
@@ -17,6 +16,7 @@ from sip.location.rfc3263 import (
     Records,
     SupportedFamilies,
     Target,
+    ip_version,
     locate,
     sources,
 )
@@ -44,14 +44,9 @@ LOOKUP_LIMIT_S = 4.0
 Found = Callable[[Sequence[Target]], None]
 
 
-@lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
     """True if a host is an IP address literal."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return ip_version(host) is not None
 
 
 def canonical(host: str) -> str:

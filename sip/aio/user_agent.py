@@ -41,7 +41,7 @@ from sip.message.responses import (
 )
 from sip.message.uri import SipUri
 from sip.recovery import Saved, restore
-from sip.registration import OutboundRegistration, RegistrationSettings
+from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession
 from sip.session.model import SessionSettings, State
 from sip.session.outbound import OutboundInviteSession
@@ -273,12 +273,8 @@ class UserAgent:
     ) -> RegistrationIO:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
         contact = NameAddr.parse(self._contact(registration.destination)).uri
-        settings = RegistrationSettings(
-            self.settings.product, self._tokens.random_between, self._tokens.token
-        )
-        run = RegistrationIO(
-            self, registration, contact.with_(user=registration.contact_user), settings, on_change
-        )
+        contact = contact.with_(user=registration.contact_user)
+        run = RegistrationIO(self, registration, contact, self._session_settings, on_change)
         self._registrations.add(run)
         run.start(after_s)
         return run
@@ -304,7 +300,7 @@ class UserAgent:
     def _stop_asking(
         self, transaction: ClientTransactionIO, future: "asyncio.Future[Response | None]"
     ) -> None:
-        if future.cancelled() and not transaction.machine.finished:
+        if future.cancelled():
             self.layer.end_client(transaction)
 
     @property
@@ -401,7 +397,7 @@ class UserAgent:
             self.layer.trust(flow)
         return admitted
 
-    def _note_credentials(self, source: Source, *, right: bool) -> None:
+    def _note_credentials(self, source: Source, right: bool) -> None:
         if not right:
             logger.warning("wrong password or unknown user name from %s", source.host)
         if self.guard is not None and right:

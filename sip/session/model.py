@@ -84,7 +84,7 @@ class Event(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """Settings of all sessions of a user agent."""
+    """Settings of all sessions and registrations of a user agent."""
 
     timers: Timers
     product: str

@@ -60,11 +60,6 @@ class InviteClientTransaction(Machine[State]):
         """True while no response has come and the user has not abandoned the request."""
         return self.state is State.CALLING and self._repeat_after_s > 0.0
 
-    @property
-    def finished(self) -> bool:
-        """True once the transaction has terminated."""
-        return self.state is State.TERMINATED
-
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send, and wait for timers A and B."""
         give_up = Arm(Event.TIMER_B, self.timers.timeout_s)

@@ -51,11 +51,6 @@ class InviteServerTransaction(Machine[State]):
         self._last: bytes | None = None
         self._repeat_after_s = timers.t1_s
 
-    @property
-    def finished(self) -> bool:
-        """True once the transaction has terminated."""
-        return self.state is State.TERMINATED
-
     def start(self) -> Sequence[Effect]:
         """Return the first effect: arm the timer of the 100, sent unless the user responds earlier."""
         return (Arm(Event.TIMER_TRYING, self.timers.trying_s),)

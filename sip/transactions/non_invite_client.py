@@ -51,11 +51,6 @@ class NonInviteClientTransaction(Machine[State]):
         """True while no response has come."""
         return self.state is State.TRYING
 
-    @property
-    def finished(self) -> bool:
-        """True once the transaction has terminated."""
-        return self.state is State.TERMINATED
-
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send, and wait for timers E and F."""
         give_up = Arm(Event.TIMER_F, self.timers.timeout_s)

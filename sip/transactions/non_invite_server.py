@@ -42,11 +42,6 @@ class NonInviteServerTransaction(Machine[State]):
         self.reliable = reliable
         self._last = b""
 
-    @property
-    def finished(self) -> bool:
-        """True once the transaction has terminated."""
-        return self.state is State.TERMINATED
-
     def start(self) -> Sequence[Effect]:
         """Return the first effects: none."""
         return ()

@@ -21,7 +21,6 @@ _SECRET = re.compile(
 )
 # Their fields show nothing of themselves, or are no secrets: functions that make tags, and numbers of orders.
 _HARMLESS = {
-    "RegistrationSettings.token",
     "SessionSettings.token",
     "AdoptLeg.token",
     "RefuseReplacement.token",

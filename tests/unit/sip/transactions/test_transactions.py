@@ -69,7 +69,7 @@ class Driver:
             elif isinstance(effect, Fail):
                 self.failed.append((self.now, effect.failure))
             elif isinstance(effect, Done):
-                assert self.machine.finished
+                assert self.machine.state.name == "TERMINATED"
                 self.done_at = self.now
 
     def advance(self, seconds: float) -> None:

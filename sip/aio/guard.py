@@ -209,9 +209,16 @@ class Admission:
     is refused again, with the same response.
     """
 
-    def __init__(self, secret: bytes, retry_after_s: int, keep_s: float) -> None:
-        self.has_room: Callable[[], bool] | None = None
-        self.guard: Guard | None = None
+    def __init__(
+        self,
+        secret: bytes,
+        retry_after_s: int,
+        keep_s: float,
+        has_room: Callable[[], bool] | None,
+        guard: Guard | None,
+    ) -> None:
+        self.has_room = has_room
+        self.guard = guard
         self._secret = secret
         self._retry_after_s = retry_after_s
         self._refusals = Refusals(keep_s)

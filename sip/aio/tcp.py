@@ -5,6 +5,7 @@ import socket
 from collections import deque
 from dataclasses import dataclass
 
+from sip.aio.guard import Guard
 from sip.aio.tcp_connection import Connection, Key
 from sip.aio.tls_session import TlsSession
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
@@ -61,9 +62,15 @@ class TcpTransport(Transport):
     secure = False
 
     def __init__(
-        self, listen: Listen, receive: Receive, limits: StreamLimits, message_limits: Limits
+        self,
+        listen: Listen,
+        receive: Receive,
+        limits: StreamLimits,
+        message_limits: Limits,
+        guard: Guard | None = None,
     ) -> None:
         self.address = listen
+        self._guard = guard
         self.limits = limits
         self.message_limits = message_limits
         self._deliver = receive
@@ -76,11 +83,11 @@ class TcpTransport(Transport):
         self._sweep: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop
 
-    async def open(self) -> None:
-        """Bind and listen."""
+    async def open(self, inherited: socket.socket | None = None) -> None:
+        """Bind and listen, or listen on the socket of another process."""
         listen = self.address
         self._loop = asyncio.get_running_loop()
-        self._listening = self.inherited or _listening(listen)
+        self._listening = inherited or _listening(listen)
         self.address = Listen(self.name, listen.host, self._listening.getsockname()[1], listen.advertise)
         await self.resume()
         self._sweep = self._loop.call_later(self._sweep_s, self._on_sweep)
@@ -171,7 +178,7 @@ class TcpTransport(Transport):
         if connection.outgoing:
             return True
         host, port = peer[0], peer[1]
-        if self.admits is not None and not self.admits(host):
+        if self._guard is not None and not self._guard.admits_connection(host):
             return False
         limits, source, unknown = self.limits, source_of(host), self.is_unknown(host)
         most = limits.max_per_unknown_source if unknown else limits.max_per_source
@@ -187,7 +194,7 @@ class TcpTransport(Transport):
 
     def is_unknown(self, host: str) -> bool:
         """True if a host is an unknown source."""
-        return self.is_trusted is not None and not self.is_trusted(host)
+        return self._guard is not None and not self._guard.is_trusted(host)
 
     def _evict(self, *, for_unknown: bool) -> bool:
         """Close the unused connection silent longest; for a trusted source even a recent unknown one."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from sip.aio.guard import Guard
 from sip.aio.tcp import StreamLimits, TcpTransport
 from sip.aio.tcp_connection import Connection, Key
 from sip.aio.tls_session import TlsSession
@@ -150,8 +151,9 @@ class TlsTransport(TcpTransport):
         limits: StreamLimits,
         message_limits: Limits,
         contexts: TlsContexts,
+        guard: Guard | None = None,
     ) -> None:
-        super().__init__(listen, receive, limits, message_limits)
+        super().__init__(listen, receive, limits, message_limits, guard)
         self._contexts = contexts
         self._aliases: dict[Key, Connection] = {}
 

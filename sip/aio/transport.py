@@ -11,7 +11,6 @@ from sip.message.message import Request
 
 __all__ = [
     "Address",
-    "Admit",
     "Clock",
     "Flow",
     "Handle",
@@ -127,8 +126,6 @@ class Flow(ABC):
 
 
 Receive = Callable[[bytes, Flow], None]
-Admit = Callable[[str], bool]
-"""Predicate on a host, such as whether a connection from it is accepted."""
 
 
 class Transport(ABC):
@@ -139,21 +136,13 @@ class Transport(ABC):
     default_port = 5060
     address: Listen
     """Bound address, with the actual port."""
-    admits: Admit | None = None
-    """Tells whether a connection from a host is accepted."""
-    is_trusted: Admit | None = None
-    """Tells whether a host is trusted; None means that all hosts are."""
-    on_wait: Callable[[float], None] | None = None
-    """Called with the seconds that a message had waited, when messages wait."""
     _via_of: Listen | None = None
     _via_start = ""
-    inherited: socket.socket | None = None
-    """Bound socket of another process, used instead of a new one."""
 
     @abstractmethod
-    async def open(self) -> None:
+    async def open(self, inherited: socket.socket | None = None) -> None:
         """
-        Bind.
+        Bind, or use the bound socket of another process.
 
         Raises:
             OSError: The address cannot be bound.

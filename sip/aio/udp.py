@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections import deque
+from collections.abc import Callable
 
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 from sip.message import native as acceleration
@@ -48,25 +49,29 @@ class UdpTransport(Transport):
     """
     One UDP socket, read and written without an asyncio protocol.
 
-    Reading many datagrams per wake-up makes a busy socket cheap.
+    Reading many datagrams per wake-up makes a busy socket cheap. `on_wait` is called with the seconds that a
+    datagram had waited, when datagrams wait.
     """
 
     name = "udp"
     reliable = False
 
-    def __init__(self, listen: Listen, receive: Receive) -> None:
+    def __init__(
+        self, listen: Listen, receive: Receive, on_wait: Callable[[float], None] | None = None
+    ) -> None:
         self.address = listen
         self._receive = receive
+        self._on_wait = on_wait
         self._socket: socket.socket | None = None
         self._unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
         self._behind = False
         self._loop: asyncio.AbstractEventLoop
 
-    async def open(self) -> None:
-        """Bind the socket."""
+    async def open(self, inherited: socket.socket | None = None) -> None:
+        """Bind the socket, or read from that of another process."""
         listen = self.address
         self._loop = asyncio.get_running_loop()
-        sock = self.inherited or _bound(listen)
+        sock = inherited or _bound(listen)
         self._socket = sock
         self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
         self._loop.add_reader(sock.fileno(), self._readable)
@@ -124,8 +129,8 @@ class UdpTransport(Transport):
         if late:
             self._read_late()
         self._behind = self._read_many()
-        if late and self.on_wait is not None:
-            self.on_wait(0.0)  # Later datagrams may have arrived just now.
+        if late and self._on_wait is not None:
+            self._on_wait(0.0)  # Later datagrams may have arrived just now.
 
     def _read_many(self) -> bool:
         """Read the waiting datagrams; True if there may be more."""
@@ -151,12 +156,12 @@ class UdpTransport(Transport):
         except OSError:
             return
         for level, kind, stamp in ancillary:
-            if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self.on_wait is not None:
+            if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self._on_wait is not None:
                 seconds, nanoseconds = struct.unpack("qq", stamp)
                 waited_s = time.time() - seconds - nanoseconds / 1e9
                 # Otherwise the clock was set while it waited, and its age is wrong.
                 if 0.0 <= waited_s < LONGEST_WAIT_S:
-                    self.on_wait(waited_s)
+                    self._on_wait(waited_s)
         self._receive(data, _UdpFlow(self, (source[0], source[1])))
 
     def _writable(self) -> None:

@@ -64,11 +64,11 @@ class UserAgent:
     A SIP user agent on one or more local addresses.
 
     `invite` sends an INVITE. `on_invite` is called with each inbound session and must keep, answer or
-    reject it. `on_message` receives every message on the wire. A `guard`, set before the start,
-    filters messages by source. Setting `draining` refuses new calls.
+    reject it. `on_message` receives every message on the wire. A `guard` filters messages by source,
+    `has_room` limits new calls. Setting `draining` refuses them all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part that the application or a test provides.
         self,
         listens: Sequence[Listen],
         settings: UserAgentSettings | None = None,
@@ -76,13 +76,15 @@ class UserAgent:
         on_invite: Callable[[InboundSession], None],
         on_message: Callable[[TraceRecord], None] | None = None,
         screen: Screen | None = None,
+        guard: Guard | None = None,
+        has_room: Callable[[], bool] | None = None,
         clock: Clock | None = None,
         open_transport: OpenTransport | None = None,
         resolver: Resolver | None = None,
     ) -> None:
         self.settings = settings or UserAgentSettings()
         self.on_invite = on_invite
-        self.guard: Guard | None = None
+        self.guard = guard
         self.draining = False
         self.addresses: list[Listen] = []
         self._listens = list(listens)
@@ -93,9 +95,8 @@ class UserAgent:
         self._contexts: TlsContexts | None = None
         self._tokens = Tokens()
         self._secret = os.urandom(32)
-        self.admission = Admission(
-            self._secret, self.settings.retry_after_s, self.settings.timers.completed_invite_s
-        )
+        retry_after_s, keep_s = self.settings.retry_after_s, self.settings.timers.completed_invite_s
+        self.admission = Admission(self._secret, retry_after_s, keep_s, has_room, guard)
         digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
         self._inbound_auth = InboundAuthenticator(
             screen, digest, self._note_credentials, lambda: self.layer.clock.time()
@@ -155,17 +156,11 @@ class UserAgent:
         self._recovered = RecoveredDialogs(self.layer, self.router, self._tokens.token)
         if self.guard is not None:
             self.guard.start(clock)
-            self.admission.guard = self.guard
         self.sharing.start(self.layer, self._recovered, self.guard)
         try:
             for listen in self._listens:
                 transport = self._open_transport(listen, self.layer.receive)
-                transport.inherited = self.sharing.inherited(listen)
-                if self.guard is not None:
-                    transport.admits = self.guard.admits_connection
-                    transport.is_trusted = self.guard.is_trusted
-                    transport.on_wait = self.guard.note_wait
-                await transport.open()
+                await transport.open(self.sharing.inherited(listen))
                 self.layer.transports.append(transport)
         except (OSError, ValueError):
             self._close_layer()
@@ -190,14 +185,14 @@ class UserAgent:
 
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
-            return UdpTransport(listen, receive)
-        streams, limits = self.settings.streams, self.settings.limits
+            return UdpTransport(listen, receive, None if self.guard is None else self.guard.note_wait)
+        streams, limits, guard = self.settings.streams, self.settings.limits, self.guard
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, streams, limits)
+            return TcpTransport(listen, receive, streams, limits, guard)
         if listen.transport == "tls":
             if self._contexts is None:
                 raise ValueError(f"Listening on tls:{listen.host} needs a certificate and its key")
-            return TlsTransport(listen, receive, streams, limits, self._contexts)
+            return TlsTransport(listen, receive, streams, limits, self._contexts, guard)
         raise ValueError(f"Unknown SIP transport {listen.transport!r}; use udp, tcp or tls")
 
     # Counts that reveal leaks.

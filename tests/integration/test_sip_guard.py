@@ -48,9 +48,9 @@ async def guarded() -> AsyncIterator[UserAgent]:
         screen=lambda source, request: (
             ScreenVerdict.ACCEPT if source.host == GATEWAY else ScreenVerdict.FORBID
         ),
+        # A slow machine is no overload here.
+        guard=Guard(ProtectionSettings(), lambda host: host == GATEWAY, OverloadSettings(wait_s=60.0)),
     )
-    # A slow machine is no overload here.
-    server.guard = Guard(ProtectionSettings(), lambda host: host == GATEWAY, OverloadSettings(wait_s=60.0))
     await server.start()
     try:
         yield server

@@ -284,8 +284,9 @@ async def test_a_clock_that_is_set_says_nothing_of_how_long_datagrams_waited(
 ) -> None:
     waits: list[float] = []
     read: list[bytes] = []
-    transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: read.append(data))
-    transport.on_wait = waits.append
+    transport = UdpTransport(
+        Listen("udp", "127.0.0.1", 0), lambda data, flow: read.append(data), waits.append
+    )
     await transport.open()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         # More than are read in one go: of the first of the next turn it is asked how long it waited.

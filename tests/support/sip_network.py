@@ -1,6 +1,7 @@
 """An in-memory network for user agents: delay, loss, doubling and reordering, on a virtual clock."""
 
 import random
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -174,7 +175,7 @@ class MemoryTransport(Transport):
         self.receive = receive
         self.connections: dict[Address, _MemoryConnection] = {}
 
-    async def open(self) -> None:
+    async def open(self, inherited: socket.socket | None = None) -> None:
         self.network.bind(self.name, (self.address.host, self.address.port), self)
 
     def close(self) -> None:

@@ -107,8 +107,9 @@ class CallControl:
             on_invite=self._arrivals.on_invite,
             on_message=self._on_message,
             screen=self._arrivals.screen,
+            guard=self.guard,
+            has_room=self._arrivals.has_room,
         )
-        self._user_agent.guard = self.guard
         self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
         self._registrations = CarrierRegistrations(self._user_agent, services.routes)
         self._recovery = CrashRecovery(
@@ -118,7 +119,6 @@ class CallControl:
             services.features.products,
             settings.data_dir / RECORDINGS_FOLDER,
         )
-        self._user_agent.admission.has_room = self._arrivals.has_room
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
         self._originator = Originator(

@@ -288,7 +288,7 @@ def test_a_network_of_ipv6_is_one_source() -> None:
 
 def test_strangers_have_few_connections_and_none_that_a_known_peer_needs() -> None:
     streams = Streams(StreamLimits(max_connections=4, max_per_unknown_source=2, evict_after_s=5))
-    streams.transport.is_trusted = lambda host: host.startswith("192.0.2.")
+    streams.transport.is_unknown = lambda host: not host.startswith("192.0.2.")  # type: ignore[method-assign]
     known, _ = streams.accept("192.0.2.9")
     strangers = [streams.accept(f"198.51.100.{number // 2}", port=number + 1)[0] for number in range(4)]
     assert [connection.closed for connection in strangers] == [False, False, False, True]

@@ -53,8 +53,8 @@ async def make_scene(
     ),
 ) -> Scene:
     network = make_network()
-    server = PlainAgent(network, SERVER, screen=lambda source, request: screen(source.host))
-    server.ua.guard = Guard(settings or ProtectionSettings(), lambda host: host == GATEWAY[0])
+    guard = Guard(settings or ProtectionSettings(), lambda host: host == GATEWAY[0])
+    server = PlainAgent(network, SERVER, screen=lambda source, request: screen(source.host), guard=guard)
     await server.start()
     return Scene(network, server)
 
@@ -278,8 +278,8 @@ async def test_guessing_a_password_ends_in_silence() -> None:
         network,
         SERVER,
         screen=lambda source, request: Screened(ScreenVerdict.CHALLENGE, secrets_of=lambda user: (secret,)),
+        guard=Guard(ProtectionSettings(), lambda host: False),
     )
-    server.ua.guard = Guard(ProtectionSettings(), lambda host: False)
     await server.start()
     scene = Scene(network, server)
     # Whoever asks without a password, however often, is asked for one.

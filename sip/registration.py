@@ -152,22 +152,6 @@ class Registration(Machine[State]):
     (RFC 3608 6.1).
     """
 
-    __slots__ = (
-        "_authenticator",
-        "_bound",
-        "_busy",
-        "_call_id",
-        "_contact",
-        "_cseq",
-        "_expires_s",
-        "_failures",
-        "_from",
-        "_registration",
-        "_settings",
-        "service_route",
-        "status",
-    )
-
     def __init__(
         self, registration: OutboundRegistration, contact: SipUri, settings: SessionSettings
     ) -> None:

@@ -31,31 +31,6 @@ class Connection(asyncio.Protocol, Flow):
     Its owner holds the table and the limits; without a `key` the peer opened it.
     """
 
-    __slots__ = (
-        "_alive_at",
-        "_deadline",
-        "_framer",
-        "_holders",
-        "_owner",
-        "_partial_since",
-        "_pending",
-        "_pending_bytes",
-        "_pinged_at",
-        "_pongs",
-        "_stream",
-        "_tls",
-        "aliases",
-        "broken",
-        "established",
-        "received_at",
-        "key",
-        "name",
-        "outgoing",
-        "peer_names",
-        "transport_error",
-        "watchers",
-    )
-
     reliable = True
 
     def __init__(self, owner: "TcpTransport", remote: Address, key: Key | None) -> None:

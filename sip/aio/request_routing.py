@@ -8,7 +8,7 @@ from sip.aio.session import OutboundSession, Session
 from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
 from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow, settle_contact
-from sip.effects import CancelInvite, CancelStep, Failure, Purpose, SendAck, StartRequest
+from sip.effects import CancelInvite, CancelStep, Failure, Purpose, StartRequest
 from sip.location.failover import Failover, Outcome, ServerBackoff, Tried
 from sip.location.rfc3263 import Destination, Target, default_port
 from sip.message.message import Request, Response
@@ -65,12 +65,8 @@ class RequestRouter:
                 session.failover = started
             started.start()
 
-    def send_ack(self, session: Session, effect: SendAck) -> None:
-        """Resolve the flow and send the ACK; a lost ACK makes the peer repeat the 2xx."""
-        self.acknowledge(effect.request, Destination.of(effect.next_hop), session.flow)
-
     def acknowledge(self, ack: Request, destination: Destination, current_flow: Flow | None) -> None:
-        """Send the ACK of a 2xx."""
+        """Resolve the flow and send the ACK of a 2xx; a lost ACK makes the peer repeat the 2xx."""
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is not None:

@@ -347,7 +347,7 @@ class Session:
             self._host.layer.disarm(timer)
 
     def _send_ack(self, effect: SendAck) -> None:
-        self._host.router.send_ack(self, effect)
+        self._host.router.acknowledge(effect.request, Destination.of(effect.next_hop), self.flow)
 
     def _send_request(self, effect: StartRequest) -> None:
         self._host.router.send_request(self, effect)

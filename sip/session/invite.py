@@ -11,6 +11,7 @@ Members get the session as an argument and do not keep it: an ended session leav
 from collections.abc import Sequence
 from typing import Any
 
+from sip.auth.digest import Authenticator
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
 from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
 from sip.machine import NOTHING, Machine, Rules
@@ -41,6 +42,7 @@ class InviteSession(Machine[State]):
     """
 
     __slots__ = (
+        "_authenticator",
         "_referrals",
         "allows_refer",
         "bye_headers",
@@ -69,6 +71,7 @@ class InviteSession(Machine[State]):
         self.bye_headers: tuple[tuple[str, str], ...] = ()
         """Header fields added to our BYE."""
         self.allows_refer = False
+        self._authenticator: Authenticator | None = None
         self._referrals: Referrals | None = None
 
     # Commands of the owner. Commands that come too late for the session's state are ignored.
@@ -162,7 +165,7 @@ class InviteSession(Machine[State]):
 
     def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
         """Return the header fields that answer challenges received so far; none on the called side."""
-        return ()
+        return () if self._authenticator is None else self._authenticator.headers(method, uri, body)
 
     # Input from the network.
 

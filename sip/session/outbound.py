@@ -26,7 +26,6 @@ from sip.events import Answered, Ended, Failed
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.message import Request, Response
 from sip.message.responses import ACCEPT
-from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 from sip.session.forking import MAX_FORKS, Forks
 from sip.session.invite import CONFIRMED_RULES, InviteSession
@@ -55,7 +54,6 @@ class OutboundInviteSession(InviteSession):
     """
 
     __slots__ = (
-        "_authenticator",
         "_bye_reason",
         "_cancelled",
         "_cseq",
@@ -83,7 +81,6 @@ class OutboundInviteSession(InviteSession):
         self._cancelled = False
         self._forks = Forks()
         self._bye_reason: str | None = None
-        self._authenticator: Authenticator | None = None
         self._plain: dict[int, Request] = {}
         self._reinvite: Request | None = None
         self._late_answers: dict[str, SendAck] | None = None
@@ -108,12 +105,6 @@ class OutboundInviteSession(InviteSession):
         if self._authenticator is None:
             self._authenticator = Authenticator(credentials, self.settings.token)
         return self._authenticator.learn(response)
-
-    def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
-        """Return the header fields that answer challenges received so far."""
-        if self._authenticator is None:
-            return ()
-        return self._authenticator.headers(method, uri, body)
 
     def _next_target(self, response: Response | None) -> Redirection | None:
         """Return the next target after a final response, or after none at all; None when none is left."""

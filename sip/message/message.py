@@ -6,7 +6,9 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sip.errors import InvalidValue, ParseError
 from sip.message import native as acceleration
@@ -193,63 +195,48 @@ def _status_line(response: Response) -> str:
     return f"SIP/2.0 {response.status} {reason}"
 
 
-# These run for every message and therefore avoid calls to each other.
+T = TypeVar("T")
 
 
-def _named(error: ParseError, key: str, value: str) -> ParseError:
-    """Return the error of a value, with the name of its field and the text that locates it."""
-    return ParseError(f"{error.reason} in {identify(key)[1]}", near=value)
+def _required(headers: Headers, key: str) -> str:
+    value = headers.first(key)
+    if value is None:
+        raise ParseError(f"Missing {identify(key)[1]} header field")
+    return value
 
 
-def _missing(key: str) -> ParseError:
-    return ParseError(f"Missing {identify(key)[1]} header field")
+def _parsed(parse: Callable[[str], T], key: str, value: str) -> T:
+    try:
+        return parse(value)
+    except ParseError as error:  # The field's name, and the text that locates it.
+        raise ParseError(f"{error.reason} in {identify(key)[1]}", near=value) from None
 
 
 def _top_via(headers: Headers, key: str) -> Via:
-    value = headers.first(key)
-    if value is None:
-        raise _missing(key)
-    try:
-        return Via.parse(value if "," not in value else (split_list(value) or [""])[0])
-    except ParseError as error:
-        raise _named(error, key, value) from None
+    return _parsed(_first_via, key, _required(headers, key))
+
+
+def _first_via(text: str) -> Via:
+    return Via.parse(text if "," not in text else (split_list(text) or [""])[0])
 
 
 def _address(headers: Headers, key: str) -> NameAddr:
-    value = headers.first(key)
-    if value is None:
-        raise _missing(key)
-    return _parsed_address(value, key)
-
-
-def _parsed_address(value: str, key: str) -> NameAddr:
-    try:
-        return NameAddr.parse(value)
-    except ParseError as error:
-        raise _named(error, key, value) from None
+    return _parsed(NameAddr.parse, key, _required(headers, key))
 
 
 def _addresses(headers: Headers, key: str) -> list[NameAddr]:
-    return [_parsed_address(value, key) for value in headers.get_all(key)]
+    return [_parsed(NameAddr.parse, key, value) for value in headers.get_all(key)]
 
 
 def _call_id(headers: Headers, key: str) -> str:
-    value = headers.first(key)
-    if value is None:
-        raise _missing(key)
+    value = _required(headers, key)
     if not value or not value.isprintable() or " " in value:
         raise ParseError("Malformed Call-ID", near=value)
     return value
 
 
 def _cseq(headers: Headers, key: str) -> CSeq:
-    value = headers.first(key)
-    if value is None:
-        raise _missing(key)
-    try:
-        return CSeq.parse(value)
-    except ParseError as error:
-        raise _named(error, key, value) from None
+    return _parsed(CSeq.parse, key, _required(headers, key))
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:

@@ -44,11 +44,6 @@ _VIA = re.compile(
     r"(;.*)?",
     re.DOTALL,
 )
-# The form of nearly all requests: the branch, and possibly rport before or after it.
-_PLAIN_VIA = re.compile(
-    r"SIP/2\.0/(UDP|TCP|TLS) ([A-Za-z0-9._-]{1,255})(?::([0-9]{1,5}))?"
-    r"(;rport)?;branch=([^\x00-\x20\x7f;,\"<>]+)(;rport)?"
-)
 # A token by the grammar; old gateways put '=', ':' and '@' there, and only they interpret it.
 _BRANCH = re.compile(r'[^\x00-\x20\x7f;,"<>]+')
 _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
@@ -277,18 +272,6 @@ _parse_name_addr_cached = lru_cache(maxsize=4096)(_parse_name_addr)
 
 
 def _parse_via(text: str) -> Via:
-    match = _PLAIN_VIA.fullmatch(text)
-    if match is None or (match[4] and match[6]):
-        return _parse_unusual_via(text)
-    transport, host, port, before, branch, after = match.groups()
-    rport: Literal[""] | None = "" if before or after else None
-    try:
-        return Via(transport, host.lower(), None if port is None else int(port), branch, None, rport)
-    except InvalidValue as error:
-        raise ParseError(str(error)) from None
-
-
-def _parse_unusual_via(text: str) -> Via:
     match = _VIA.fullmatch(text.strip(WHITE_SPACE))
     if match is None:
         raise ParseError("Malformed value")

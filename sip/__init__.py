@@ -6,7 +6,7 @@ State machines receive messages, commands and timer events, and return effects; 
 
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestSettings, Secret
-from sip.errors import InvalidValue, ParseError, SipError
+from sip.errors import InvalidValue, ParseError
 from sip.events import (
     Answered,
     Cancelled,
@@ -25,11 +25,10 @@ from sip.events import (
     SessionEvent,
 )
 from sip.location.rfc3263 import Destination
-from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.framer import StreamFramer
+from sip.message.fields import NameAddr
 from sip.message.headers import Headers
-from sip.message.message import Message, Request, Response, make_response, serialise
-from sip.message.parser import Limits, parse_message
+from sip.message.message import Request, Response, make_response, serialise
+from sip.message.parser import parse_message
 from sip.message.reason_header import Reason, read_reasons, reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
@@ -43,7 +42,6 @@ from sip.timers import Timers
 
 __all__ = [
     "Answered",
-    "CSeq",
     "Cancelled",
     "Confirmed",
     "Credentials",
@@ -54,8 +52,6 @@ __all__ = [
     "Headers",
     "InfoReceived",
     "InvalidValue",
-    "Limits",
-    "Message",
     "NameAddr",
     "OfferAnswered",
     "OfferFailed",
@@ -79,12 +75,9 @@ __all__ = [
     "Response",
     "Secret",
     "SessionEvent",
-    "SipError",
     "SipUri",
     "State",
-    "StreamFramer",
     "Timers",
-    "Via",
     "make_response",
     "parse_message",
     "read_reasons",

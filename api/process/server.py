@@ -53,10 +53,9 @@ from media.aio import EspeakSynthesizer
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio import PromptLibrary, Speaker
 from media.types import EngineSettings
-from sip import DigestSettings
+from sip import Destination, DigestSettings
 from sip.aio import (
     ClientCertificates,
-    Destination,
     HandedOverState,
     HepSettings,
     Listen,

@@ -7,18 +7,15 @@ from sip.aio.hep_sender import HepSender, HepSettings
 from sip.aio.registrations import RegistrationIO
 from sip.aio.resolver import Resolver
 from sip.aio.session import InboundSession, OutboundSession, Session
-from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
+from sip.aio.settings import Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import StreamLimits
 from sip.aio.tls import ClientCertificates, TlsSettings
 from sip.aio.transaction_layer import TraceRecord
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
-from sip.location.rfc3263 import Destination
-from sip.session.outbound_invite import OutboundInvite
 
 __all__ = [
     "ClientCertificates",
-    "Destination",
     "Guard",
     "HandedOverState",
     "HepSender",
@@ -26,11 +23,9 @@ __all__ = [
     "InboundSession",
     "Listen",
     "NameServer",
-    "OutboundInvite",
     "OutboundSession",
     "Resolver",
     "RegistrationIO",
-    "Screen",
     "ScreenVerdict",
     "Screened",
     "SendFrame",

@@ -13,7 +13,8 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause, PlayPrompt, PlayTone, Script, SendDigits
 from media.audio import PromptLibrary
-from sip.aio import Destination, Listen
+from sip import Destination
+from sip.aio import Listen
 from tests.support.ports import port_range
 
 PATIENCE_S = 40.0

@@ -17,7 +17,8 @@ from fixtures.audio_check import find_tone, samples_of
 from fixtures.carrier import SandboxCarrier
 from fixtures.scripts import Hangup, Pause, PlayTone
 from media.audio import tone
-from sip.aio import Destination, Listen
+from sip import Destination
+from sip.aio import Listen
 from tests.support.loopback_server import loopback_settings
 from tests.support.ports import port_range
 from tests.support.waiting import look_again

@@ -12,26 +12,19 @@ from sip import (
     Answered,
     Cancelled,
     Confirmed,
+    Destination,
     Ended,
     Failed,
     NameAddr,
     OfferAnswered,
     OfferReceived,
+    OutboundInvite,
     Progress,
     Request,
     SessionEvent,
     SipUri,
 )
-from sip.aio import (
-    Destination,
-    InboundSession,
-    Listen,
-    OutboundInvite,
-    Session,
-    TlsSettings,
-    UserAgent,
-    UserAgentSettings,
-)
+from sip.aio import InboundSession, Listen, Session, TlsSettings, UserAgent, UserAgentSettings
 from tests.support.levels import tone_level_dbfs
 from tests.support.ports import port_range
 

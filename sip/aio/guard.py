@@ -1,7 +1,6 @@
 """Filters of the transaction layer: of messages by source and load, and of new calls."""
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 
 from sip.aio.transport import Clock, Flow, Handle
@@ -41,6 +40,8 @@ class Guard:
         self._protection = Protection(settings, is_trusted, self._note_ban)
         self.trusted = self._protection.trusted
         """Trusted hosts, which the transaction layer looks up for every message."""
+        self.rejected = self._protection.rejected
+        """Count of refused messages, by reason."""
         self.arrived_bytes = 0
         """Length of the current message of an unknown source; no longer response is sent."""
         self.pressed = False
@@ -85,10 +86,6 @@ class Guard:
     def is_trusted(self, host: str) -> bool:
         """True if a host is trusted."""
         return self._protection.is_trusted(host, self._clock.time())
-
-    def is_unknown(self, flow: Flow) -> bool:
-        """True if the source of a message is unknown."""
-        return flow.remote[0] not in self.trusted
 
     def on_malformed(self, flow: Flow) -> None:
         """Count a malformed message of an unknown source."""
@@ -175,11 +172,6 @@ class Guard:
         self._protection.on_auth_success(host, self._clock.time())
 
     # Metrics.
-
-    @property
-    def rejected(self) -> Counter[str]:
-        """Count of refused messages, by reason."""
-        return self._protection.rejected
 
     @property
     def banned(self) -> dict[str, float]:

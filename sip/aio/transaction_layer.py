@@ -18,6 +18,7 @@ from sip.errors import ParseError
 from sip.message.message import Message, Request, Response, serialise
 from sip.message.multipart import unwrap
 from sip.message.parser import Limits, parse_message
+from sip.message.responses import ACCEPT
 from sip.timers import Timer, TimerOwner, TimerQueue, Timers
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
@@ -176,7 +177,7 @@ class TransactionLayer:
             self._note("in", data, flow, message.call_id)
         if self.previous is not None and self.previous.forwards(message, data, flow):
             return
-        if message.body:
+        if message.body and message.content_type != ACCEPT:
             unwrap(message)
         if isinstance(message, Response):
             self._receive_response(message, flow)
@@ -223,7 +224,7 @@ class TransactionLayer:
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; ignore all other malformed data."""
-        if self._guard is not None and self._guard.is_unknown(flow):
+        if self._guard is not None and flow.remote[0] not in self._guard.trusted:
             self._guard.on_malformed(flow)
             return
         response = error.answer

@@ -473,12 +473,12 @@ class UserAgent:
 
         Source: RFC 3891 3.
         """
+        if request.headers.first("replaces") is None:
+            return None
         try:
             named = replaces_of(request)
         except ParseError as error:
             return reply(request, 400, error.reason)
-        if named is None:
-            return None
         session = self.session_of(named)
         if session is None:
             return reply(request, 481)

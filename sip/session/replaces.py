@@ -97,21 +97,19 @@ def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
     return fields
 
 
-def replaces_of(request: Request) -> Replaces | None:
+def replaces_of(request: Request) -> Replaces:
     """
-    Return the dialog that an INVITE asks to replace, None when it asks for none.
+    Return the dialog that an INVITE with a Replaces header field asks to replace.
 
     Raises:
         ParseError: The value is malformed, or there is more than one.
 
     Source: RFC 3891 3.
     """
-    if request.headers.first("replaces") is None:
-        return None
     values = request.headers.get_all("Replaces")
     if len(values) > 1:
         raise ParseError("More than one Replaces header field")
-    return Replaces.parse(values[0])
+    return Replaces.parse(values[0] if values else "")
 
 
 def reject_status(wanted: Replaces, state: State, *, called_by_us: bool) -> int | None:

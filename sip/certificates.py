@@ -11,8 +11,6 @@ from typing import Any
 from sip.errors import ParseError
 from sip.message.uri import SipUri
 
-__all__ = ["names_of", "proves"]
-
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
     """

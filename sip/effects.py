@@ -16,24 +16,6 @@ if TYPE_CHECKING:
     from sip.message.message import Message, Request, Response
     from sip.message.uri import SipUri
 
-__all__ = [
-    "Arm",
-    "CancelInvite",
-    "CancelStep",
-    "Deliver",
-    "Disarm",
-    "Done",
-    "Effect",
-    "Fail",
-    "Failure",
-    "Notify",
-    "Purpose",
-    "Respond",
-    "Send",
-    "SendAck",
-    "StartRequest",
-]
-
 
 class Failure(Enum):
     """Reason a client transaction ended without a final response."""

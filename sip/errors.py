@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sip.message.message import Response
 
-__all__ = ["InvalidValue", "ParseError", "SipError"]
-
 
 class SipError(Exception):
     """Base of every error this package raises on purpose."""

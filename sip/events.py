@@ -7,25 +7,6 @@ from sip.location.failover import Tried
 from sip.message.headers import Headers
 from sip.session.refer import Refer
 
-__all__ = [
-    "Answered",
-    "Cancelled",
-    "Confirmed",
-    "Ended",
-    "Failed",
-    "ForkEnded",
-    "InfoReceived",
-    "OfferAnswered",
-    "OfferFailed",
-    "OfferReceived",
-    "Progress",
-    "ReferAccepted",
-    "ReferFailed",
-    "ReferProgress",
-    "ReferReceived",
-    "SessionEvent",
-]
-
 
 class SessionEvent:
     """

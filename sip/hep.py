@@ -13,8 +13,6 @@ import struct
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-__all__ = ["HepMessage", "encode_hep"]
-
 _MAGIC = b"HEP3"
 _HEAD = struct.Struct("!HHH")
 _GENERIC_VENDOR = 0

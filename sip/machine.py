@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
-__all__ = ["NOTHING", "Action", "Machine", "Rows", "Rules", "compile_rules", "next_state"]
-
 StateT = TypeVar("StateT", bound=IntEnum)
 EventT = TypeVar("EventT", bound=Enum)
 NumberedT = TypeVar("NumberedT", bound=IntEnum)

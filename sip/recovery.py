@@ -17,8 +17,6 @@ from sip.message.message import Request
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 
-__all__ = ["CSEQ_MARGIN", "RecoveredDialog", "Kind", "Saved", "restore", "save_dialog", "save_invite"]
-
 Saved = Mapping[str, Any]
 """A saved session, as JSON values."""
 

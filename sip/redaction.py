@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["withhold_secrets"]
-
 # A folded value continues on the following lines.
 _CREDENTIALS = re.compile(
     rb"^((?:Proxy-)?Authorization[ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*", re.IGNORECASE | re.MULTILINE

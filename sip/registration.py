@@ -26,18 +26,6 @@ from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 from sip.session.model import SessionSettings
 
-__all__ = [
-    "IGNORED",
-    "RULES",
-    "Event",
-    "OutboundRegistration",
-    "Registration",
-    "RegistrationState",
-    "RegistrationStatus",
-    "Report",
-    "State",
-]
-
 RECONNECT_WITHIN_S: Final = 5.0
 """Longest random delay after a connection broke, to spare a restarted registrar (RFC 5626 4.5)."""
 FIRST_WAIT_S: Final = 5.0

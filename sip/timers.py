@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-__all__ = ["Repetition", "Timer", "TimerOwner", "TimerQueue", "Timers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Timers:

@@ -10,8 +10,6 @@ from sip.message.message import Request, Response
 from sip.message.responses import reply
 from sip.protection.rate_limits import source_of
 
-__all__ = ["InboundAuthenticator"]
-
 logger = logging.getLogger(__name__)
 
 

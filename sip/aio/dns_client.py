@@ -16,8 +16,6 @@ import dns.resolver
 
 from sip.location.rfc3263 import DnsQuery, Kind, Naptr, Records, Srv, ip_version
 
-__all__ = ["DnsAnswer", "DnsClient", "DnsUnavailable", "HostsFile", "NameServer"]
-
 logger = logging.getLogger(__name__)
 
 TRY_LIMIT_S = 1.0

@@ -10,8 +10,6 @@ from sip.protection.overload import CallShedder, OverloadSettings, Refusals
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
 from sip.transactions.matching import Key
 
-__all__ = ["Admission", "Guard"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.1

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sip.aio.recovery import RecoveredDialogs
     from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["PreviousProcess", "HandedOverState", "SendFrame", "SocketSharing", "listener_name"]
-
 SendFrame = Callable[[bytes], None]
 
 _MAX_FLOWS = 4096

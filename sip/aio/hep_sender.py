@@ -12,8 +12,6 @@ from sip.aio.transaction_layer import TraceRecord
 from sip.hep import HepMessage, encode_hep
 from sip.redaction import withhold_secrets
 
-__all__ = ["HepSender", "HepSettings"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_UNSENT = 1000

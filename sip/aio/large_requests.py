@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from sip.aio.transaction_io import ClientTransactionIO
     from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["TcpFallback"]
-
 TRIAL_S = 1.5
 """Limit for opening the connection before the datagram is sent after all: callers wait for it."""
 REFUSED_FOR_S = 600.0

@@ -12,8 +12,6 @@ from sip.message.uri import SipUri
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
 
-__all__ = ["probe", "probe_backed_off"]
-
 MAX_AT_ONCE = 16
 _DEAD = (408, 503)
 

@@ -18,8 +18,6 @@ from sip.recovery import Kind, RecoveredDialog
 from sip.session.dialog import Dialog
 from sip.transactions.matching import server_key
 
-__all__ = ["RecoveredDialogs"]
-
 logger = logging.getLogger(__name__)
 
 BURST = 20

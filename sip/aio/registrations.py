@@ -23,8 +23,6 @@ from sip.session.model import SessionSettings
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
 
-__all__ = ["OnRegistration", "RegistrationIO"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -16,8 +16,6 @@ from sip.session.dialog import Dialog
 from sip.session.model import State
 from sip.timers import Timer
 
-__all__ = ["RequestRouter", "SendOn", "ServerFailover", "prefer"]
-
 SendOn = Callable[[Flow | None, Failure], None]
 
 

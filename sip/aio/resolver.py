@@ -21,8 +21,6 @@ from sip.location.rfc3263 import (
     sources,
 )
 
-__all__ = ["Asker", "Found", "Resolver", "canonical", "is_address", "is_private"]
-
 logger = logging.getLogger(__name__)
 
 MIN_TTL_S = 1.0

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from sip.aio.request_routing import ServerFailover
     from sip.aio.user_agent import UserAgent
 
-__all__ = ["InboundSession", "OutboundSession", "Session"]
-
 logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[SessionEvent], None]

@@ -13,8 +13,6 @@ from sip.message.parser import Limits
 from sip.message.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Timers
 
-__all__ = ["Screen", "ScreenVerdict", "Screened", "Source", "UserAgentSettings"]
-
 
 class ScreenVerdict(Enum):
     """Decision about an INVITE from a source."""

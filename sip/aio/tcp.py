@@ -13,8 +13,6 @@ from sip.message.fields import Via
 from sip.message.parser import Limits
 from sip.protection.rate_limits import source_of
 
-__all__ = ["StreamLimits", "TcpTransport"]
-
 SWEEP_S = 1.0
 """Interval between checks of the connections, in seconds."""
 _BACKLOG = 100

@@ -16,8 +16,6 @@ from sip.message.message import serialise
 if TYPE_CHECKING:
     from sip.aio.tcp import StreamLimits, TcpTransport
 
-__all__ = ["Connection", "Key"]
-
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, int, str | None]

@@ -15,8 +15,6 @@ from sip.certificates import proves
 from sip.message.fields import Via
 from sip.message.parser import Limits
 
-__all__ = ["ClientCertificates", "TlsContexts", "TlsSettings", "TlsTransport"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -4,8 +4,6 @@ import ssl
 
 from sip.certificates import names_of
 
-__all__ = ["TlsSession", "describe"]
-
 CHUNK_BYTES = 65536
 
 

@@ -16,8 +16,6 @@ from sip.transactions.non_invite_server import NonInviteServerTransaction
 if TYPE_CHECKING:
     from sip.aio.transaction_layer import TransactionLayer
 
-__all__ = ["IGNORE_RESPONSE", "ClientTransactionIO", "RequestUser", "ServerTransactionIO"]
-
 
 class RequestUser(Protocol):
     """Owner of a client transaction."""

@@ -32,8 +32,6 @@ from sip.transactions.requests import make_cancel
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
 
-__all__ = ["SIP_PORT", "TransactionLayer", "Tokens", "TraceRecord"]
-
 logger = logging.getLogger(__name__)
 
 _TOKEN_CHARS = 20

@@ -9,19 +9,6 @@ from typing import Protocol
 from sip.message.fields import Via
 from sip.message.message import Request
 
-__all__ = [
-    "Address",
-    "Clock",
-    "Flow",
-    "Handle",
-    "Listen",
-    "Receive",
-    "Transport",
-    "Watcher",
-    "contact_of",
-    "settle_contact",
-]
-
 Address = tuple[str, int]
 """IP address literal and port."""
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
 from sip.message import native as acceleration
 
-__all__ = ["UdpTransport", "receive_datagrams", "receive_in_python", "send_datagram", "send_in_python"]
-
 logger = logging.getLogger(__name__)
 
 MAX_DATAGRAM_BYTES = 65535

@@ -49,8 +49,6 @@ from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
 from sip.transactions.matching import Key, merge_key, server_key
 
-__all__ = ["UserAgent"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -16,20 +16,6 @@ from sip.message.grammar import quote
 from sip.message.message import Request, Response
 from sip.message.uri import SipUri
 
-__all__ = [
-    "credentials_of",
-    "ALGORITHMS",
-    "Authenticator",
-    "Challenge",
-    "Credentials",
-    "answer_challenge",
-    "choose_challenges",
-    "digest_response",
-    "hash_name",
-    "parse_challenges",
-    "parse_digest",
-]
-
 _HASHES = {"sha-512-256": "sha512_256", "sha-256": "sha256", "md5": "md5"}
 """Strongest first: of several offered algorithms the first usable one is chosen."""
 

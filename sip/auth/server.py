@@ -18,8 +18,6 @@ from sip.message.grammar import quote, unquote
 from sip.message.message import Request
 from sip.message.uri import SipUri
 
-__all__ = ["DigestServer", "DigestSettings", "DigestVerdict", "Lockout", "Outcome", "Secret", "SecretsOf"]
-
 _MAX_ANSWERS = 8
 """Limit of Authorization header fields read from one request."""
 _MAX_SECRETS = 16

@@ -6,8 +6,6 @@ from typing import Literal
 
 from sip.location.rfc3263 import Target
 
-__all__ = ["Failover", "Outcome", "ServerBackoff", "Tried"]
-
 MAX_TRIED = 4
 """Limit of targets per request."""
 ATTEMPT_LIMIT_S = 12.0

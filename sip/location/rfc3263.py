@@ -15,23 +15,6 @@ from typing import Any, NamedTuple
 
 from sip.message.uri import SipUri
 
-__all__ = [
-    "Kind",
-    "Naptr",
-    "Destination",
-    "DnsQuery",
-    "SupportedFamilies",
-    "Records",
-    "Srv",
-    "Lookup",
-    "Target",
-    "default_port",
-    "ip_version",
-    "locate",
-    "order_srv",
-    "sources",
-]
-
 MAX_RECORDS = 64
 """Limit of records read from one answer."""
 MAX_HOSTS = 16

@@ -28,8 +28,6 @@ from sip.message.grammar import (
 )
 from sip.message.uri import SipUri
 
-__all__ = ["CSeq", "NameAddr", "Via"]
-
 MAX_CSEQ = 2**31 - 1
 """RFC 3261 8.1.1.5."""
 

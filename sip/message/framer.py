@@ -11,8 +11,6 @@ import re
 from sip.errors import ParseError
 from sip.message.parser import DEFAULT_LIMITS, Limits, answer_to, content_length, find_body
 
-__all__ = ["PING", "PONG", "StreamFramer"]
-
 PING = b""
 """Marker that `StreamFramer.feed` returns for a keep-alive, to be answered by `PONG`."""
 

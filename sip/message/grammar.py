@@ -14,21 +14,6 @@ import re
 
 from sip.errors import InvalidValue, ParseError
 
-__all__ = [
-    "Params",
-    "check_params",
-    "find_param",
-    "format_params",
-    "is_host",
-    "is_token",
-    "parse_number",
-    "parse_params",
-    "quote",
-    "split_list",
-    "unquote",
-    "without_controls",
-]
-
 Params = tuple[tuple[str, str | None], ...]
 """Parameters in order: lower-case name and value, None where only a name was given."""
 

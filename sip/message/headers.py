@@ -13,8 +13,6 @@ from sip.errors import InvalidValue
 from sip.message.fields import Via
 from sip.message.grammar import WHITE_SPACE, is_token, split_list
 
-__all__ = ["KNOWN_NAMES", "Entry", "Headers", "check_encodable", "identify"]
-
 T = TypeVar("T")
 Entry = tuple[str, str, str]
 """Key for comparison, name as written, value."""

@@ -18,8 +18,6 @@ from sip.message.headers import Entry, Headers, check_encodable, identify
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 
-__all__ = ["Message", "Request", "Response", "make_response", "serialise", "write_in_python"]
-
 MAX_MAX_FORWARDS = 255
 """RFC 3261 20.22."""
 

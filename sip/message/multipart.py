@@ -11,8 +11,6 @@ from sip.errors import ParseError
 from sip.message.grammar import find_param, parse_params
 from sip.message.message import Message
 
-__all__ = ["unwrap"]
-
 MAX_PARTS = 16
 SDP = "application/sdp"
 

@@ -27,17 +27,6 @@ from sip.message.message import Message, Request, Response
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 
-__all__ = [
-    "DEFAULT_LIMITS",
-    "Limits",
-    "answer_to",
-    "content_length",
-    "find_body",
-    "parse_carefully",
-    "parse_message",
-    "read_plain",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

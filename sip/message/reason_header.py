@@ -9,8 +9,6 @@ from typing import NamedTuple
 from sip.message.grammar import is_token, parse_number, split_list, unquote, without_controls
 from sip.message.headers import Headers
 
-__all__ = ["Reason", "read_reasons", "reason_value"]
-
 MAX_CHARACTERS = 1024
 """Longer values are ignored."""
 

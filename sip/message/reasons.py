@@ -6,8 +6,6 @@ Source: RFC 3261 21 and the IANA registry of SIP response codes.
 
 from __future__ import annotations
 
-__all__ = ["reason_phrase"]
-
 _PHRASES = {
     100: "Trying",
     180: "Ringing",

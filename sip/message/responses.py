@@ -8,20 +8,6 @@ from sip.message.grammar import parse_number
 from sip.message.headers import Headers, identify
 from sip.message.message import Request, Response, make_response
 
-__all__ = [
-    "ACCEPT",
-    "ALLOW",
-    "KNOWN_METHODS",
-    "MIN_SESSION_EXPIRES_S",
-    "SUPPORTED",
-    "add_fields",
-    "refusal",
-    "reply",
-    "secure_refusal",
-    "stateless_tag",
-    "supported_fields",
-]
-
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
 

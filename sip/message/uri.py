@@ -15,8 +15,6 @@ from typing import Any
 from sip.errors import InvalidValue, ParseError
 from sip.message.grammar import Params, check_params, find_param, format_params, is_host, parse_params
 
-__all__ = ["SipUri"]
-
 CACHED_URI_CHARS = 256
 """Longest cached URI, which bounds the memory a peer can occupy in the cache."""
 

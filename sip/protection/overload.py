@@ -12,8 +12,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-__all__ = ["CallShedder", "OverloadSettings", "Refusals"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverloadSettings:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 
-__all__ = ["Ban", "Protection", "ProtectionSettings", "source_of"]
-
 _SCANNED_BYTES = 2048
 """Length of a message's head that is searched for the name of a scanner."""
 _IPV6_SOURCE_BITS = 64

@@ -10,8 +10,6 @@ from sip.message.headers import Entry, Headers
 from sip.message.message import Message, Request, Response
 from sip.message.uri import SipUri
 
-__all__ = ["Dialog"]
-
 
 @dataclass(slots=True, eq=False)
 class Dialog:

@@ -21,8 +21,6 @@ from sip.session.prack import reliable_number
 if TYPE_CHECKING:
     from sip.session.outbound import OutboundInviteSession
 
-__all__ = ["MAX_FORKS", "MAX_PRACKS", "EarlyDialog", "ForkResponse", "Forks"]
-
 MAX_FORKS = 16
 """Limit of forks; further ones that ring or answer are ignored and time out on their side."""
 MAX_PRACKS = 64

@@ -22,8 +22,6 @@ from sip.session.invite import CONFIRMED_RULES, InviteSession
 from sip.session.model import Event, SessionSettings, State
 from sip.session.prack import OPTION_TAG, ReliableResponses, parse_rack
 
-__all__ = ["IGNORED", "RULES", "InboundInviteSession", "Reply"]
-
 STILL_RINGING_S = 60.0
 """Repetition interval of a provisional response: a proxy cancels after 3 minutes (RFC 3261 13.3.1.1)."""
 

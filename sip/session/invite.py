@@ -26,8 +26,6 @@ from sip.session.referrals import Referrals, ReferTimer
 from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
 from sip.timers import Repetition
 
-__all__ = ["CONFIRMED_RULES", "InviteSession"]
-
 _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 """Requests whose responses only need an ACK once the session is ending."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from sip.message.message import Response
 from sip.timers import Repetition, Timers
 
-__all__ = ["Event", "SessionSettings", "State", "UnackedAnswer"]
-
 
 class State(IntEnum):
     """States, passed through in this order only."""

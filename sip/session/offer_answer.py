@@ -21,8 +21,6 @@ from sip.session.prack import OPTION_TAG
 if TYPE_CHECKING:
     from sip.session.invite import InviteSession
 
-__all__ = ["OfferAnswer", "PeerOffer", "SentOffer", "Turn"]
-
 MAX_GLARES = 10
 """Limit of retries after 491 or 500: a peer that refuses more often is not making an offer of its own."""
 

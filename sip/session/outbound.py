@@ -33,8 +33,6 @@ from sip.session.model import Event, SessionSettings, State
 from sip.session.outbound_invite import OutboundInvite
 from sip.session.redirects import Redirection, Redirector
 
-__all__ = ["IGNORED", "RULES", "OutboundInviteSession"]
-
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
 _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
 """Requests within the dialog that no other part of the session stores."""

@@ -13,8 +13,6 @@ from sip.message.uri import SipUri
 from sip.session.prack import OPTION_TAG
 from sip.session.redirects import Redirects
 
-__all__ = ["OutboundInvite"]
-
 
 @dataclass(slots=True)
 class OutboundInvite:

@@ -8,8 +8,6 @@ from sip.message.grammar import parse_number
 from sip.message.message import Request, Response
 from sip.timers import Repetition, Timers
 
-__all__ = ["OPTION_TAG", "RAck", "ReliableResponses", "parse_rack", "reliable_number"]
-
 OPTION_TAG = "100rel"
 
 MAX_WAITING = 8

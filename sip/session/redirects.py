@@ -14,8 +14,6 @@ from sip.message.fields import NameAddr
 from sip.message.message import Response
 from sip.message.uri import SipUri
 
-__all__ = ["Redirection", "Redirects", "Redirector"]
-
 FOLLOWED: Final = frozenset((300, 301, 302))
 """Without 305, which names a proxy of the peer's choice, and 380, which asks for another service."""
 

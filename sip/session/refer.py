@@ -17,18 +17,6 @@ from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 from sip.session.replaces import Replaces, uri_headers
 
-__all__ = [
-    "SIPFRAG",
-    "Refer",
-    "event_id",
-    "is_terminated",
-    "parse_refer",
-    "parse_sipfrag",
-    "refer_to",
-    "sipfrag",
-    "subscribes",
-]
-
 SIPFRAG = "message/sipfrag;version=2.0"
 """Media type of a NOTIFY body."""
 

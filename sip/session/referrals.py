@@ -34,21 +34,6 @@ from sip.session.refer import (
 if TYPE_CHECKING:
     from sip.session.invite import InviteSession
 
-__all__ = [
-    "NOTIFIER_IGNORED",
-    "NOTIFIER_RULES",
-    "REFERRER_IGNORED",
-    "REFERRER_RULES",
-    "Notifier",
-    "NotifierInput",
-    "NotifierState",
-    "ReferTimer",
-    "Referrals",
-    "Referrer",
-    "ReferrerInput",
-    "ReferrerState",
-]
-
 SUBSCRIPTION_S = 180
 """Expires of the subscription, in seconds; a call rings at most a minute at each of a few gateways."""
 

@@ -15,8 +15,6 @@ from sip.message.grammar import find_param, is_token, parse_params
 from sip.message.message import Request
 from sip.session.model import State
 
-__all__ = ["Replaces", "reject_status", "replaces_of", "uri_headers"]
-
 MAX_URI_HEADERS = 32
 """Limit of header fields in a URI; a URI with more is not meant to be called."""
 

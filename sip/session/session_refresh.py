@@ -19,15 +19,6 @@ from sip.session.model import Event, State
 if TYPE_CHECKING:
     from sip.session.invite import InviteSession
 
-__all__ = [
-    "EXPIRED_REASON",
-    "GONE_REASON",
-    "SessionExpires",
-    "SessionRefresh",
-    "read_min_se",
-    "read_session_expires",
-]
-
 EXPIRED_REASON = 'SIP;cause=408;text="Session timer expired", Q.850;cause=102;text="Session timer expired"'
 """Reason of the BYE that ends an expired session."""
 

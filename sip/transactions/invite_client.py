@@ -10,8 +10,6 @@ from sip.message.message import Request, Response, serialise
 from sip.timers import Timers
 from sip.transactions.requests import make_ack
 
-__all__ = ["IGNORED", "RULES", "Event", "InviteClientTransaction", "State"]
-
 
 class State(IntEnum):
     """States, passed through in this order only."""

@@ -9,8 +9,6 @@ from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.message import Request, Response, make_response, serialise
 from sip.timers import Timers
 
-__all__ = ["IGNORED", "RULES", "Event", "InviteServerTransaction", "State"]
-
 
 class State(IntEnum):
     """States, passed through in this order only."""

@@ -2,8 +2,6 @@
 
 from sip.message.message import Request, Response
 
-__all__ = ["MAGIC_COOKIE", "Key", "client_key", "merge_key", "server_key"]
-
 MAGIC_COOKIE = "z9hG4bK"
 """Prefix of every branch since RFC 3261; marks the branch as globally unique."""
 

@@ -9,8 +9,6 @@ from sip.machine import Machine, Rules, compile_rules
 from sip.message.message import Request, Response, serialise
 from sip.timers import Timers
 
-__all__ = ["IGNORED", "RULES", "Event", "NonInviteServerTransaction", "State"]
-
 
 class State(IntEnum):
     """States, passed through in this order only."""

@@ -3,8 +3,6 @@
 from sip.message.headers import Entry, Headers
 from sip.message.message import Request, Response
 
-__all__ = ["make_ack", "make_cancel"]
-
 _COPIED = frozenset(("route", "from", "call-id", "session-id"))
 
 

@@ -1,63 +1,121 @@
 """Health probes of targets by OPTIONS (RFC 3261 11)."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from sip.aio.resolver import is_address
+from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transport import Flow
+from sip.effects import Failure, Purpose
 from sip.location.rfc3263 import Destination, Target
-from sip.message.message import Response
+from sip.message.fields import NameAddr
+from sip.message.headers import Headers
+from sip.message.message import Request, Response
+from sip.message.responses import ACCEPT
 from sip.message.uri import SipUri
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
 
+T = TypeVar("T")
+
 MAX_AT_ONCE = 16
 _DEAD = (408, 503)
 
 
-async def probe(agent: "UserAgent", destination: Destination, limit_s: float) -> float | None:
-    """
-    Probe all targets of a destination at once and update their backoff.
+class Probes:
+    """OPTIONS requests of a user agent, and what they show of the targets of its requests."""
 
-    Any final response but 408 and 503 counts as alive. Returns the shortest time in seconds, or None.
-    """
-    found: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
-    agent.router.resolver.locate(destination, lambda targets: _settle(found, targets))
-    targets = await found
-    answers = await asyncio.gather(*(_ask(agent, target, destination, limit_s) for target in targets))
-    return min((answer for answer in answers if answer is not None), default=None)
+    def __init__(self, agent: "UserAgent") -> None:
+        self._agent = agent
+
+    async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
+        """
+        Send OPTIONS to all targets of a destination at once and update their backoff.
+
+        Any final response but 408 and 503 counts as alive. Returns the response time of the fastest in
+        seconds, or None when none answered in time.
+        """
+        found: asyncio.Future[Sequence[Target]] = asyncio.get_running_loop().create_future()
+        self._agent.router.resolver.locate(destination, lambda targets: _settle(found, targets))
+        targets = await found
+        answers = await asyncio.gather(*(self._probe(target, destination, limit_s) for target in targets))
+        return min((answer for answer in answers if answer is not None), default=None)
+
+    async def probe_backed_off(self, limit_s: float = 4.0) -> None:
+        """Send OPTIONS to the targets whose backoff is over, before calls try them again."""
+        due = self._agent.router.backoff.due(self._agent.layer.clock.time())[:MAX_AT_ONCE]
+        await asyncio.gather(
+            *(self._probe(target, Destination(None, target.name, 0), limit_s) for target in due)
+        )
+
+    async def _probe(self, target: Target, wanted: Destination, limit_s: float) -> float | None:
+        """Probe one target; returns its response time in seconds, None if it is not alive."""
+        clock, backoff = self._agent.layer.clock, self._agent.router.backoff
+        began = clock.time()
+        there = Destination(target.transport, target.host, target.port, target.name)
+        params = (("transport", target.transport),) if target.transport != "udp" else ()
+        host = wanted.host.strip("[]").lower()
+        uri = SipUri("sip", host=host, port=wanted.port or None, params=params)
+        response: Response | None
+        try:
+            async with asyncio.timeout(limit_s):
+                response = await self.options(there, uri)
+        except TimeoutError:
+            response = None
+        now = clock.time()
+        dead = response is None or response.status in _DEAD
+        if dead and not is_address(host):  # An address has no other target to try first.
+            backoff.failed(target, now, None if response is None else response.retry_after_s)
+        elif not dead:
+            backoff.answered(target)
+        return None if dead else now - began
+
+    def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
+        """Send OPTIONS to a peer; None when it does not answer. Cancelling the wait ends the transaction."""
+        agent = self._agent
+        answered: asyncio.Future[Response | None] = asyncio.get_running_loop().create_future()
+        local = NameAddr(None, SipUri("sip", host=agent.local_host(destination)))
+        fields = (
+            ("Max-Forwards", "70"),
+            ("From", str(local.with_tag(agent.tokens.token()))),
+            ("To", f"<{uri}>"),
+            ("Call-ID", agent.tokens.token()),
+            ("CSeq", "1 OPTIONS"),
+            ("Contact", agent.contact(destination)),
+            ("Accept", ACCEPT),
+            ("User-Agent", agent.settings.product),
+        )
+        request = Request("OPTIONS", uri, Headers(fields))
+
+        def send(flow: Flow | None, failure: Failure) -> None:
+            if flow is None:
+                _settle(answered, None)
+                return
+            transaction = agent.layer.start_client(request, flow, _PendingOptions(answered), Purpose.INFO)
+            answered.add_done_callback(
+                lambda future: agent.layer.end_client(transaction) if future.cancelled() else None
+            )
+
+        agent.router.resolve_flow(destination, None, send)
+        return answered
 
 
-async def probe_backed_off(agent: "UserAgent", limit_s: float) -> None:
-    """Probe the targets whose backoff is over."""
-    due = agent.router.backoff.due(agent.layer.clock.time())[:MAX_AT_ONCE]
-    await asyncio.gather(*(_ask(agent, target, Destination(None, target.name, 0), limit_s) for target in due))
+class _PendingOptions:
+    """User of the transaction of an OPTIONS request."""
+
+    def __init__(self, answered: "asyncio.Future[Response | None]") -> None:
+        self._answered = answered
+
+    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+        if response.status >= 200:
+            _settle(self._answered, response)
+
+    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+        _settle(self._answered, None)
 
 
-def _settle(found: "asyncio.Future[Sequence[Target]]", targets: Sequence[Target]) -> None:
-    if not found.done():
-        found.set_result(targets)
-
-
-async def _ask(agent: "UserAgent", target: Target, wanted: Destination, limit_s: float) -> float | None:
-    """Probe one target; returns its response time in seconds, None if it is not alive."""
-    clock = agent.layer.clock
-    began = clock.time()
-    there = Destination(target.transport, target.host, target.port, target.name)
-    params = (("transport", target.transport),) if target.transport != "udp" else ()
-    host = wanted.host.strip("[]").lower()
-    uri = SipUri("sip", host=host, port=wanted.port or None, params=params)
-    response: Response | None
-    try:
-        async with asyncio.timeout(limit_s):
-            response = await agent.options(there, uri)
-    except TimeoutError:
-        response = None
-    now = clock.time()
-    dead = response is None or response.status in _DEAD
-    if dead and not is_address(host):  # An address has no other target to try first.
-        agent.router.backoff.failed(target, now, None if response is None else response.retry_after_s)
-    elif not dead:
-        agent.router.backoff.answered(target)
-    return None if dead else now - began
+def _settle(future: "asyncio.Future[T]", result: T) -> None:
+    if not future.done():
+        future.set_result(result)

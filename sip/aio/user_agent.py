@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from sip.aio.auth import InboundAuthenticator
 from sip.aio.guard import Admission, Guard
 from sip.aio.handover import SocketSharing
-from sip.aio.probes import probe, probe_backed_off
+from sip.aio.probes import Probes
 from sip.aio.recovery import OnOver, RecoveredDialogs
 from sip.aio.registrations import OnRegistration, RegistrationIO
 from sip.aio.request_routing import RequestRouter
@@ -17,18 +17,15 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.transaction_io import ClientTransactionIO
 from sip.aio.transaction_layer import Tokens, TraceRecord, TransactionLayer
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer
-from sip.effects import Failure, Purpose
 from sip.errors import ParseError
 from sip.location.rfc3263 import Destination, SupportedFamilies
 from sip.message import native as acceleration
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
 from sip.message.message import Request, Response
 from sip.message.responses import (
     ACCEPT,
@@ -39,7 +36,6 @@ from sip.message.responses import (
     stateless_tag,
     supported_fields,
 )
-from sip.message.uri import SipUri
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession
@@ -91,15 +87,16 @@ class UserAgent:
         self._open_transport = open_transport or self._open
         self._has_tls = any(listen.transport == "tls" for listen in self._listens)
         self._contexts: TlsContexts | None = None
-        self._tokens = Tokens()
+        self.tokens = Tokens()
         self._secret = os.urandom(32)
         retry_after_s, keep_s = self.settings.retry_after_s, self.settings.timers.completed_invite_s
         self.admission = Admission(self._secret, retry_after_s, keep_s, has_room, guard)
-        digest = DigestServer(self.settings.digest, os.urandom(32), self._tokens.token)
+        digest = DigestServer(self.settings.digest, os.urandom(32), self.tokens.token)
         self._inbound_auth = InboundAuthenticator(
             screen, digest, self._note_credentials, lambda: self.layer.clock.time()
         )
         self._resolver = resolver or Resolver(self.settings.name_servers)
+        self.probes = Probes(self)
         self._sessions: dict[tuple[str, str], Session] = {}
         self._invites: dict[Key, Key] = {}
         self._registrations: set[RegistrationIO] = set()
@@ -108,8 +105,8 @@ class UserAgent:
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
-            random_between=self._tokens.random_between,
-            token=self._tokens.token,
+            random_between=self.tokens.random_between,
+            token=self.tokens.token,
             max_ringing_s=self.settings.max_ringing_s,
             min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
@@ -145,13 +142,13 @@ class UserAgent:
             clock,
             settings.timers,
             settings.limits,
-            self._tokens.token,
+            self.tokens.token,
             self._on_message,
             self.guard,
             settings.max_udp_request_bytes,
         )
         self.router = RequestRouter(self.layer, self._resolver)
-        self._recovered = RecoveredDialogs(self.layer, self.router, self._tokens.token)
+        self._recovered = RecoveredDialogs(self.layer, self.router, self.tokens.token)
         if self.guard is not None:
             self.guard.start(clock)
         self.sharing.start(self.layer, self._recovered, self.guard)
@@ -214,8 +211,8 @@ class UserAgent:
 
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE. Every outcome, including failure to send, is reported to `on_event`."""
-        call_id = invite.call_id or self._tokens.token()
-        contact = self._contact(invite.destination, secure=invite.uri.scheme == "sips")
+        call_id = invite.call_id or self.tokens.token()
+        contact = self.contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
@@ -223,49 +220,11 @@ class UserAgent:
         session.start()
         return session
 
-    async def probe(self, destination: Destination, limit_s: float = 4.0) -> float | None:
-        """
-        Send OPTIONS to all targets of a destination.
-
-        Returns the response time of the fastest in seconds, or None when none answered in time.
-        """
-        return await probe(self, destination, limit_s)
-
-    async def probe_backed_off(self, limit_s: float = 4.0) -> None:
-        """Send OPTIONS to the targets whose backoff is over, before calls try them again."""
-        await probe_backed_off(self, limit_s)
-
-    def options(self, destination: Destination, uri: SipUri) -> Awaitable[Response | None]:
-        """Send OPTIONS to a peer; None when it does not answer. Cancelling the wait ends the transaction."""
-        pending = _PendingOptions(asyncio.get_running_loop().create_future())
-        local = NameAddr(None, SipUri("sip", host=self.local_host(destination)))
-        fields = (
-            ("Max-Forwards", "70"),
-            ("From", str(local.with_tag(self._tokens.token()))),
-            ("To", f"<{uri}>"),
-            ("Call-ID", self._tokens.token()),
-            ("CSeq", "1 OPTIONS"),
-            ("Contact", self._contact(destination)),
-            ("Accept", ACCEPT),
-            ("User-Agent", self.settings.product),
-        )
-        request = Request("OPTIONS", uri, Headers(fields))
-
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is None:
-                pending.settle(None)
-            else:
-                transaction = self.layer.start_client(request, flow, pending, Purpose.INFO)
-                pending.future.add_done_callback(lambda future: self._stop_asking(transaction, future))
-
-        self.router.resolve_flow(destination, None, send)
-        return pending.future
-
     def register(
         self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
     ) -> RegistrationIO:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
-        contact = NameAddr.parse(self._contact(registration.destination)).uri
+        contact = NameAddr.parse(self.contact(registration.destination)).uri
         contact = contact.with_(user=registration.contact_user)
         run = RegistrationIO(self, registration, contact, self._session_settings, on_change)
         self._registrations.add(run)
@@ -289,12 +248,6 @@ class UserAgent:
     def forget_registration(self, run: RegistrationIO) -> None:
         """Remove an ended registration from the table."""
         self._registrations.discard(run)
-
-    def _stop_asking(
-        self, transaction: ClientTransactionIO, future: "asyncio.Future[Response | None]"
-    ) -> None:
-        if future.cancelled():
-            self.layer.end_client(transaction)
 
     @property
     def connections(self) -> dict[str, int]:
@@ -326,7 +279,8 @@ class UserAgent:
         transport = self._transport(destination)
         return "localhost" if transport is None else (transport.address.advertise or transport.address.host)
 
-    def _contact(self, destination: Destination, *, secure: bool = False) -> str:
+    def contact(self, destination: Destination, *, secure: bool = False) -> str:
+        """Return the Contact of our requests to a destination."""
         transport = self._transport(destination)
         return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
 
@@ -486,7 +440,7 @@ class UserAgent:
         return session if status is None else reply(request, status)
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
-        tag = self._tokens.token()
+        tag = self.tokens.token()
         contact = contact_of(flow.transport, secure=request.uri.scheme == "sips")
         try:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.
@@ -535,28 +489,9 @@ class UserAgent:
         """
         if self.draining:
             return self.admission.overloaded(request)
-        # An empty Supported states that there are no extensions (RFC 3261 11.2).
-        supported = supported_fields() or (("Supported", ""),)
-        headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported, ("Server", self.settings.product))
+        own = ("Server", self.settings.product)
+        headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields(), own)
         return reply(request, 200, headers=headers)
-
-
-class _PendingOptions:
-    """A pending OPTIONS request."""
-
-    def __init__(self, future: "asyncio.Future[Response | None]") -> None:
-        self.future = future
-
-    def settle(self, response: Response | None) -> None:
-        if not self.future.done():
-            self.future.set_result(response)
-
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
-        if response.status >= 200:
-            self.settle(response)
-
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
-        self.settle(None)
 
 
 def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:

@@ -113,7 +113,7 @@ class GatewayProber:
                 task = self._probes[sid] = loop.create_task(self._probe(*known[sid]), name=sid)
                 task.add_done_callback(self._probe_done)
         if self._rested is None or self._rested.done():
-            self._rested = loop.create_task(self._user_agent.probe_backed_off(PROBE_LIMIT_S))
+            self._rested = loop.create_task(self._user_agent.probes.probe_backed_off(PROBE_LIMIT_S))
         for change in self.table.changes():
             carrier, gateway = known.get(change.gateway_sid, (None, None))
             log.log(
@@ -137,7 +137,7 @@ class GatewayProber:
 
     async def _probe(self, carrier: Carrier, gateway: Gateway) -> None:
         try:
-            took_s = await self._user_agent.probe(destination_of(carrier, gateway), PROBE_LIMIT_S)
+            took_s = await self._user_agent.probes.probe(destination_of(carrier, gateway), PROBE_LIMIT_S)
         except InvalidValue as error:
             log.warning("gateway %s cannot be probed: %s", gateway.gateway_sid, error)
             return

@@ -323,17 +323,19 @@ async def test_options_asks_and_is_answered(stage: Stage) -> None:
 
     host, port = stage.bob.address
     future = asyncio.ensure_future(  # noqa: TID251 - an awaitable of our own, kept in a name.
-        stage.alice.ua.options(Destination("udp", host, port), SipUri.parse(f"sip:{host}"))
+        stage.alice.ua.probes.options(Destination("udp", host, port), SipUri.parse(f"sip:{host}"))
     )
     stage.advance()
     response = await future
     assert response is not None
     assert response.status == 200
-    dead = stage.alice.ua.options(Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99"))
+    dead = stage.alice.ua.probes.options(
+        Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99")
+    )
     stage.advance(40)
     assert await dead is None
     left = asyncio.ensure_future(  # noqa: TID251
-        stage.alice.ua.options(Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99"))
+        stage.alice.ua.probes.options(Destination("udp", "192.0.2.99", 5060), SipUri.parse("sip:192.0.2.99"))
     )
     assert stage.alice.ua.transactions == 1
     left.cancel()

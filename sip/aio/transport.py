@@ -4,6 +4,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from sip.message.fields import Via
@@ -123,8 +124,6 @@ class Transport(ABC):
     default_port = 5060
     address: Listen
     """Bound address, with the actual port."""
-    _via_of: Listen | None = None
-    _via_start = ""
 
     @abstractmethod
     async def open(self, inherited: socket.socket | None = None) -> None:
@@ -171,13 +170,10 @@ class Transport(ABC):
         host = self.address.advertise or self.address.host
         return f"[{host}]:{self.address.port}" if ":" in host else f"{host}:{self.address.port}"
 
-    @property
+    @cached_property
     def via_start(self) -> str:
-        """Start of the Via of our requests: protocol and sent-by."""
-        if self._via_of is not self.address:
-            self._via_of = self.address
-            self._via_start = f"SIP/2.0/{self.name.upper()} {self.sent_by}"
-        return self._via_start
+        """Start of the Via of our requests: protocol and sent-by; the address no longer changes."""
+        return f"SIP/2.0/{self.name.upper()} {self.sent_by}"
 
 
 def contact_of(transport: Transport, *, secure: bool = False) -> str:

@@ -89,14 +89,16 @@ class Probes:
         )
         request = Request("OPTIONS", uri, Headers(fields))
 
+        def end_if_cancelled(transaction: ClientTransactionIO) -> None:
+            if answered.cancelled():
+                agent.layer.end_client(transaction)
+
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is None:
                 _settle(answered, None)
                 return
             transaction = agent.layer.start_client(request, flow, _PendingOptions(answered), Purpose.INFO)
-            answered.add_done_callback(
-                lambda future: agent.layer.end_client(transaction) if future.cancelled() else None
-            )
+            answered.add_done_callback(lambda _: end_if_cancelled(transaction))
 
         agent.router.resolve_flow(destination, None, send)
         return answered

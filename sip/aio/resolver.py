@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
@@ -42,6 +43,7 @@ LOOKUP_LIMIT_S = 4.0
 Found = Callable[[Sequence[Target]], None]
 
 
+@lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
     """True if a host is an IP address literal."""
     return ip_version(host) is not None

@@ -533,10 +533,6 @@ class OutboundSession(Session):
         tag = None if dialog is None else dialog.remote_tag
         return self.invite.to if tag is None else self.invite.to.with_tag(tag)
 
-    def cancel(self, *, reason: str | None = None) -> None:
-        """Cancel the INVITE, or hang up if it was answered; the same as `hangup`."""
-        self.hangup(reason=reason)
-
     def _saved_invite(self) -> dict[str, Any] | None:
         transaction = self._transactions.get(Purpose.INVITE)
         if transaction is None:

@@ -35,7 +35,6 @@ class OutboundInvite:
     destination: Destination
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes = b""
-    content_type: str = ACCEPT
     credentials: Credentials | None = None
     call_id: str | None = None
     max_forwards: int = 70
@@ -68,6 +67,6 @@ class OutboundInvite:
         if self.rel100 == "required":
             headers.add("Require", OPTION_TAG)
         if self.body:
-            headers.add("Content-Type", self.content_type)
+            headers.add("Content-Type", ACCEPT)
         add_fields(headers, self.headers)
         return Request("INVITE", self.uri, headers, self.body)

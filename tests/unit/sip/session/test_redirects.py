@@ -135,7 +135,7 @@ async def test_hanging_up_while_it_is_redirected(stage: Stage) -> None:
     call = Redirected(stage)
     call.raw.respond(call.invites[-1], 180)
     stage.advance()
-    call.alice.session.cancel()
+    call.alice.session.hangup()
     call.answer(302, to("carol"))
     assert call.users == ["bob"]
     assert call.alice.names == ["Progress", "Failed"]

@@ -481,7 +481,7 @@ class TestReferring:
         alice.session.refer("tel:+919812345678")
         stage.advance()
         assert not any(data.startswith(b"REFER") for *_, data in stage.network.wire)
-        alice.session.cancel()
+        alice.session.hangup()
         stage.finish()
 
 

@@ -128,5 +128,5 @@ async def test_an_early_session_that_we_did_not_call_is_not_replaced(stage: Stag
     bob.allows_refer = True
     value = f"{bob.call_id};to-tag={bob.local.tag};from-tag={alice.session.local.tag}"
     assert invite(stage, value) == 481
-    alice.session.cancel()
+    alice.session.hangup()
     stage.finish()

@@ -23,7 +23,6 @@ from sip.events import (
     SessionEvent,
 )
 from sip.session.model import State
-from sip.session.offer_answer import Turn
 from tests.support.sip_agents import SDP, Side
 from tests.support.sip_stage import BOB, Stage, make_stage
 
@@ -173,7 +172,7 @@ class _Pair:
         if any(machine.state is not State.CONFIRMED for machine in machines):
             return
         for machine in machines:
-            assert machine.offers.turn is Turn.NONE, machine.offers.turn
+            assert machine.offers.pending_offer is None
             assert machine.offers.queued_offer is None
             assert machine.offers.peer is None
         if self.broke:

@@ -6,7 +6,6 @@ Source: RFC 3261 14, RFC 3311, RFC 3264, RFC 6337.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sip.effects import Arm, CancelInvite, CancelStep, Disarm, Effect, Notify, Purpose, Respond
@@ -26,14 +25,6 @@ MAX_GLARES = 10
 
 MAX_RETRY_AFTER_S = 10
 """Longest Retry-After of a peer that is busy with an offer (RFC 3311 5.2)."""
-
-
-class Turn(IntEnum):
-    """Side with an outstanding offer."""
-
-    NONE = 0
-    LOCAL = 1
-    REMOTE = 2
 
 
 class SentOffer(NamedTuple):
@@ -67,7 +58,6 @@ class OfferAnswer:
     """
 
     owner_of_call_id: bool
-    turn: Turn = Turn.NONE
     queued_offer: bytes | None = None
     by_update: bool = False
     pending_offer: SentOffer | None = None
@@ -105,11 +95,10 @@ class OfferAnswer:
         self, session: "InviteSession", request: Request, transaction: Any, dialog: Dialog
     ) -> Sequence[Effect]:
         """Report an offer in a request to the owner; refuse it while another one is outstanding."""
-        if self.turn is Turn.LOCAL:
+        if self.pending_offer is not None:
             return (Respond(transaction, reply(request, 491)),)
-        if self.turn is Turn.REMOTE:
+        if self.peer is not None:
             return (Respond(transaction, self.busy(session, request)),)
-        self.turn = Turn.REMOTE
         self.peer = PeerOffer(request, transaction, dialog)
         wait = Arm(Event.TIMER_OWNER, session.settings.owner_patience_s)
         return (wait, Notify(OfferReceived(request.body)))
@@ -156,7 +145,7 @@ class OfferAnswer:
 
     def _take(self) -> PeerOffer:
         assert self.peer is not None
-        peer, self.peer, self.turn = self.peer, None, Turn.NONE
+        peer, self.peer = self.peer, None
         return peer
 
     # Our offers.
@@ -170,7 +159,7 @@ class OfferAnswer:
 
     def send_next(self, session: "InviteSession") -> Sequence[Effect]:
         """Send our queued offer, or else a refresh that is due, if no offer is outstanding."""
-        if self.turn is not Turn.NONE or session.unacked is not None:
+        if self.pending_offer is not None or self.peer is not None or session.unacked is not None:
             return NOTHING
         if self.queued_offer is None:
             return session.refresh.send_if_due(session)
@@ -180,7 +169,6 @@ class OfferAnswer:
         by_update = self.by_update and dialog.allows("UPDATE")
         if not by_update and session.state is not State.CONFIRMED:
             return NOTHING
-        self.turn = Turn.LOCAL
         send = session.start_request(
             "UPDATE" if by_update else "INVITE",
             Purpose.UPDATE if by_update else Purpose.REINVITE,
@@ -194,7 +182,6 @@ class OfferAnswer:
 
     def revert(self) -> None:
         """Withdraw our outstanding offer, to be sent again."""
-        self.turn = Turn.NONE
         self.pending_offer = None
 
     def settle(self) -> None:
@@ -237,7 +224,7 @@ class OfferAnswer:
         session.sent_ack = (number, ack)
         if self.is_awaited(response):
             self._agree()
-        elif self.turn is Turn.LOCAL:
+        elif self.pending_offer is not None:
             return (ack,)  # The peer answered an abandoned offer, and a newer one is outstanding.
         dialog.refresh_target(response)
         dialog.description = response.body
@@ -285,14 +272,14 @@ class OfferAnswer:
 
     def fail(self, session: "InviteSession", status: int, reason: str) -> Sequence[Effect]:
         """End our outstanding offer, if any, as refused."""
-        if self.turn is not Turn.LOCAL:
+        if self.pending_offer is None:
             return NOTHING
         self.settle()
         return (Disarm(Event.TIMER_OFFER), Notify(OfferFailed(status, reason)), *self.send_next(session))
 
     def on_timer(self, session: "InviteSession") -> Sequence[Effect]:
         """Send our offer again after glare, or give up the outstanding one."""
-        if self.turn is not Turn.LOCAL:
+        if self.pending_offer is None:
             return self.send_next(session)
         self.settle()
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)

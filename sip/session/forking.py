@@ -6,7 +6,6 @@ Source: RFC 3261 12.1.2, 13.2.2.1, RFC 3262, RFC 6228.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
@@ -25,14 +24,6 @@ MAX_FORKS = 16
 """Limit of forks; further ones that ring or answer are ignored and time out on their side."""
 MAX_PRACKS = 64
 """Limit per INVITE, against a flood of reliable responses: every PRACK is repeated until answered."""
-
-
-class ForkResponse(Enum):
-    """Order of a reliable provisional response relative to the ones before it."""
-
-    NEXT = 0
-    REPEATED = 1
-    OUT_OF_ORDER = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -74,21 +65,6 @@ class EarlyDialog:
             self._response = response
         else:
             self._dialog.refresh_target(response)
-
-    def receive(self, rseq: int) -> ForkResponse:
-        """
-        Classify a reliable response by its RSeq; store the RSeq of the next one in order.
-
-        Source: RFC 3262 4.
-        """
-        if self.rseq is not None:
-            if rseq <= self.rseq:
-                return ForkResponse.REPEATED
-            if rseq > self.rseq + 1:
-                return ForkResponse.OUT_OF_ORDER
-        self.rseq = rseq
-        self.acknowledged = False
-        return ForkResponse.NEXT
 
     def confirm(self, response: Response) -> tuple[Dialog, bytes]:
         """
@@ -191,13 +167,13 @@ class Forks:
     def _receive_reliable(
         self, session: "OutboundInviteSession", fork: EarlyDialog, rseq: int, response: Response
     ) -> Sequence[Effect]:
-        order = fork.receive(rseq)
-        if order is ForkResponse.OUT_OF_ORDER:
-            return NOTHING
-        if order is ForkResponse.REPEATED:
+        if fork.rseq is not None and rseq > fork.rseq + 1:
+            return NOTHING  # A response before this one is missing (RFC 3262 4).
+        if fork.rseq is not None and rseq <= fork.rseq:
             # The transaction of the previous PRACK repeats it; a new one is sent only after it has failed.
             again = not (fork.pracking or fork.acknowledged)
             return (self.prack(session, fork, fork.answer),) if again else NOTHING
+        fork.rseq, fork.acknowledged = rseq, False
         fork.rack = f"{rseq} {response.cseq.number} INVITE"
         if response.status == 199:
             return (self.prack(session, fork), *self._lose(session, fork, response))

@@ -59,7 +59,7 @@ class InboundAuthenticator:
         self, request: Request, source: Source, secrets_of: SecretsOf | None
     ) -> tuple[Hashable, ...] | Response:
         now_s, origin = self._time_s(), source_of(source.host)
-        verdict = self._digest.judge(request, origin, secrets_of or _nobody, now_s)
+        verdict = self._digest.judge(request, origin, secrets_of or (lambda _: ()), now_s)
         if verdict.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
             if self._lockout.holds(origin, verdict.username, now_s):
                 return reply(request, 403)
@@ -73,7 +73,3 @@ class InboundAuthenticator:
         stale = verdict.outcome is Outcome.STALE
         challenges = self._digest.challenge(origin, now_s, stale=stale)
         return reply(request, 401, headers=challenges)
-
-
-def _nobody(_: str) -> tuple[()]:
-    return ()

@@ -344,12 +344,6 @@ class Session:
         if timer is not None:
             self._host.layer.disarm(timer)
 
-    def _send_ack(self, effect: SendAck) -> None:
-        self._host.router.acknowledge(effect.request, Destination.of(effect.next_hop), self.flow)
-
-    def _send_request(self, effect: StartRequest) -> None:
-        self._host.router.send_request(self, effect)
-
     def _arm(self, effect: Arm) -> None:
         layer = self._host.layer
         old = self._timers.get(effect.event)
@@ -404,8 +398,10 @@ Session._PERFORM = {
     Respond: Session._respond,
     Arm: Session._arm,
     Disarm: Session._disarm,
-    SendAck: Session._send_ack,
-    StartRequest: Session._send_request,
+    SendAck: lambda session, effect: session._host.router.acknowledge(
+        effect.request, Destination.of(effect.next_hop), session.flow
+    ),
+    StartRequest: lambda session, effect: session._host.router.send_request(session, effect),
     CancelInvite: Session._cancel,
     Done: lambda session, effect: session._end(effect),
 }

@@ -119,7 +119,7 @@ class ServerTransactionIO(_TransactionIO):
         self.sent_by_name = via.host
         self.tag: str | None = None
         self.user: object = None
-        self.on_end: Callable[[], None] | None = None
+        self.on_end: Callable[[], object] | None = None
 
     def respond(self, response: Response) -> None:
         """Send a response."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 from sip.aio.auth import InboundAuthenticator
 from sip.aio.guard import Admission, Guard
@@ -452,7 +453,7 @@ class UserAgent:
         session = InboundSession(self, machine, flow)
         transaction.user, transaction.tag = session, tag
         self._invites[merged] = key
-        transaction.on_end = lambda: self._forget_invite(merged)
+        transaction.on_end = partial(self._invites.pop, merged, None)
         self._sessions[session.key] = session
         session.start(transaction)
         return session
@@ -463,9 +464,6 @@ class UserAgent:
         except Exception:
             logger.exception("The callback for new sessions failed", extra={"call_id": session.call_id})
             session.reject(500)
-
-    def _forget_invite(self, merged: Key) -> None:
-        self._invites.pop(merged, None)
 
     # Stateless responses.
 

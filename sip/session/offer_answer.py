@@ -80,7 +80,8 @@ class OfferAnswer:
         if unacked is not None and request.method == "INVITE" and not unacked.made_offer:
             # A caller that sends a re-INVITE has our 2xx: only its ACK was lost (RFC 5407 3.1.4).
             session.unacked = None
-            effects = session.trigger(Event.ACK, (_without_body(request), unacked))
+            ack = Request(request.method, request.uri, request.headers)
+            effects = session.trigger(Event.ACK, (ack, unacked))
         if session.state is not State.CONFIRMED:
             if request.method == "UPDATE" and session.is_settled(dialog):
                 return self.ask_owner(session, request, transaction, dialog)
@@ -314,7 +315,3 @@ class OfferAnswer:
 def offer_fields() -> tuple[tuple[str, str], ...]:
     """Return the Allow and Supported of an offer: nobody has to answer it, so no reliable 1xx is wanted."""
     return (("Allow", ALLOW), *supported_fields(OPTION_TAG))
-
-
-def _without_body(request: Request) -> Request:
-    return Request(request.method, request.uri, request.headers)

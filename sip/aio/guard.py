@@ -35,10 +35,11 @@ class Guard:
         is_trusted: Callable[[str], bool],
         overload: OverloadSettings | None = None,
     ) -> None:
-        self._protection = Protection(settings, is_trusted, self._note_ban)
-        self.trusted = self._protection.trusted
+        self.protection = Protection(settings, is_trusted, self._note_ban)
+        """Record of the sources, which takes the time of each report."""
+        self.trusted = self.protection.trusted
         """Trusted hosts, which the transaction layer looks up for every message."""
-        self.rejected = self._protection.rejected
+        self.rejected = self.protection.rejected
         """Count of refused messages, by reason."""
         self.arrived_bytes = 0
         """Length of the current message of an unknown source; no longer response is sent."""
@@ -75,24 +76,15 @@ class Guard:
             self.rejected["overload"] += 1
             return False
         self.arrived_bytes = len(data)
-        return self._protection.admit(data, flow.remote[0], self._clock.time())
+        return self.protection.admit(data, flow.remote[0], self._clock.time())
 
     def admits_connection(self, host: str) -> bool:
         """True if a connection from a host is accepted."""
-        return self._protection.admits_connection(host, self._clock.time())
+        return self.protection.admits_connection(host, self._clock.time())
 
     def is_trusted(self, host: str) -> bool:
         """True if a host is trusted."""
-        return self._protection.is_trusted(host, self._clock.time())
-
-    def on_malformed(self, flow: Flow) -> None:
-        """Count a malformed message of an unknown source."""
-        self._protection.on_malformed(flow.remote[0], self._clock.time())
-
-    def trust(self, host: str) -> None:
-        """Trust a source that we send to or that takes part in a dialog."""
-        if host not in self.trusted:
-            self._protection.trust(host, self._clock.time())
+        return self.protection.is_trusted(host, self._clock.time())
 
     # Called by the user agent.
 
@@ -106,7 +98,7 @@ class Guard:
         host = flow.remote[0]
         if host in self.trusted or response.status in _CHALLENGES:
             return response
-        if not self._protection.may_answer(host, self._clock.time()):
+        if not self.protection.may_answer(host, self._clock.time()):
             return None
         refused = reply(request, 403)
         return refused if len(serialise(refused)) + _TAG_BYTES <= self.arrived_bytes else None
@@ -159,26 +151,16 @@ class Guard:
         self._look_at = now + _LOOK_S
         self._alarm = self._clock.call_at(self._look_at, self._look)
 
-    # Credentials.
-
-    def on_auth_failure(self, host: str) -> None:
-        """Count wrong credentials that answered a nonce given to this host; see `Protection`."""
-        self._protection.on_auth_failure(host, self._clock.time())
-
-    def on_auth_success(self, host: str) -> None:
-        """Trust a host whose credentials were right."""
-        self._protection.on_auth_success(host, self._clock.time())
-
     # Metrics.
 
     @property
     def banned(self) -> dict[str, float]:
         """Banned sources and their remaining seconds."""
-        return self._protection.banned(self._clock.time())
+        return self.protection.banned(self._clock.time())
 
     def _refresh(self, now: float) -> None:
         """Ask the application again about its sources, and reset the log limit."""
-        self._protection.refresh_trusted(now)
+        self.protection.refresh_trusted(now)
         if self._lines > _LINES_PER_REFRESH:
             logger.warning("%d more sources were banned", self._lines - _LINES_PER_REFRESH)
         self._lines = 0

@@ -130,7 +130,7 @@ class SocketSharing:
             return
         if guard is not None:
             for host in self._handed.hosts:
-                guard.trust(host)
+                guard.protection.trust(host, layer.clock.time())
         layer.previous = PreviousProcess(self._owns, self._handed.call_ids, self._send)
 
     def inherited(self, listen: Listen) -> socket.socket | None:

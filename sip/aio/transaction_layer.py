@@ -222,8 +222,9 @@ class TransactionLayer:
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; ignore all other malformed data."""
-        if self._guard is not None and flow.remote[0] not in self._guard.trusted:
-            self._guard.on_malformed(flow)
+        guard, host = self._guard, flow.remote[0]
+        if guard is not None and host not in guard.trusted:
+            guard.protection.on_malformed(host, self.clock.time())
             return
         response = error.answer
         if response is None:
@@ -238,8 +239,9 @@ class TransactionLayer:
 
     def trust(self, flow: Flow) -> None:
         """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
-        if self._guard is not None:
-            self._guard.trust(flow.remote[0])
+        guard, host = self._guard, flow.remote[0]
+        if guard is not None and host not in guard.trusted:
+            guard.protection.trust(host, self.clock.time())
 
     # Sending.
 

@@ -348,10 +348,10 @@ class UserAgent:
     def _note_credentials(self, source: Source, right: bool) -> None:
         if not right:
             logger.warning("wrong password or unknown user name from %s", source.host)
-        if self.guard is not None and right:
-            self.guard.on_auth_success(source.host)
-        elif self.guard is not None:
-            self.guard.on_auth_failure(source.host)
+        if self.guard is not None:
+            protection = self.guard.protection
+            note = protection.on_auth_success if right else protection.on_auth_failure
+            note(source.host, self.layer.clock.time())
 
     def session_of(self, replaces: Replaces) -> Session | None:
         """Return the session of a dialog that a Replaces header names, or None."""

@@ -28,6 +28,7 @@ class FakeGuard:
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, bool]] = []
+        self.protection = self
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: None
@@ -35,10 +36,10 @@ class FakeGuard:
     def answer_for(self, response: Response, *_: object) -> Response:
         return response
 
-    def on_auth_success(self, host: str) -> None:
+    def on_auth_success(self, host: str, now: float) -> None:
         self.heard.append((host, True))
 
-    def on_auth_failure(self, host: str) -> None:
+    def on_auth_failure(self, host: str, now: float) -> None:
         self.heard.append((host, False))
 
 

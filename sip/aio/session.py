@@ -55,8 +55,6 @@ _CONFIRMED_STATES = (State.ACCEPTED, State.CONFIRMED, State.BYE_PENDING_ACK)
 class _Requests:
     """Counts the server transactions of a peer's requests, which outlive the session by up to 32 s."""
 
-    __slots__ = ("active",)
-
     def __init__(self) -> None:
         self.active = 0
 
@@ -72,20 +70,6 @@ class Session:
     Commands return at once; `on_event` receives their outcome, never from within a command.
     Commands that come too late, because the peer was faster, do nothing. `data` belongs to the owner.
     """
-
-    __slots__ = (
-        "_events",
-        "_held",
-        "_host",
-        "_in_command",
-        "_machine",
-        "_transactions",
-        "_timers",
-        "data",
-        "flow",
-        "on_event",
-        "requests",
-    )
 
     _PERFORM: "ClassVar[dict[type[Effect], Callable[[Session, Any], None]]]"
 
@@ -410,8 +394,6 @@ Session._PERFORM = {
 class InboundSession(Session):
     """A session that a peer's INVITE opened; respond with `progress`, `answer` or `reject`."""
 
-    __slots__ = ("_transaction", "identities", "peer_names", "replaces", "request", "source", "transport")
-
     _machine: InboundInviteSession
 
     def __init__(self, host: "UserAgent", machine: InboundInviteSession, flow: Flow) -> None:
@@ -506,8 +488,6 @@ def _check_range(status: int, low: int, high: int) -> None:
 
 class OutboundSession(Session):
     """A session that our INVITE opened."""
-
-    __slots__ = ("failover", "invite")
 
     _machine: OutboundInviteSession
 

@@ -60,17 +60,6 @@ class InboundInviteSession(InviteSession):
         ParseError: On construction, when the INVITE cannot make a dialog (no usable Contact).
     """
 
-    __slots__ = (
-        "_bye_reason",
-        "_described",
-        "_held",
-        "_rang",
-        "_reliable",
-        "_settled",
-        "_transaction",
-        "request",
-    )
-
     def __init__(self, request: Request, local_tag: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(request.call_id, local_tag, settings, caller=False)
         self.dialog = Dialog.from_request(request, local_tag, contact)

@@ -39,21 +39,6 @@ class InviteSession(Machine[State]):
     `call_id`, `local_tag` and the peer's tag identify a session; `dialog` is None until it is established.
     """
 
-    __slots__ = (
-        "_authenticator",
-        "_referrals",
-        "allows_refer",
-        "bye_headers",
-        "call_id",
-        "dialog",
-        "local_tag",
-        "offers",
-        "refresh",
-        "sent_ack",
-        "settings",
-        "unacked",
-    )
-
     def __init__(self, call_id: str, local_tag: str, settings: SessionSettings, *, caller: bool) -> None:
         self.state = State.SETUP
         self.call_id = call_id

@@ -51,20 +51,6 @@ class OutboundInviteSession(InviteSession):
     `request` is the INVITE as last sent. `_responded` is True once a provisional response came.
     """
 
-    __slots__ = (
-        "_bye_reason",
-        "_cancelled",
-        "_cseq",
-        "_forks",
-        "_invite",
-        "_late_answers",
-        "_plain",
-        "_redirector",
-        "_reinvite",
-        "_responded",
-        "request",
-    )
-
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings, caller=True)
         self._invite = invite

@@ -1,12 +1,13 @@
 """Session descriptions and the offer/answer model (RFC 8866, RFC 3264)."""
 
-from media.sdp.errors import NegotiationError, SdpError
 from media.sdp.model import (
     Attribute,
     Connection,
     MediaDescription,
+    NegotiationError,
     Origin,
     RtpMap,
+    SdpError,
     SessionDescription,
 )
 from media.sdp.offer_answer import (

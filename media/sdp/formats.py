@@ -1,7 +1,8 @@
 """
-Codecs in session descriptions: encodings, payload types, and the common ones of two sides.
+Formats of session descriptions: codecs, payload types, parameters of Opus and telephone events.
 
-Source: RFC 3551 6 (static types), RFC 3551 4.5.2 (the clock of G.722), RFC 7587 7 (Opus), RFC 3389 (CN).
+Source: RFC 3551 6 (static types), RFC 3551 4.5.2 (the clock of G.722), RFC 7587 6, 7 (Opus), RFC 3389 (CN),
+RFC 4733 (events).
 """
 
 from __future__ import annotations
@@ -11,21 +12,18 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from media.sdp.model import MediaDescription, RtpMap
+from media.types import OpusSettings
 
-__all__ = [
-    "CODECS",
-    "COMFORT_NOISE",
-    "TELEPHONE_EVENTS",
-    "Codec",
-    "Format",
-    "common_codec",
-    "find",
-    "merge_numbers",
-    "numbered",
-    "offered_codecs",
-]
+DIGITS: Final = "0-15"
+"""Supported events: 0 to 9, *, #, A to D."""
 
+_KNOWN_EVENTS: Final = frozenset(range(16))
 _DYNAMIC: Final = range(96, 128)
+# RFC 7587 6.1: 6000 to 510000 are reasonable; more than the default for mono speech has no use.
+_BITRATES_BPS: Final = range(6_000, 510_001)
+_PLAYBACK_HZ: Final = range(8_000, 48_001)
+# Rate of the engine, in both directions.
+_OUR_RATE_HZ: Final = 16_000
 
 
 class Codec(NamedTuple):
@@ -155,3 +153,90 @@ def merge_numbers(known: tuple[RtpMap, ...], *lists: tuple[RtpMap, ...]) -> tupl
             if entry.payload_type in _DYNAMIC:
                 merged.setdefault(entry.payload_type, entry)
     return tuple(merged.values())
+
+
+@lru_cache(maxsize=256)
+def read_opus(fmtp: str | None, wanted: OpusSettings) -> OpusSettings:
+    """
+    Return the settings for sending to a side with these parameters, limited by `wanted`.
+
+    Malformed parameters count as absent. A preference for stereo is ignored: every decoder accepts mono
+    (RFC 7587 3.4).
+    """
+    parameters = _parameters(fmtp or "")
+    bitrate_bps = _number(parameters.get("maxaveragebitrate"), _BITRATES_BPS)
+    playback_hz = _number(parameters.get("maxplaybackrate"), _PLAYBACK_HZ)
+    return OpusSettings(
+        bitrate_bps=min(wanted.bitrate_bps, bitrate_bps or wanted.bitrate_bps),
+        fec=wanted.fec and parameters.get("useinbandfec") == "1",
+        dtx=parameters.get("usedtx") == "1",
+        max_playback_hz=min(_OUR_RATE_HZ, playback_hz or _OUR_RATE_HZ),
+    )
+
+
+def write_opus(wanted: OpusSettings) -> str:
+    """Write our preferences as a receiver: rates up to the engine's, bit rate, FEC and DTX."""
+    parameters = [
+        f"maxplaybackrate={wanted.max_playback_hz}",
+        f"sprop-maxcapturerate={_OUR_RATE_HZ}",
+        f"maxaveragebitrate={wanted.bitrate_bps}",
+        f"useinbandfec={int(wanted.fec)}",
+    ]
+    if wanted.dtx:
+        parameters.append("usedtx=1")
+    return ";".join(parameters)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Parse `a=1; b=2`; the first of equal names counts."""
+    found: dict[str, str] = {}
+    for item in text.split(";"):
+        name, _, value = item.partition("=")
+        found.setdefault(name.strip().lower(), value.strip())
+    return found
+
+
+def _number(text: str | None, allowed: range) -> int | None:
+    if text is None or not (text.isascii() and text.isdecimal()) or len(text) > 9:
+        return None
+    value = int(text)
+    return value if value in allowed else None
+
+
+def telephone_event(media: MediaDescription, clock_rate: int) -> tuple[int, str] | None:
+    """Return payload type and shared events of a section's telephone-event format with the codec's clock."""
+    for entry in media.codecs():
+        if TELEPHONE_EVENTS[clock_rate].is_meant_by(entry):
+            # Without the parameter, events 0 to 15 apply (RFC 4733 2.4.1).
+            events = _common_events(media.fmtp(entry.payload_type) or DIGITS)
+            if events:
+                return entry.payload_type, events
+    return None
+
+
+@lru_cache(maxsize=64)
+def _common_events(text: str) -> str:
+    """Narrow a list of events such as `0-11,66` to the supported digits; empty when none is left."""
+    return _ranges(sorted(_KNOWN_EVENTS & _events(text)))
+
+
+def _events(text: str) -> set[int]:
+    """Parse a list of event numbers; malformed items are ignored (RFC 4733 2.4.1)."""
+    events: set[int] = set()
+    for item in text.removeprefix("events=").split(","):
+        first, dash, last = item.strip().partition("-")
+        last = last if dash else first
+        if all(part.isascii() and part.isdecimal() and len(part) <= 3 for part in (first, last)):
+            events.update(range(int(first), min(int(last), 255) + 1))
+    return events
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Write ascending numbers as ranges, `0-9,11`."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)

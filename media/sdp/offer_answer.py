@@ -11,16 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from media.sdp.encryption import (
-    AgreedSrtp,
-    Encryption,
-    accepted_encryption,
-    answered_encryption,
-    offered_encryption,
-    secure_first,
-)
-from media.sdp.errors import NegotiationError
-from media.sdp.events import telephone_event
 from media.sdp.formats import (
     CODECS,
     COMFORT_NOISE,
@@ -31,10 +21,10 @@ from media.sdp.formats import (
     find,
     merge_numbers,
     offered_codecs,
+    read_opus,
+    telephone_event,
 )
-from media.sdp.model import Attribute, MediaDescription, RtpMap, SessionDescription
-from media.sdp.opus import read_opus
-from media.sdp.rtcp import answered_rtcp, offered_rtcp, rtcp_of, shares_port
+from media.sdp.model import Attribute, MediaDescription, NegotiationError, RtpMap, SessionDescription
 from media.sdp.sections import (
     LocalMedia,
     audio_section,
@@ -45,11 +35,21 @@ from media.sdp.sections import (
 )
 from media.sdp.transport import (
     MIRRORED,
+    AgreedSrtp,
+    Encryption,
+    accepted_encryption,
+    answered_encryption,
+    answered_rtcp,
     check_family,
     checked_address,
     effective_direction,
     intersect,
+    offered_encryption,
+    offered_rtcp,
     packet_length,
+    rtcp_of,
+    secure_first,
+    shares_port,
 )
 from media.types import Direction, OpusSettings, RemoteMedia
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from media.sdp.errors import SdpError
-from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SessionDescription
+from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SdpError, SessionDescription
 
 __all__ = ["DEFAULT_LIMITS", "SdpLimits", "parse_session_description"]
 

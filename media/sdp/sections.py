@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from media.sdp.encryption import AgreedSrtp, Encryption
-from media.sdp.events import DIGITS
 from media.sdp.formats import (
     COMFORT_NOISE,
+    DIGITS,
     TELEPHONE_EVENTS,
     Codec,
     Format,
     numbered,
     offered_codecs,
+    write_opus,
 )
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, RtpMap, SessionDescription
-from media.sdp.opus import write_opus
+from media.sdp.transport import AgreedSrtp, Encryption
 from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
 
 __all__ = ["LocalMedia", "audio_section", "offered_formats", "refused_section", "session"]

@@ -170,8 +170,6 @@ SMALL = {
     "callcontrol/calls/steps/agent_reconnect.py": "a state table; its user is near the limit of lines",
     "callcontrol/masking/product.py": "the policy of a product, in the same place for each",
     "callcontrol/trunks/aio/sip_access.py": "the access rules of trunks; its user belongs to calls",
-    "callcontrol/trunks/dial_strings.py": "the gateways' formats of numbers; its user belongs to routing",
-    "callcontrol/trunks/session_id.py": "RFC 7989; its user belongs to calls",
 }
 
 

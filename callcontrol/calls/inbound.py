@@ -23,9 +23,9 @@ from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, InboundBinding, PhoneNumber
 from callcontrol.routing.targets import parse_target
-from callcontrol.trunks.caller_identity import Caller, caller_of
-from callcontrol.trunks.identification import Origin, origins_of, registered_user
+from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, origins_of
 from callcontrol.trunks.number_format import numbers_in, user_of
+from callcontrol.trunks.registration import registered_user
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
 
@@ -130,7 +130,7 @@ def receive(
 
 def origin_for(
     carriers: Sequence[str], source: tuple[str, int], account_sid: str, routes: Directory
-) -> Origin | None:
+) -> InboundTrunk | None:
     """Find the caller's carrier, authenticated or by address, that may call this account."""
     if not carriers:
         return routes.gateway_for_source(*source, account_sid)
@@ -139,7 +139,7 @@ def origin_for(
 
 
 def _number(
-    invitation: Invitation, origins: Sequence[Origin], routes: Directory
+    invitation: Invitation, origins: Sequence[InboundTrunk], routes: Directory
 ) -> tuple[PhoneNumber, Binding | None] | None:
     """
     Find the called number by the request URI, or by To when a proxy has rewritten the URI.

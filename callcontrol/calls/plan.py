@@ -13,7 +13,7 @@ from callcontrol.models import Binding
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, Target
 from callcontrol.models.scripts import Script
 from callcontrol.numbers.binding import choice_of
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from media.audio import Sound
 from media.streams import StreamChoice
 
@@ -351,7 +351,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         passthrough=passthrough,
         withheld=passthrough and caller.withheld,
         number=number if passthrough else None,
-        vouched=caller.vouched or not passthrough,
+        trusted=caller.trusted or not passthrough,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
     return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)

@@ -21,7 +21,7 @@ from callcontrol.calls.records.call_json import call_object
 from callcontrol.directory.directory import Directory
 from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent
 from callcontrol.models.routes import Party
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.meter import Rates
 
 _CHOSEN: Final = frozenset(

@@ -26,7 +26,7 @@ from callcontrol.instructions.instructions import (
 from callcontrol.instructions.twilio_request import form_fields, form_request
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import Account, CallRecord, WebhookEvent
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 
 __all__ = ["InstructionClient", "InstructionRequests"]
 

@@ -17,7 +17,7 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
 from callcontrol.models import CallRecord
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 
 ATTEMPTS: Final = 2
 """Attempts of a request; the caller hears ringing, or nothing, meanwhile."""

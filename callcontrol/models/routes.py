@@ -52,7 +52,7 @@ class Party:
     identity that the caller presented; ``withheld`` then requests privacy for it. ``ring_timeout_s`` covers
     all gateways that are tried. ``headers`` are ``X-`` headers. ``replaces`` is the dialog of the party that
     our call replaces. ``number`` is the account's number that a passed-through call came in to: the call
-    leaves by that number's carriers, as if placed by it. A passed-through caller that is not ``vouched`` for
+    leaves by that number's carriers, as if placed by it. A passed-through caller that is not ``trusted``
     is shown only to carriers of the account's own.
     """
 
@@ -66,4 +66,4 @@ class Party:
     withheld: bool = False
     replaces: str | None = None
     number: str | None = None
-    vouched: bool = True
+    trusted: bool = True

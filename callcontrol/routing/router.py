@@ -44,12 +44,12 @@ class Router:
             ServiceUnavailable: There is no gateway, or all are in cooldown or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
-        vouched = party.vouched
+        trusted = party.trusted
         if not party.passthrough:
             # A number on the account's own carrier is not verified to belong to the account.
-            vouched = self._own_number(account_sid, party.caller_id).carrier_sid is None
+            trusted = self._own_number(account_sid, party.caller_id).carrier_sid is None
         candidates = self._candidates(account_sid, party)
-        if not vouched:
+        if not trusted:
             candidates = self._own_carriers(candidates, party.caller_id)
         attempts = attempts_for(
             party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
@@ -106,7 +106,7 @@ class Router:
     def _own_carriers(
         self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
     ) -> list[tuple[Carrier, Gateway]]:
-        """Gateways of the account's own carriers, for a caller-ID that the platform cannot vouch for."""
+        """Gateways of the account's own carriers, for a caller-ID that the platform does not trust."""
         own = [item for item in candidates if item[0].account_sid is not None]
         if candidates and not own:
             raise NumberNotOwned(

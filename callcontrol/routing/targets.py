@@ -10,8 +10,7 @@ from phonenumbers import PhoneNumberType, ValidationResult
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import CallRecord, Carrier, Gateway
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
-from callcontrol.trunks.dial_strings import dialled_numbers
-from callcontrol.trunks.number_format import parsed_number, to_e164, user_for
+from callcontrol.trunks.number_format import dialled_numbers, parsed_number, to_e164, user_for
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256

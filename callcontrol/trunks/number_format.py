@@ -23,10 +23,19 @@ HOME_REGION: Final = "IN"
 _MAX_USER_CHARS: Final = 256
 _HOME_DIGITS: Final = 10
 _INTERNATIONAL: Final = "00"
-_USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
+USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
 _SEPARATORS: Final = str.maketrans("", "", "-.() ")  # RFC 3966 3, visual-separator, and the space people type
 _CONTEXT: Final = re.compile(r"\+[0-9.()-]{1,20}", re.ASCII)
 _PLAIN: Final = re.compile(r"\+?[0-9]+", re.ASCII)
+
+# Characters that switches and dial plans treat as the end of a number or as a separator: prefixes (* and #),
+# parameters, lists, and escapes that a later hop may decode again.
+_BREAKS: Final = re.compile(r"[^0-9A-Za-z+().\- ]+", re.ASCII)
+_DIALLED: Final = re.compile(r"[+0-9().\- ]+", re.ASCII)
+_WITHIN_NAME: Final = re.compile(r"\+?[0-9]{7,}", re.ASCII)
+_CONTEXT_PARAM: Final = re.compile(r";phone-context=(\+[0-9().\-]+)", re.ASCII | re.IGNORECASE)
+_LEAST_WITH_COUNTRY_CODE: Final = 11
+"""Shortest number without a plus, in digits, that a switch may treat as international."""
 
 
 # --- writing ------------------------------------------------------------------------------------------------
@@ -41,7 +50,7 @@ def user_for(carrier: Carrier, number: str) -> str:
     """
     if not carrier.tech_prefix:
         return _written(carrier, number, plus=carrier.e164_leading_plus)
-    return quote(carrier.tech_prefix, safe=_USER_SAFE) + _written(carrier, number, plus=False)
+    return quote(carrier.tech_prefix, safe=USER_SAFE) + _written(carrier, number, plus=False)
 
 
 def caller_user_for(carrier: Carrier, number: str) -> str:
@@ -224,3 +233,45 @@ def _parsed(text: str, region: str | None) -> str | None:
 def _is_valid(number: str) -> bool:
     parsed = parsed_number(number, None)
     return parsed is not None and phonenumbers.is_valid_number(parsed)
+
+
+# --- dialling -----------------------------------------------------------------------------------------------
+
+
+def dialled_numbers(user: str) -> list[str]:
+    """
+    Numbers that a user part may dial, in E.164 with ``+`` where possible; none for most names.
+
+    A plus, 00 and the bare digits of a country code dial abroad, wherever they appear: behind a prefix,
+    before a ``#``, within a name, or in a parameter, e.g. the routing number of RFC 4694. A shorter number is
+    national, or no number at all.
+    """
+    text = unquote(user)
+    context = _CONTEXT_PARAM.search(text)
+    if context is not None:
+        text = text[: context.start()] + text[context.end() :]
+        if not text.startswith("+"):
+            text = context[1] + text  # RFC 3966 5.1.5
+    numbers = (_e164_of(piece) for part in _BREAKS.split(text) for piece in _pieces(part))
+    return [number for number in numbers if number is not None]
+
+
+def _pieces(part: str) -> Iterator[str]:
+    """Dialled digits of a part: all of it or, of a name, its runs of seven or more digits."""
+    if not part:
+        return
+    if _DIALLED.fullmatch(part) is not None:
+        yield part.translate(_SEPARATORS)
+    else:
+        yield from _WITHIN_NAME.findall(part)
+
+
+def _e164_of(digits: str) -> str | None:
+    if digits.startswith("+"):
+        return digits
+    if digits.startswith("00"):
+        return "+" + digits[2:]
+    national = to_e164(digits)
+    if national is not None or len(digits) < _LEAST_WITH_COUNTRY_CODE:
+        return national
+    return "+" + digits

@@ -2,25 +2,36 @@
 INVITE of an outbound leg, built by the carrier's policy.
 
 It is built from the party, the gateway and the carrier only. Of the caller's INVITE it carries only the
-fields that both trunks' policies allow, with our addresses: nothing else of one leg shows on another.
+fields that both trunks' policies allow, with our addresses: nothing else of one leg shows on another. A
+carrier with ``trusts_identity`` gets the caller's number even if the caller withholds it, others only what
+the caller allows.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import quote
 
+from callcontrol.ids import LegId
 from callcontrol.models import Carrier, Gateway
 from callcontrol.models.routes import Party, RouteAttempt
-from callcontrol.trunks.caller_identity import Caller, from_address, identity_headers
-from callcontrol.trunks.inbound_headers import Received, custom_headers
-from callcontrol.trunks.number_format import caller_user_for, number_in, user_of
+from callcontrol.trunks.inbound_invite import ANONYMOUS, Caller, Received, custom_headers
+from callcontrol.trunks.number_format import USER_SAFE, caller_user_for, number_in, user_of
 from sip import Credentials, Destination, InvalidValue, NameAddr, OutboundInvite, ParseError, SipUri
+
+NIL: Final = "0" * 32
+"""Nil UUID: identifier of a party that has sent none."""
+
+_SESSION_ID: Final = re.compile(r"\s*([0-9a-f]{32})\s*(?:;.*)?", re.ASCII | re.DOTALL)
 
 _DEFAULT_PORT: Final = {"tls": 5061}
 _DIVERSION_PARAMS: Final = frozenset({"reason", "counter", "limit", "privacy", "screen"})
 _HISTORY_PARAMS: Final = frozenset({"index", "mp", "rc", "np"})
 _ANYBODY: Final = SipUri("sip", user="anonymous", host="anonymous.invalid")
 _OWN_DIVERSION: Final = (("reason", "unconditional"), ("counter", "1"))
+_NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anonymous.invalid"))
+_ESCAPED_SAFE: Final = USER_SAFE + "%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,7 @@ def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
 def request_uri(gateway: Gateway, user: str) -> SipUri:
     """Request-URI of a user at a gateway; it names the gateway even behind an outbound proxy."""
     transport = gateway.transport if gateway.transport in ("tcp", "tls") else None
-    port = gateway.port if gateway.port not in (0, _DEFAULT_PORT.get(transport or "", 5060)) else None
+    port = stated_port(gateway.port, transport)
     return SipUri(
         "sip",
         user=user,
@@ -104,6 +115,11 @@ def request_uri(gateway: Gateway, user: str) -> SipUri:
         port=port,
         params=(("transport", transport),) if transport else (),
     )
+
+
+def stated_port(port: int, transport: str | None) -> int | None:
+    """Port to state in a URI; None for 0 and for the default port of the transport."""
+    return None if port in (0, _DEFAULT_PORT.get(transport or "", 5060)) else port
 
 
 def destination_of(carrier: Carrier, gateway: Gateway) -> Destination:
@@ -141,10 +157,15 @@ def _route(carrier: Carrier, gateway: Gateway) -> Iterator[tuple[str, str]]:
     proxy = proxy_of(carrier)
     if proxy is None:
         return
-    params = [param for param in proxy.params if param[0] != "lr"]
     if proxy.transport is None and gateway.transport in ("tcp", "tls"):
-        params.append(("transport", gateway.transport))
-    yield "Route", f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>"
+        proxy = proxy.with_(params=(*proxy.params, ("transport", gateway.transport)))
+    yield "Route", loose_route(proxy)
+
+
+def loose_route(proxy: SipUri) -> str:
+    """Route value of a proxy as a loose router (RFC 3261 16.12)."""
+    params = [param for param in proxy.params if param[0] != "lr"]
+    return f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>"
 
 
 def credentials_of(carrier: Carrier) -> Credentials | None:
@@ -225,3 +246,87 @@ def _reason(headers: str | None) -> str | None:
         if part.lower().startswith("reason=") and len(part) <= 128:
             return part
     return None
+
+
+# --- identity and privacy -----------------------------------------------------------------------------------
+
+
+def from_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAddr:
+    """
+    From of a call to the carrier, without a tag.
+
+    For a carrier with ``register_from_user`` the From has that user, and only the identity header has the
+    caller.
+
+    Source: RFC 3261 8.1.1.3, RFC 3323 4.1.
+    """
+    host = carrier.register_from_domain or local_host
+    hidden = caller.withheld or caller.number == ANONYMOUS
+    if carrier.register_from_user:
+        name = "Anonymous" if hidden else caller.name
+        return NameAddr(name, SipUri("sip", user=quote(carrier.register_from_user, USER_SAFE), host=host))
+    if hidden:
+        return _NOBODY
+    return _address(carrier, caller, host) or _NOBODY
+
+
+def identity_headers(carrier: Carrier, caller: Caller, local_host: str) -> list[tuple[str, str]]:
+    """
+    Identity and privacy header fields of a call to the carrier.
+
+    Source: RFC 3325 6, 9; RFC 3323 4.2; draft-ietf-sip-privacy-04 for Remote-Party-ID.
+    """
+    privacy = [("Privacy", "id")] if caller.withheld else []
+    told = carrier.trusts_identity or not caller.withheld
+    if carrier.identity_header == "none" or not told or caller.number == ANONYMOUS:
+        return privacy
+    address = _address(carrier, caller, carrier.register_from_domain or local_host)
+    if address is None:
+        return privacy
+    match carrier.identity_header:
+        case "ppi":
+            return [("P-Preferred-Identity", str(address)), *privacy]
+        case "rpid":
+            shown = "full" if caller.withheld else "off"
+            return [("Remote-Party-ID", f"{address};party=calling;screen=yes;privacy={shown}"), *privacy]
+    return [("P-Asserted-Identity", str(address)), *privacy]
+
+
+def _address(carrier: Carrier, caller: Caller, host: str) -> NameAddr | None:
+    """Caller's address at our host; None if its identity does not fit a URI."""
+    number = caller.number
+    try:
+        user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _ESCAPED_SAFE)
+        return NameAddr(caller.name, SipUri("sip", user=user, host=host))
+    except InvalidValue:
+        return None
+
+
+# --- Session-ID ---------------------------------------------------------------------------------------------
+
+
+class SessionIds:
+    """
+    Session identifiers of a call's parties; ``own`` is ours, and stands in for parties without one.
+
+    Source: RFC 7989 6, 7. The older form without ``remote`` (RFC 7329) is accepted.
+    """
+
+    def __init__(self, own: str) -> None:
+        self.own = own
+        self._of_party: dict[LegId, str] = {}
+
+    def learn(self, leg: LegId, value: str | None) -> None:
+        """Store the identifier of a party's Session-ID header field; ignore a malformed or nil one."""
+        match = _SESSION_ID.fullmatch(value or "")
+        if match is not None and match[1] != NIL:
+            self._of_party[leg] = match[1]
+
+    def forget(self, leg: LegId) -> None:
+        """Drop a leg that has ended."""
+        self._of_party.pop(leg, None)
+
+    def header(self, leg: LegId, other: LegId | None) -> str:
+        """Session-ID value for a leg whose peer is the leg ``other``, or this server."""
+        local = self.own if other is None else self._of_party.get(other, self.own)
+        return f"{local};remote={self._of_party.get(leg, NIL)}"

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier
-from callcontrol.trunks.outbound_invite import proxy_of
+from callcontrol.trunks.number_format import USER_SAFE
+from callcontrol.trunks.outbound_invite import credentials_of, loose_route, proxy_of, stated_port
 from sip import (
-    Credentials,
     Destination,
     InvalidValue,
     NameAddr,
@@ -25,14 +25,13 @@ __all__ = [
     "RegistrationView",
     "contact_user",
     "counted",
+    "registered_user",
     "registers",
     "registration_with",
     "registrations_of",
     "worst_first",
 ]
 
-_DEFAULT_PORT: Final = {"tls": 5061}
-_USER_CHARACTERS: Final = "-_.!~*'()&=+$,;?/"
 _WORST: Final = (
     RegistrationState.REJECTED,
     RegistrationState.UNREACHABLE,
@@ -68,7 +67,12 @@ def registers(carrier: Carrier) -> bool:
 def contact_user(carrier: Carrier) -> str | None:
     """User by which a carrier knows us: of the registered address (AOR) and of our Contact."""
     name = carrier.register_from_user or (carrier.register_username or "").partition("@")[0]
-    return quote(name, safe=_USER_CHARACTERS) or None
+    return quote(name, safe=USER_SAFE) or None
+
+
+def registered_user(carrier: Carrier) -> str | None:
+    """User of the Contact that this server registers with a carrier; None if it does not register."""
+    return contact_user(carrier) if registers(carrier) else None
 
 
 def registrations_of(carrier: Carrier, routes: Directory) -> dict[RegistrationKey, Destination]:
@@ -104,31 +108,21 @@ def registration_with(carrier: Carrier, registrar: Destination) -> OutboundRegis
     user = contact_user(carrier)
     if user is None:
         raise InvalidValue("register_username is needed to register")
-    port = (
-        registrar.port
-        if registrar.port not in (0, _DEFAULT_PORT.get(registrar.transport or "", 5060))
-        else None
-    )
-    uri = SipUri("sip", host=registrar.host, port=port)
+    uri = SipUri("sip", host=registrar.host, port=stated_port(registrar.port, registrar.transport))
     if carrier.register_from_domain:
         uri = _domain(carrier.register_from_domain)
     proxy = proxy_of(carrier)
     routes: tuple[str, ...] = ()
     destination = registrar
     if proxy is not None:
-        params = tuple(param for param in proxy.params if param[0] != "lr")
-        routes = (f"<{proxy.with_(params=(*params, ('lr', None)), headers=None)}>",)
+        routes = (loose_route(proxy),)
         destination = Destination(proxy.transport or registrar.transport, proxy.host, proxy.port or 0)
-    password = carrier.register_password
-    credentials = None
-    if carrier.register_username and password is not None:
-        credentials = Credentials(carrier.register_username, password, carrier.register_sip_realm)
     return OutboundRegistration(
         uri=uri,
         aor=NameAddr(None, uri.with_(user=user)),
         contact_user=user,
         destination=destination,
-        credentials=credentials,
+        credentials=credentials_of(carrier),
         expires_s=carrier.register_expires_s,
         routes=routes,
     )

@@ -15,7 +15,7 @@ from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.tools.schemas import checked_schema
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from fuzz.harness import Target
 from tests.support.domain import CALLEE, OpenDestinations, make_ringing
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from callcontrol.trunks.dial_strings import dialled_numbers
-from callcontrol.trunks.inbound_headers import Received
-from callcontrol.trunks.number_format import numbers_in
+from callcontrol.trunks.inbound_invite import Received
+from callcontrol.trunks.number_format import dialled_numbers, numbers_in
 from fuzz.harness import Target
 from fuzz.targets.sip import MESSAGES, WORDS, text_of
 from sip.auth.server import DigestServer, DigestSettings, Outcome, Secret

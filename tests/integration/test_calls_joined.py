@@ -10,7 +10,7 @@ import pytest
 
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.legs import MediaLegs
-from callcontrol.trunks.media_policy import MediaPolicy
+from callcontrol.models.trunks import MediaPolicy
 from media import PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
 from media.audio import Clip

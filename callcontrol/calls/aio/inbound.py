@@ -17,8 +17,7 @@ from callcontrol.errors import DomainError
 from callcontrol.ids import CallSid
 from callcontrol.models import CallRecord
 from callcontrol.routing.capacity import Capacity
-from callcontrol.trunks.identification import identify
-from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.inbound_invite import Received, identify
 from sip import Request, Secret, State
 from sip.aio import InboundSession, Screened, ScreenVerdict, Source
 

@@ -42,9 +42,9 @@ from callcontrol.errors import (
 )
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
+from callcontrol.models.trunks import MediaPolicy
 from callcontrol.routing.router import redirect_policy
-from callcontrol.trunks.inbound_headers import Received
-from callcontrol.trunks.media_policy import MediaPolicy
+from callcontrol.trunks.inbound_invite import Received
 from sip import InvalidValue
 from sip.aio import InboundSession
 

@@ -25,8 +25,7 @@ from callcontrol.errors import DomainError, InsufficientBalance
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.models.routes import RouteAttempt
-from callcontrol.trunks.caller_identity import Caller
-from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.inbound_invite import Caller, Received
 from sip.aio import InboundSession
 
 _UNRECORDED_RETRY_S: Final = 5

@@ -50,7 +50,7 @@ from callcontrol.trunks.aio.options_prober import GatewayProber
 from callcontrol.trunks.aio.registrations import CarrierRegistrations
 from callcontrol.trunks.aio.sip_access import make_guard
 from callcontrol.trunks.gateway_health import GatewayTable
-from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.inbound_invite import Received
 from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary

@@ -19,8 +19,8 @@ from callcontrol.calls.steps.base import MakeStep
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.models import Account, CallRecord
-from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.gateway_health import PING_EVERY_S
+from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.meter import Rates
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio.speech import Synthesizer

@@ -13,15 +13,15 @@ from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, 
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Carrier
 from callcontrol.models.routes import Party, RouteAttempt
-from callcontrol.trunks.inbound_headers import Received, custom_headers, user_to_user
+from callcontrol.trunks.inbound_invite import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,
+    SessionIds,
     destination_of,
     invite_for,
     may_pass,
     route_by,
 )
-from callcontrol.trunks.session_id import SessionIds
 from sip import (
     Answered,
     Cancelled,

@@ -153,7 +153,7 @@ def _party(
                 withheld=caller.withheld,
                 ring_timeout_s=ring_s,
                 number=values.caller_id,
-                vouched=caller.vouched,
+                trusted=caller.trusted,
                 headers=headers,
             )
         return None

@@ -10,7 +10,7 @@ from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.models.routes import Target
 from callcontrol.routing.targets import normalise_number, parse_target
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 
 _MAX_URL_CHARS: Final = 2048
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.calls.events.legs import MediaProblem
-from callcontrol.trunks.media_policy import MediaPolicy
+from callcontrol.models.trunks import MediaPolicy
 from media.aio import AgentTap, RtpStream
 from media.audio import Clip
 from media.sdp import LocalMedia, Negotiated, SessionDescription

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
-from callcontrol.trunks.media_policy import MediaPolicy, preferring
+from callcontrol.models.trunks import MediaPolicy, preferring
 from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
 from media.capabilities import built_codecs, has_srtp
 from media.errors import InvalidMedia, PortsExhausted

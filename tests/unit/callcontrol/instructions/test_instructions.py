@@ -27,7 +27,7 @@ from callcontrol.calls.plan import (
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions, request_body
 from callcontrol.instructions.verbs import VerbRules
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, asked_call
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)

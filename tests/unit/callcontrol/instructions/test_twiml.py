@@ -27,7 +27,7 @@ from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions
 from callcontrol.instructions.safe_xml import MAX_DEPTH, MAX_ELEMENTS
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations, make_ringing
 from tests.support.examples import examples
 

@@ -262,8 +262,8 @@ BROUGHT, BOUGHT = "+912222222222", OWN_NUMBER
     [
         make_party(caller_id=BROUGHT, carrier_sid="carrier-1"),
         Party(SipTarget("9876543210", "127.0.0.1"), BROUGHT),
-        replace(make_party(caller_id="+911111111111", passthrough=True), number=BOUGHT, vouched=False),
-        Party(SipTarget("9876543210", "127.0.0.1"), "+911111111111", passthrough=True, vouched=False),
+        replace(make_party(caller_id="+911111111111", passthrough=True), number=BOUGHT, trusted=False),
+        Party(SipTarget("9876543210", "127.0.0.1"), "+911111111111", passthrough=True, trusted=False),
     ],
 )
 def test_the_platforms_carriers_are_shown_no_number_that_only_the_customer_answers_for(party: Party) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.trunks.caller_identity import Caller, caller_of, from_address, identity_headers, privacy_of
+from callcontrol.trunks.inbound_invite import Caller, caller_of, privacy_of
+from callcontrol.trunks.outbound_invite import from_address, identity_headers
 from sip import Headers, InvalidValue, NameAddr, SipUri, parse_message
 from tests.support.domain import make_carrier
 

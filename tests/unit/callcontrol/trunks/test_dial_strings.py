@@ -4,7 +4,7 @@ import pytest
 
 from callcontrol.errors import Forbidden
 from callcontrol.routing.targets import parse_target
-from callcontrol.trunks.dial_strings import dialled_numbers
+from callcontrol.trunks.number_format import dialled_numbers
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
-from callcontrol.trunks.identification import Caller, identify, origins_of
+from callcontrol.trunks.inbound_invite import Identification, identify, origins_of
 from sip import NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -40,31 +40,31 @@ def directory(*carriers: Any) -> MemoryDirectory:
 
 def known(
     routes: MemoryDirectory, source: tuple[str, int] = HERE, *, names: Any = (), answers: bool = False
-) -> Caller:
+) -> Identification:
     return identify(source, frozenset(names), CALLED, answers, routes)
 
 
 def test_an_address_is_enough_for_a_carrier_without_proofs() -> None:
-    assert known(directory(make_carrier())) == Caller(known=True)
-    assert known(directory(make_carrier()), ELSEWHERE) == Caller()
+    assert known(directory(make_carrier())) == Identification(known=True)
+    assert known(directory(make_carrier()), ELSEWHERE) == Identification()
 
 
 @pytest.mark.parametrize("source", [HERE, ELSEWHERE])
 def test_a_carrier_with_a_password_is_asked_for_it_wherever_it_calls_from(source: tuple[str, int]) -> None:
     routes = directory(make_carrier(**BY_PASSWORD))
-    assert known(routes, source) == Caller(asked=True)
+    assert known(routes, source) == Identification(asked=True)
     assert routes.gateway_for_source(*HERE) is None
 
 
 def test_a_carrier_that_is_off_asks_nobody() -> None:
-    assert known(directory(make_carrier(is_active=False, **BY_PASSWORD)), ELSEWHERE) == Caller()
+    assert known(directory(make_carrier(is_active=False, **BY_PASSWORD)), ELSEWHERE) == Identification()
 
 
 def test_a_certificate_proves_a_carrier_from_anywhere() -> None:
     routes = directory(make_carrier(certificate_name="SBC.carrier.example"))
     caller = known(routes, ELSEWHERE, names=["other.example", "sbc.carrier.example"])
-    assert caller == Caller(known=True, carriers=("carrier-1",))
-    assert known(routes, HERE, names=["other.example"]) == Caller()
+    assert caller == Identification(known=True, carriers=("carrier-1",))
+    assert known(routes, HERE, names=["other.example"]) == Identification()
 
 
 def test_the_certificate_comes_before_the_password() -> None:
@@ -75,17 +75,17 @@ def test_the_certificate_comes_before_the_password() -> None:
 class TestASharedAddress:
     def test_who_has_no_password_is_not_asked(self) -> None:
         routes = directory(make_carrier("open"), make_carrier("closed", **BY_PASSWORD))
-        assert known(routes) == Caller(known=True)
+        assert known(routes) == Identification(known=True)
 
     def test_who_brings_credentials_is_judged_by_them(self) -> None:
         routes = directory(make_carrier("open"), make_carrier("closed", **BY_PASSWORD))
-        assert known(routes, answers=True) == Caller(asked=True)
+        assert known(routes, answers=True) == Identification(asked=True)
 
     def test_the_called_number_says_who_is_meant(self) -> None:
         routes = directory(
             make_carrier("open", OTHER_SID), make_carrier("closed", ACCOUNT_SID, **BY_PASSWORD)
         )
-        assert known(routes) == Caller(asked=True)
+        assert known(routes) == Identification(asked=True)
 
 
 class TestReceiving:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callcontrol.trunks.media_policy import MediaPolicy, preferring
+from callcontrol.models.trunks import MediaPolicy, preferring
 from tests.support.domain import make_carrier, make_gateway
 
 

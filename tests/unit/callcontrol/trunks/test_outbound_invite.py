@@ -8,11 +8,17 @@ from hypothesis import strategies as st
 
 from callcontrol.calls.sip_events import call_event_of, digit_body
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
-from callcontrol.trunks.caller_identity import Caller
-from callcontrol.trunks.inbound_headers import MAX_CUSTOM_HEADERS, Received, custom_headers
+from callcontrol.trunks.inbound_invite import MAX_CUSTOM_HEADERS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import user_for
-from callcontrol.trunks.outbound_invite import Origin, destination_of, invite_for, may_pass, request_uri
-from callcontrol.trunks.session_id import NIL, SessionIds
+from callcontrol.trunks.outbound_invite import (
+    NIL,
+    Origin,
+    SessionIds,
+    destination_of,
+    invite_for,
+    may_pass,
+    request_uri,
+)
 from sip import Destination, Headers, InfoReceived, InvalidValue, OutboundInvite
 from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway
 

@@ -17,7 +17,7 @@ from callcontrol.masking.calls import masked_details
 from callcontrol.masking.product import MASKING, plan_inbound
 from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S
 from callcontrol.models import Binding
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.meter import Rates
 from tests.support.call_drive import CALLER, A, B, Drive, assert_nothing_left, outcome
 from tests.support.domain import CALLEE, OWN_NUMBER, MemoryDirectory, make_number

@@ -1,42 +1,22 @@
 """Advance checks that inbound calls can reach the target of a binding."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
-from callcontrol.models import Binding, Carrier, Gateway, PhoneNumber, VoiceAgent
+from callcontrol.models import Binding
 from callcontrol.models.routes import SipTarget
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import parse_target
-
-__all__ = ["ReachDirectory", "agent_errors", "binding_errors", "kept_agent_errors"]
-
-
-class ReachDirectory(Protocol):
-    """Lookups in the in-memory directory that bindings need."""
-
-    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """Number and the binding of its inbound calls."""
-
-    def gateway_for_host(
-        self, account_sid: str, host: str, port: int | None = None
-    ) -> tuple[Carrier, Gateway] | None:
-        """Outbound gateway with a host, of the account or the platform."""
-
-    def agent(self, agent_id: str) -> VoiceAgent | None:
-        """Agent by its identifier, of any account."""
-
-    async def refresh_after_miss(self) -> None:
-        """Load changes; concurrent callers share the query."""
 
 
 async def binding_errors(
     account_sid: str,
     binding: Binding,
-    directory: ReachDirectory,
+    directory: DirectoryLoader,
     destinations: Destinations,
     allowed_countries: Collection[str],
     phone_number_id: str | None = None,
@@ -55,12 +35,11 @@ async def binding_errors(
     if binding.target == "forward":
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),
-            directory.refresh_after_miss,
+            directory,
         )
     if binding.target == "voice_agent":
         errors += await _after_miss(
-            lambda: agent_errors(account_sid, binding, _owner_of_agent(binding, directory)),
-            directory.refresh_after_miss,
+            lambda: agent_errors(account_sid, binding, _owner_of_agent(binding, directory)), directory
         )
     return errors
 
@@ -88,7 +67,7 @@ def agent_errors(
     return []
 
 
-def _owner_of_agent(binding: Binding, directory: ReachDirectory) -> tuple[str, str | None] | None:
+def _owner_of_agent(binding: Binding, directory: DirectoryLoader) -> tuple[str, str | None] | None:
     agent = directory.agent(binding.agent_id or "")
     return None if agent is None else (agent.account_sid, agent.workspace_id)
 
@@ -102,12 +81,12 @@ _URLS = (
 
 
 async def _after_miss(
-    find_errors: Callable[[], Sequence[FieldError]], refresh: Callable[[], Awaitable[None]]
+    find_errors: Callable[[], Sequence[FieldError]], directory: DirectoryLoader
 ) -> Sequence[FieldError]:
     """Check again before failing: another process may just have added the missing object."""
     errors = find_errors()
     if errors:
-        await refresh()
+        await directory.refresh_after_miss()
         errors = find_errors()
     return errors
 
@@ -127,7 +106,7 @@ def _url_errors(
 def _forward_errors(
     account_sid: str,
     binding: Binding,
-    directory: ReachDirectory,
+    directory: DirectoryLoader,
     allowed_countries: Collection[str],
     phone_number_id: str | None,
 ) -> Sequence[FieldError]:
@@ -152,7 +131,7 @@ def _forward_errors(
 
 
 def _may_show(
-    account_sid: str, caller_id: str, directory: ReachDirectory, phone_number_id: str | None
+    account_sid: str, caller_id: str, directory: DirectoryLoader, phone_number_id: str | None
 ) -> bool:
     known = directory.number(caller_id)
     if known is None or known[0].account_sid != account_sid or known[0].status != "active":

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -21,6 +21,7 @@ from callcontrol.database import idempotency, revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.writer import Writer
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import (
     Conflict,
     DomainError,
@@ -52,18 +53,11 @@ log = logging.getLogger(__name__)
 _SUPPLIER_TIMEOUT_S: Final = 10.0
 
 
-class MarketDirectory(Protocol):
-    """Methods of the in-memory directory that the market needs."""
-
-    async def refresh(self) -> None:
-        """Load changes now."""
-
-
 class NumberMarket:
     """Sells numbers of one supplier."""
 
     def __init__(
-        self, database: Database, writer: Writer, directory: MarketDirectory, inventory: Inventory
+        self, database: Database, writer: Writer, directory: DirectoryLoader, inventory: Inventory
     ) -> None:
         self._database = database
         self._writer = writer

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -19,6 +19,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import DomainError
 from callcontrol.models import PhoneNumber
 from callcontrol.numbers.aio.service import forget
@@ -32,13 +33,6 @@ RUN_EVERY_S: Final = 60.0
 _AT_ONCE: Final = 100
 
 
-class RenewalDirectory(Protocol):
-    """Methods of the in-memory directory that renewals need."""
-
-    async def refresh(self) -> None:
-        """Load changes now."""
-
-
 class Renewals:
     """Renews numbers; each run also calls ``also`` with the current time."""
 
@@ -46,7 +40,7 @@ class Renewals:
         self,
         database: Database,
         writer: Writer,
-        directory: RenewalDirectory,
+        directory: DirectoryLoader,
         *,
         terms: RenewalTerms | None = None,
         also: Callable[[datetime], Awaitable[object]] | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -14,6 +14,7 @@ from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     BindFailed,
@@ -25,7 +26,7 @@ from callcontrol.errors import (
 )
 from callcontrol.models import Binding, NumberConfiguration, Page, PhoneNumber
 from callcontrol.numbers import binding as rules
-from callcontrol.numbers.aio.binding_checks import ReachDirectory, binding_errors, kept_agent_errors
+from callcontrol.numbers.aio.binding_checks import binding_errors, kept_agent_errors
 from callcontrol.numbers.orders import OrderEvent
 from callcontrol.numbers.store import numbers, orders
 from callcontrol.trunks import store as trunks
@@ -38,13 +39,6 @@ MAX_LISTED: Final = 100_000
 """Most numbers of one account that an operator is shown."""
 
 
-class NumberDirectory(ReachDirectory, Protocol):
-    """Methods of the in-memory directory that numbers need."""
-
-    async def refresh(self) -> None:
-        """Load changes now."""
-
-
 class NumberService:
     """Numbers of accounts; see ``callcontrol.calls.ports.Numbers``."""
 
@@ -52,7 +46,7 @@ class NumberService:
         self,
         database: Database,
         writer: Writer,
-        directory: NumberDirectory,
+        directory: DirectoryLoader,
         destinations: Destinations,
         allowed_countries: Collection[str] = DEFAULT_COUNTRIES,
     ) -> None:
@@ -123,10 +117,9 @@ class NumberService:
         Raises:
             NotFound: It does not exist or is not the account's.
         """
-        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
-        if found is None or found.account_sid != account_sid:
-            raise NotFound("The number does not exist or is not on the account.")
-        return found
+        return await self._rows.look_up(
+            lambda connection: _on_account(numbers.get(connection, phone_number_id), account_sid)
+        )
 
     async def show(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """
@@ -136,8 +129,9 @@ class NumberService:
             NotFound: There is no such number.
             Forbidden: It is another account's.
         """
-        found = await self._database.look_up(lambda connection: numbers.get(connection, phone_number_id))
-        return _own(found, account_sid)
+        return await self._rows.look_up(
+            lambda connection: _own(numbers.get(connection, phone_number_id), account_sid)
+        )
 
     async def rename(self, account_sid: str, phone_number_id: str, friendly_name: str | None) -> PhoneNumber:
         """
@@ -150,10 +144,9 @@ class NumberService:
         now = utc_now()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
-            try:
-                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
-            except DomainError as refusal:
-                return refusal
+            number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            if isinstance(number, DomainError):
+                return number
             changed = replace(number, friendly_name=friendly_name, updated_at=now)
             numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
@@ -173,10 +166,9 @@ class NumberService:
         await self._rows.settle()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
-            try:
-                number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
-            except DomainError as refusal:
-                return refusal
+            number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            if isinstance(number, DomainError):
+                return number
             if number.carrier_sid is not None:
                 return Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
             up = trunks.count_active_calls(connection, phone_number_id=phone_number_id)
@@ -318,9 +310,9 @@ class NumberService:
         now = utc_now()
 
         def write(connection: Connection) -> PhoneNumber | DomainError:
-            number = numbers.get(connection, phone_number_id, lock=True)
-            if number is None or number.account_sid != account_sid:
-                return NotFound("The number does not exist or is not on the account.")
+            number = _on_account(numbers.get(connection, phone_number_id, lock=True), account_sid)
+            if isinstance(number, DomainError):
+                return number
             try:
                 changed = change(number, trunks.platform_carrier_exists(connection), now)
             except DomainError as refusal:
@@ -335,12 +327,16 @@ class NumberService:
         return NumberConfiguration.of(await self._rows.change(write))
 
 
-def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
-    if number is None:
-        raise NotFound("There is no such number.")
-    if number.account_sid != account_sid:
-        raise Forbidden("The number belongs to another account.")
+def _on_account(number: PhoneNumber | None, account_sid: str) -> PhoneNumber | DomainError:
+    if number is None or number.account_sid != account_sid:
+        return NotFound("The number does not exist or is not on the account.")
     return number
+
+
+def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber | DomainError:
+    if number is not None and number.account_sid != account_sid:
+        return Forbidden("The number belongs to another account.")
+    return number or NotFound("There is no such number.")
 
 
 def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:

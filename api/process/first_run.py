@@ -47,7 +47,7 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
         same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
         if same and carrier.prefixes == (TEST_PREFIX,):
             return carrier.carrier_sid
-        await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
+        await storage.trunks.delete_carrier(None, carrier.carrier_sid)
     if address is None:
         return None
     made, _ = await storage.trunks.add_platform_carrier(

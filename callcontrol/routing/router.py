@@ -6,9 +6,9 @@ from typing import Final
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Carrier, Gateway, PhoneNumber
-from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget
+from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.targets import attempts_for, check_allowed
+from callcontrol.routing.targets import check_allowed
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.number_format import number_in, user_for, user_of
 from callcontrol.trunks.outbound_invite import destination_of, request_uri
@@ -51,13 +51,15 @@ class Router:
         candidates = self._candidates(account_sid, party)
         if not trusted:
             candidates = self._own_carriers(candidates, party.caller_id)
-        attempts = attempts_for(
-            party.target, candidates, lambda carrier, gateway: self._usable(carrier, gateway, now)
-        )
+        health = self.gateways
+        ranked = [item for item in candidates if health.usable(item[1].gateway_sid)]
         # A gateway that failed is better than none; one that sent Retry-After is never used.
-        attempts += attempts_for(
-            party.target, candidates, lambda carrier, gateway: self._failed(carrier, gateway, now)
-        )
+        ranked += [item for item in candidates if health.down(item[1].gateway_sid)]
+        attempts = [
+            RouteAttempt(carrier, gateway, _user_at(carrier, party.target))
+            for carrier, gateway in ranked
+            if self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
+        ]
         if not attempts:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts
@@ -126,14 +128,9 @@ class Router:
             raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
         return found[0]
 
-    def _usable(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        return self.gateways.usable(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
 
-    def _failed(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        return self.gateways.down(gateway.gateway_sid) and self._has_room(carrier, gateway, now)
-
-    def _has_room(self, carrier: Carrier, gateway: Gateway, now: float) -> bool:
-        return self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
+def _user_at(carrier: Carrier, target: Target) -> str:
+    return user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
 
 
 def redirect_policy(router: Router, account_sid: str, attempt: RouteAttempt) -> Redirects | None:

@@ -1,6 +1,6 @@
 """Targets of calls: E.164 numbers, SIP addresses, permitted countries, and failover of gateways."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
@@ -8,9 +8,9 @@ import phonenumbers
 from phonenumbers import PhoneNumberType, ValidationResult
 
 from callcontrol.errors import Forbidden, ValidationFailed
-from callcontrol.models import CallRecord, Carrier, Gateway
-from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
-from callcontrol.trunks.number_format import dialled_numbers, parsed_number, to_e164, user_for
+from callcontrol.models import CallRecord
+from callcontrol.models.routes import Party, PhoneTarget, SipTarget, Target
+from callcontrol.trunks.number_format import dialled_numbers, parsed_number, to_e164
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
@@ -163,11 +163,8 @@ def type_of(number: str) -> str:
         # Ranges for telemarketing and for transactions; the numbering plan does not distinguish them.
         if number.startswith(f"+91{series}"):
             return f"{series}_series"
-    try:
-        kind = phonenumbers.number_type(phonenumbers.parse(number, None))
-    except phonenumbers.NumberParseException:
-        return "local"
-    return _TYPES.get(kind, "local")
+    parsed = parsed_number(number, None)
+    return "local" if parsed is None else _TYPES.get(phonenumbers.number_type(parsed), "local")
 
 
 def is_answered_by_somebody(number: str) -> bool:
@@ -187,24 +184,6 @@ _SERVICES: Final = frozenset(
     }
 )
 _TYPES: Final = {PhoneNumberType.MOBILE: "mobile", PhoneNumberType.TOLL_FREE: "toll_free"}
-
-
-def attempts_for(
-    target: Target,
-    routes: Iterable[tuple[Carrier, Gateway]],
-    usable: Callable[[Carrier, Gateway], bool],
-) -> list[RouteAttempt]:
-    """
-    Routes to a target, in the order of ``routes``.
-
-    ``usable`` filters the gateways by health and limits.
-    """
-    attempts: list[RouteAttempt] = []
-    for carrier, gateway in routes:
-        if usable(carrier, gateway):
-            user = user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
-            attempts.append(RouteAttempt(carrier, gateway, user))
-    return attempts
 
 
 _ASK_ANOTHER_GATEWAY: Final = frozenset({408, 500, 502, 503, 504})

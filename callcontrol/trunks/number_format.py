@@ -71,11 +71,8 @@ def _written(carrier: Carrier, number: str, *, plus: bool) -> str:
 @lru_cache(maxsize=8192)
 def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
     """Number of the home region without its country code; None for any other."""
-    try:
-        parsed = phonenumbers.parse(number, None)
-    except phonenumbers.NumberParseException:
-        return None
-    if parsed.country_code != phonenumbers.country_code_for_region(HOME_REGION):
+    parsed = parsed_number(number, None)
+    if parsed is None or parsed.country_code != phonenumbers.country_code_for_region(HOME_REGION):
         return None
     significant = phonenumbers.national_significant_number(parsed)
     if not with_trunk_prefix:

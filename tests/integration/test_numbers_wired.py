@@ -195,7 +195,7 @@ async def test_without_a_carrier_of_the_platform_nothing_is_provisioned(tmp_path
         path = f"/phone-numbers/{bought['phone_number_id']}"
         storage = customer.server.storage
         for carrier in await storage.trunks.platform_carriers():
-            await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
+            await storage.trunks.delete_carrier(None, carrier.carrier_sid)
         target = {"target": "forward", "forward_to": ECHO}
         refused = (503, "not_configured")
         assert await customer.ask("POST", f"{path}/carrier") == refused

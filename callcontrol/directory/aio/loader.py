@@ -2,7 +2,7 @@
 Loader that keeps the in-memory directory up to date with the database.
 
 Changes of this process are applied at once, those of other processes (the command line) within a second. A
-failed lookup may only be early, so it triggers the next query of the database.
+failed lookup may only be early, so it queries the database, too.
 """
 
 import asyncio
@@ -48,7 +48,6 @@ class DirectoryLoader(Directory):
         self._resolver = Resolver(name_servers)
         self._unresolved = False
         self._loading = asyncio.Lock()
-        self._look = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._resolving: asyncio.Task[None] | None = None
         self._resolved_at = float("-inf")
@@ -88,10 +87,6 @@ class DirectoryLoader(Directory):
         self._looked_at = asyncio.get_running_loop().time()
         self._resolve_names()
 
-    def missed(self) -> None:
-        """Report a failed lookup: query the database now, unless it was just queried."""
-        self._look.set()
-
     async def refresh_after_miss(self) -> None:
         """
         Load all changes committed before this call; never raises.
@@ -116,18 +111,13 @@ class DirectoryLoader(Directory):
 
     async def _follow(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL_S):
-                    await self._look.wait()
-            self._look.clear()
+            await asyncio.sleep(POLL_S)
             try:
                 await self.refresh()
             except DomainError:
                 log.debug("the directory could not be refreshed; what is known stays as it is")
             except Exception:
                 log.exception("refreshing the directory failed; what is known stays as it is")
-            # Limits queries however many lookups fail.
-            await asyncio.sleep(_MISS_SPACING_S)
 
     def _resolve_names(self) -> None:
         hosts = self.named_hosts()

@@ -2,17 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from typing import Final
 
 from callcontrol.aio.tokens import utc_now
+from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.outbound_invite import destination_of
 from sip import Answered, Failed, InvalidValue, Progress, SessionEvent
 from sip.aio import UserAgent
-
-__all__ = ["GatewayProber", "OutboundGateways"]
 
 log = logging.getLogger(__name__)
 
@@ -25,16 +23,6 @@ MAX_PROBES: Final = 64
 _Place = tuple[str, int, str, str | None]
 
 
-class OutboundGateways(Protocol):
-    """Source of the outbound gateways."""
-
-    def outbound_gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
-        """Gateways that calls may leave by, with their carriers."""
-
-    def watch_trunks(self, tell: Callable[[], None]) -> None:
-        """Call ``tell`` whenever carriers or gateways have changed."""
-
-
 class GatewayProber:
     """
     Updates the gateway table and logs its state changes.
@@ -43,7 +31,7 @@ class GatewayProber:
     the name resolves to; one answer is enough.
     """
 
-    def __init__(self, table: GatewayTable, user_agent: UserAgent, routes: OutboundGateways) -> None:
+    def __init__(self, table: GatewayTable, user_agent: UserAgent, routes: Directory) -> None:
         self.table = table
         self._user_agent = user_agent
         self._routes = routes
@@ -76,7 +64,10 @@ class GatewayProber:
 
     def _note_places(self) -> None:
         """Drop the health of gateways whose address has changed."""
-        places = {gateway.gateway_sid: _place(carrier, gateway) for carrier, gateway in self._gateways()}
+        places = {
+            gateway.gateway_sid: _place(carrier, gateway)
+            for carrier, gateway in self._routes.outbound_gateways()
+        }
         for sid, place in places.items():
             if self._places.get(sid, place) != place:
                 self.table.forget(sid)
@@ -105,7 +96,9 @@ class GatewayProber:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        known = {gateway.gateway_sid: (carrier, gateway) for carrier, gateway in self._gateways()}
+        known = {
+            gateway.gateway_sid: (carrier, gateway) for carrier, gateway in self._routes.outbound_gateways()
+        }
         pinged = {sid for sid, (_, gateway) in known.items() if gateway.send_options_ping}
         room = MAX_PROBES - len(self._probes)
         for sid in self.table.due(known, pinged, loop.time(), room):
@@ -131,9 +124,6 @@ class GatewayProber:
             del self._probes[task.get_name()]
         if not task.cancelled() and task.exception() is not None:
             log.error("probing a gateway failed", exc_info=task.exception())
-
-    def _gateways(self) -> Iterable[tuple[Carrier, Gateway]]:
-        return self._routes.outbound_gateways()
 
     async def _probe(self, carrier: Carrier, gateway: Gateway) -> None:
         try:

@@ -98,17 +98,6 @@ class TrunkService:
 
         return await self._rows.update(account_sid, carrier_sid, change)
 
-    async def delete_carrier(self, account_sid: str, carrier_sid: str) -> None:
-        """
-        Delete a carrier with its gateways.
-
-        Raises:
-            NotFound: There is no such carrier.
-            Forbidden: It is another account's, or the platform's.
-            Conflict: The carrier has active calls or attached numbers.
-        """
-        await self._delete_carrier(account_sid, carrier_sid)
-
     async def create_gateway(self, account_sid: str, carrier_sid: str, values: Mapping[str, Any]) -> Gateway:
         """
         Create a gateway of the account's carrier from the given fields.
@@ -281,17 +270,17 @@ class TrunkService:
     async def _gateways(self, carrier_sid: str) -> list[Gateway]:
         return await self._database.read(lambda connection: trunks.gateways_of(connection, carrier_sid))
 
-    async def delete_platform_carrier(self, carrier_sid: str) -> None:
+    async def delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
         """
-        Delete a carrier of the platform with its gateways; active calls on it continue.
+        Delete a carrier of an account, or of the platform for None, with its gateways.
+
+        Active calls on a carrier of the platform continue.
 
         Raises:
             NotFound: There is no such carrier.
-            Forbidden: It belongs to an account.
+            Forbidden: It has another owner.
+            Conflict: The carrier has attached numbers, or active calls of the account.
         """
-        await self._delete_carrier(None, carrier_sid)
-
-    async def _delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
         await self._rows.settle()
         legs = self._legs_at(carrier_sid)
 

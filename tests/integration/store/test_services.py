@@ -403,7 +403,7 @@ async def test_another_owners_carrier_is_forbidden(storage: Storage, account: Ac
         with pytest.raises(Forbidden):
             await storage.trunks.delete_carrier(sid, carrier_sid)
     with pytest.raises(Forbidden):
-        await storage.trunks.delete_platform_carrier(theirs.carrier_sid)
+        await storage.trunks.delete_carrier(None, theirs.carrier_sid)
     assert (await storage.trunks.list_carriers(sid)).total == 0
 
 
@@ -457,7 +457,7 @@ async def test_platform_gateways_are_preferred_in_the_order_given(storage: Stora
     assert await storage.trunks.platform_carriers() == [carrier]
     assert (carrier.trunk_type, carrier.register_username, carrier.register_password) == ("auth", "u", "p")
     assert storage.directory.gateway_for_source("192.0.2.9", 5060) is None
-    await storage.trunks.delete_platform_carrier(carrier.carrier_sid)
+    await storage.trunks.delete_carrier(None, carrier.carrier_sid)
     assert storage.directory.outbound_route(account.account_sid, NUMBER) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from media.aio.audio_loader import AudioLoader, Speech
 from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, MemberLeft
 from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
@@ -20,7 +19,6 @@ __all__ = [
     "Conference",
     "ConferenceEvent",
     "Detection",
-    "AudioLoader",
     "EngineSettings",
     "EngineStats",
     "EspeakSynthesizer",
@@ -29,7 +27,6 @@ __all__ = [
     "Playback",
     "Recording",
     "RtpStream",
-    "Speech",
     "StreamStats",
     "make_srtp_keys",
     "retire_srtp_key",

@@ -112,12 +112,6 @@ class Playbacks:
         )
         return playback
 
-    def unheard(self) -> Playback:
-        """Return a playback that was stopped before it could be queued."""
-        playback = Playback(self._next_id())
-        playback.note(PlaybackFinished(playback.id, True, "stopped"))
-        return playback
-
     def pause(self) -> None:
         """Pause; the linked stream or silence is sent meanwhile. Harmless when already paused."""
         self._native.pause_playback()

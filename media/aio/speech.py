@@ -1,18 +1,20 @@
-"""Text to speech by espeak-ng, run as a separate process."""
+"""Text to speech by espeak-ng, run as a separate process, with caches in memory and on disk."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import hashlib
+import logging
+import os
+import tempfile
+from collections import OrderedDict
 from pathlib import Path
 
-from media.aio.clip_cache import ClipCache
-from media.aio.speech_store import SpeechStore
-from media.audio import AudioError, Clip, SpeechError, SpeechUnavailable, read_wav
+from media.audio import AudioError, Clip, SpeechError, SpeechUnavailable, WavError, read_wav, write_wav
 from media.audio.speech import MAX_SPEECH_CHARS, SpeechText, espeak_arguments, speech_text
 
-__all__ = ["EspeakSynthesizer"]
+logger = logging.getLogger(__name__)
 
 _RATE = 16_000
 # Four minutes at the rate of espeak-ng; more than the longest text takes.
@@ -20,6 +22,8 @@ _MAX_OUTPUT_BYTES = 12 << 20
 _CHUNK_BYTES = 1 << 16
 # Part of the digest, so that speech made with other parameters is not reused.
 _RECIPE = "espeak-ng 150 wpm 16000 Hz 1"
+# Target share of the disk limit, so that not every new sentence causes a clean-up.
+_KEPT_SHARE = 0.9
 
 
 class EspeakSynthesizer:
@@ -163,3 +167,90 @@ async def _output(process: asyncio.subprocess.Process, text: str) -> bytes:
         if len(output) > _MAX_OUTPUT_BYTES:
             raise SpeechError("the speech for the text is too long")
     return bytes(output)
+
+
+class SpeechStore:
+    """
+    A folder of spoken sentences, named by a digest that does not reveal them.
+
+    All methods block on the disk, so call them in a thread. Since this is a cache, a file that cannot be read
+    or written counts as missing.
+    """
+
+    def __init__(self, directory: Path, capacity_bytes: int) -> None:
+        self._directory = directory
+        self._capacity_bytes = capacity_bytes
+
+    def get(self, digest: str) -> Clip | None:
+        """Return the sentence of a digest, or None; a broken file is removed."""
+        path = self._path(digest)
+        try:
+            clip = read_wav(path.read_bytes())
+        except OSError:
+            return None
+        except WavError:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return clip
+
+    def put(self, digest: str, clip: Clip) -> None:
+        """Store a sentence; the least recently used are removed when the folder is too large."""
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A reader sees the whole file or none.
+            with tempfile.NamedTemporaryFile(dir=self._directory, suffix=".part", delete=False) as file:
+                file.write(write_wav(clip))
+            os.replace(file.name, self._path(digest))
+            self._tidy()
+        except OSError as error:
+            logger.warning("cannot cache speech on disk: %s", error.strerror)
+
+    def _path(self, digest: str) -> Path:
+        return self._directory / f"{digest}.wav"
+
+    def _tidy(self) -> None:
+        """Remove the least recently used files when the folder is too large."""
+        found = []
+        for path in self._directory.glob("*.wav"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        if total <= self._capacity_bytes:
+            return
+        for _, size, path in sorted(found):
+            if total <= self._capacity_bytes * _KEPT_SHARE:
+                return
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total -= size
+
+
+class ClipCache:
+    """Clips by key, at most `capacity_bytes`; the least recently used are evicted first."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._capacity_bytes = capacity_bytes
+        self._kept: OrderedDict[str, Clip] = OrderedDict()
+        self.size_bytes = 0
+
+    def get(self, key: str) -> Clip | None:
+        """Return the clip of a key, or None."""
+        clip = self._kept.get(key)
+        if clip is not None:
+            self._kept.move_to_end(key)
+        return clip
+
+    def put(self, key: str, clip: Clip) -> None:
+        """Store a clip, unless it is larger than a quarter of the cache."""
+        if len(clip.pcm) > self._capacity_bytes // 4:
+            return
+        before = self._kept.pop(key, None)
+        self._kept[key] = clip
+        self.size_bytes += len(clip.pcm) - (0 if before is None else len(before.pcm))
+        while self.size_bytes > self._capacity_bytes:
+            _, dropped = self._kept.popitem(last=False)
+            self.size_bytes -= len(dropped.pcm)

@@ -16,8 +16,18 @@ import pytest
 
 from fixtures.prompts import DIRECTORY
 from media import DtmfReceived, PlaybackFinished, PlaybackPosition, RemoteMedia
-from media.aio import AudioLoader, MediaEngine
-from media.audio import TONE_PLANS, Clip, Pause, PromptLibrary, dtmf, mulaw_to_l16, tone, write_wav
+from media.aio import MediaEngine
+from media.audio import (
+    TONE_PLANS,
+    Clip,
+    Pause,
+    PromptLibrary,
+    dtmf,
+    mulaw_to_l16,
+    read_wav,
+    tone,
+    write_wav,
+)
 from tests.support.levels import level_dbfs, tone_level_dbfs
 from tests.support.media_bench import MediaBench, Told, sine, until
 from tests.support.phone import engine_settings
@@ -232,7 +242,7 @@ async def test_files_and_speech_are_played_at_every_rate_and_codec(
     one, other = bench.pair(**agreed)
     heard = bytearray()
     other.stream.open_tap(sample_rate=16_000, on_frames=heard.extend)
-    music = await AudioLoader().load(path)
+    music = read_wav(path.read_bytes()).for_engine()
     playback = one.stream.playbacks.queue([music, Pause(100), Clip(tone(600, 600))])
     end = await playback.finished()
     assert (end.why, end.played_ms) == ("ended", 1300)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media.aio.speech import EspeakSynthesizer
-from media.aio.speech_store import SpeechStore
+from media.aio.speech import ClipCache, EspeakSynthesizer, SpeechStore
 from media.audio import Clip, SpeechError, SpeechUnavailable, tone, write_wav
 from media.audio.speech import ESPEAK_VOICES, espeak_arguments, speech_text
 from tests.support.levels import level_dbfs
@@ -179,3 +178,18 @@ async def test_espeak_speaks(text: str, language: str) -> None:
     assert -40 < level_dbfs(clip.pcm) < -5
     samples = np.frombuffer(clip.pcm, dtype="<i2")
     assert np.max(np.abs(samples.astype(np.int32))) < 32_767
+
+
+def test_the_cache_is_bounded_and_forgets_what_was_not_asked_for_longest() -> None:
+    cache = ClipCache(1000)
+    clips = {name: Clip(bytes(200)) for name in "abcde"}
+    for name, clip in clips.items():
+        cache.put(name, clip)
+    assert cache.get("a") is clips["a"]
+    cache.put("f", Clip(bytes(200)))
+    assert cache.get("b") is None
+    assert cache.get("a") is clips["a"]
+    cache.put("large", Clip(bytes(252)))
+    assert cache.get("large") is None
+    cache.put("a", Clip(bytes(100)))
+    assert cache.size_bytes == 900

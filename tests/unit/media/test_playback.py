@@ -1,24 +1,17 @@
-"""Loading of sounds, and the queue of playbacks, over a stream that only records calls."""
+"""The queue of playbacks, over a stream that only records calls."""
 
-import os
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from media import _engine
-from media.aio.audio_loader import AudioLoader, Speech
-from media.aio.clip_cache import ClipCache
 from media.aio.playback import Playbacks
 from media.audio import (
     AudioError,
     Clip,
     Pause,
     Sound,
-    SpeechUnavailable,
-    WavError,
     tone,
-    write_wav,
 )
 from media.errors import InvalidMedia, MediaError, StreamClosed
 
@@ -42,39 +35,6 @@ class NotedStream:
 
     def stop_playback(self) -> None:
         self.native_calls.append(("stop",))
-
-
-async def test_files_are_brought_to_the_engine_s_form_and_kept_until_they_change(tmp_path: Path) -> None:
-    path = tmp_path / "music.wav"
-    path.write_bytes(write_wav(Clip(tone(440, 200, sample_rate=44_100), 44_100)))
-    loader = AudioLoader()
-    first = await loader.load(path)
-    assert isinstance(first, Clip)
-    assert (first.sample_rate, first.channels, first.duration_ms) == (16_000, 1, 200)
-    assert await loader.load(path) is first
-    path.write_bytes(write_wav(Clip(tone(440, 300))))
-    changed = await loader.load(path)
-    assert isinstance(changed, Clip) and changed.duration_ms == 300
-    assert await loader.load(Pause(20)) == Pause(20)
-    stereo = await loader.load(Clip(bytes(3200), 8000, 2))
-    assert stereo == Clip(bytes(1600))
-
-
-async def test_what_cannot_be_loaded_is_refused_with_its_name(tmp_path: Path) -> None:
-    loader = AudioLoader()
-    (tmp_path / "bad.wav").write_bytes(b"RIFF")
-    os.mkfifo(tmp_path / "pipe.wav")
-    for name, reason in (
-        ("bad.wav", "bad.wav cannot be played: the file is not a WAV file"),
-        ("none.wav", "none.wav cannot be read: No such file"),
-        ("pipe.wav", "not a regular file"),
-        (".", "not a regular file"),
-    ):
-        with pytest.raises(WavError, match=reason):
-            await loader.load(tmp_path / name)
-    with pytest.raises(SpeechUnavailable, match="no speech synthesizer"):
-        await loader.load(Speech("hello"))
-    assert "hello" not in repr(Speech("hello"))
 
 
 def test_several_sources_are_one_playback() -> None:
@@ -146,21 +106,6 @@ def test_the_queue_is_bounded_and_ends_with_the_stream() -> None:
         stream.playbacks.queue([Clip(b"\1\0")])
 
 
-def test_the_cache_is_bounded_and_forgets_what_was_not_asked_for_longest() -> None:
-    cache = ClipCache(1000)
-    clips = {name: Clip(bytes(200)) for name in "abcde"}
-    for name, clip in clips.items():
-        cache.put(name, clip)
-    assert cache.get("a") is clips["a"]
-    cache.put("f", Clip(bytes(200)))
-    assert cache.get("b") is None
-    assert cache.get("a") is clips["a"]
-    cache.put("large", Clip(bytes(252)))
-    assert cache.get("large") is None
-    cache.put("a", Clip(bytes(100)))
-    assert cache.size_bytes == 900
-
-
-async def test_an_error_of_a_clip_is_told() -> None:
+def test_an_error_of_a_clip_is_told() -> None:
     with pytest.raises(AudioError, match="cannot be resampled"):
-        await AudioLoader().load(Clip(bytes(20), 1))
+        Clip(bytes(20), 1).for_engine()

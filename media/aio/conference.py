@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from media import _engine
 from media.aio.playback import Playback, Playbacks
@@ -17,12 +17,8 @@ if TYPE_CHECKING:
     from media.aio.engine import MediaEngine
     from media.aio.stream import RtpStream
 
-__all__ = ["ActiveTalker", "Conference", "ConferenceEvent", "Conferences", "MemberLeft"]
-
 # By the numbers of `EventKind` in event_queue.hpp.
 _ACTIVE_TALKER = 50
-_PLAYBACK_FINISHED = 60
-_PLAYBACK_POSITION = 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +99,14 @@ class Conference:
         self._check_open()
         if stream.closed:
             raise StreamClosed("the stream was closed")
-        if self._engine.conferences.of(stream) is not None:
+        if stream.conference is not None:
             raise MediaError("the stream is in a conference already")
         targets = self._targets(whisper_to)
         stream.unlink()
         if not self.native.add(stream.native, listen_only, muted, targets):
             raise MediaError("the conference is full")
         self._members[stream.native.id] = stream
-        self._engine.conferences.joined(stream, self)
+        stream.conference = self
 
     def change(
         self,
@@ -136,7 +132,7 @@ class Conference:
         """Remove a member; harmless when it is none. The stream stays open, and sends nothing by itself."""
         if self._members.pop(stream.native.id, None) is None:
             return
-        self._engine.conferences.left(stream)
+        stream.conference = None
         self.native.remove(stream.native.id)
 
     def levels(self) -> dict[RtpStream, int]:
@@ -196,14 +192,14 @@ class Conference:
             return
         self._closed = True
         for stream in self._members.values():
-            self._engine.conferences.left(stream)
+            stream.conference = None
         self._members.clear()
         self.talker = None
-        self._engine.conferences.forget(self)
+        self._engine.conferences.pop(self.native.id, None)
         self.playbacks.abandon()
         self.native.close()
 
-    # For the registry.
+    # For the engine.
 
     def member_closed(self, stream: RtpStream) -> None:
         """Remove a member whose stream is being closed, and report `MemberLeft`."""
@@ -212,11 +208,9 @@ class Conference:
 
     def decode(self, kind: int, a: int, b: int, c: int) -> ConferenceEvent | None:
         """Decode an event record of the engine; None for one that is obsolete."""
-        if kind == _PLAYBACK_FINISHED:
-            return self.playbacks.decode_finished(a, b, c)
-        if kind == _PLAYBACK_POSITION:
-            return self.playbacks.decode_position(a, b, c)
-        if kind != _ACTIVE_TALKER or (b != 0 and b not in self._members):
+        if kind != _ACTIVE_TALKER:
+            return self.playbacks.decode(kind, a, b, c)
+        if b != 0 and b not in self._members:
             return None
         self.talker = self._members.get(b)
         return ActiveTalker(self.talker)
@@ -232,66 +226,3 @@ class Conference:
     def _check_open(self) -> None:
         if self._closed:
             raise StreamClosed("the conference was closed")
-
-
-class Conferences:
-    """Conferences of an engine and their members."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, Conference] = {}
-        self._of: dict[int, Conference] = {}
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def open(
-        self,
-        engine: MediaEngine,
-        native: _engine.Engine,
-        sample_rate: Literal[8000, 16000],
-        on_event: Callable[[ConferenceEvent], None],
-    ) -> Conference:
-        """
-        Open a conference.
-
-        Raises:
-            InvalidMedia: The rate is neither 8000 nor 16000.
-        """
-        try:
-            made = native.open_conference(sample_rate)
-        except ValueError as error:
-            raise InvalidMedia(str(error)) from error
-        conference = Conference(engine, made, sample_rate, on_event)
-        self._open[made.id] = conference
-        return conference
-
-    def get(self, conference_id: int) -> Conference | None:
-        """Return the open conference with this id, or None."""
-        return self._open.get(conference_id)
-
-    def of(self, stream: RtpStream) -> Conference | None:
-        """Return the conference of a stream, or None."""
-        return self._of.get(stream.native.id)
-
-    def joined(self, stream: RtpStream, conference: Conference) -> None:
-        """Record a new member."""
-        self._of[stream.native.id] = conference
-
-    def left(self, stream: RtpStream) -> None:
-        """Record that a stream has left its conference."""
-        self._of.pop(stream.native.id, None)
-
-    def stream_closed(self, stream: RtpStream) -> None:
-        """Remove a stream that is being closed from its conference."""
-        conference = self.of(stream)
-        if conference is not None:
-            conference.member_closed(stream)
-
-    def forget(self, conference: Conference) -> None:
-        """Remove a closed conference."""
-        self._open.pop(conference.native.id, None)
-
-    def close(self) -> None:
-        """Close all conferences."""
-        for conference in list(self._open.values()):
-            conference.close()

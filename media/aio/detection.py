@@ -22,8 +22,6 @@ from media.types import (
     Verdict,
 )
 
-__all__ = ["Detection", "decode"]
-
 Detector = Literal["dtmf", "speech", "machine", "tones"]
 
 # By the numbers in dsp/machine_detector.hpp and dsp/tone_tracker.hpp.
@@ -92,7 +90,7 @@ class Detection:
             self._native.stop_detecting(detector)
 
 
-def decode(kind: int, a: int, b: int, c: int) -> MediaEvent | None:
+def decode_detection(kind: int, a: int, b: int, c: int) -> MediaEvent | None:
     """Decode an event record of a detector; None for any other."""
     # By the numbers of `EventKind` in event_queue.hpp.
     match kind:

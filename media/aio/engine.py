@@ -11,7 +11,7 @@ from operator import attrgetter, itemgetter
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from media import _engine
-from media.aio.conference import Conference, ConferenceEvent, Conferences
+from media.aio.conference import Conference, ConferenceEvent
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
@@ -58,7 +58,8 @@ class MediaEngine:
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
         self._drops = DropCounters()
         self.recordings = Recordings(self.next_id)
-        self.conferences = Conferences()
+        self.conferences: dict[int, Conference] = {}
+        """Open conferences, by id."""
 
     async def start(self) -> None:
         """
@@ -96,7 +97,8 @@ class MediaEngine:
         self._loop.remove_reader(native.fileno())
         if self._stop_driving is not None:
             self._stop_driving()
-        self.conferences.close()
+        for conference in list(self.conferences.values()):
+            conference.close()
         for stream in list(self._streams.values()):
             stream.close()
         # Waits for threads and, when recordings are open, for the disk.
@@ -142,7 +144,12 @@ class MediaEngine:
         """
         if self._native is None:
             raise EngineClosed("the media engine is not running")
-        return self.conferences.open(self, self._native, sample_rate, on_event)
+        try:
+            native = self._native.open_conference(sample_rate)
+        except ValueError as error:
+            raise InvalidMedia(str(error)) from error
+        conference = self.conferences[native.id] = Conference(self, native, sample_rate, on_event)
+        return conference
 
     def stats(self) -> EngineStats:
         """Return metrics of the whole engine; zeros when it is not running."""
@@ -184,7 +191,8 @@ class MediaEngine:
         """Drop pending events of a stream and remove it from its conference."""
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
-            self.conferences.stream_closed(stream)
+            if stream.conference is not None:
+                stream.conference.member_closed(stream)
             self._drops.closed(stream.stats())
 
     def _drain(self) -> None:

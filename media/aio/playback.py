@@ -23,6 +23,9 @@ _MIN_GAIN_DB = -60.0
 _UNITY_GAIN = 4096
 _MIN_POSITION_MS = 20
 _RATES = (8000, 16_000)
+# By the numbers of `EventKind` in event_queue.hpp.
+_FINISHED = 60
+_POSITION = 61
 # By the numbers of `PlaybackEnd` in playback_queue.hpp.
 _ENDS: tuple[PlaybackEnd, ...] = get_args(PlaybackEnd)
 _BARGE_INS: frozenset[BargeIn] = frozenset(get_args(BargeIn))
@@ -130,20 +133,20 @@ class Playbacks:
         for playback in list(self._waiting.values()):
             self._finish(PlaybackFinished(playback.id, True, "stopped", None, playback.played_ms))
 
-    def decode_finished(self, a: int, b: int, c: int) -> PlaybackFinished:
-        """Decode the engine's record of an end."""
-        why = _ENDS[a & 0xFF]
-        event = PlaybackFinished(b, why != "ended", why, chr(a >> 8) if a >> 8 else None, c)
-        self._finish(event)
-        return event
-
-    def decode_position(self, a: int, b: int, c: int) -> PlaybackPosition:
-        """Decode the engine's record of a position."""
-        event = PlaybackPosition(b, c)
+    def decode(self, kind: int, a: int, b: int, c: int) -> PlaybackFinished | PlaybackPosition | None:
+        """Decode an event record of a playback; None for any other."""
+        if kind == _FINISHED:
+            why = _ENDS[a & 0xFF]
+            end = PlaybackFinished(b, why != "ended", why, chr(a >> 8) if a >> 8 else None, c)
+            self._finish(end)
+            return end
+        if kind != _POSITION:
+            return None
+        position = PlaybackPosition(b, c)
         playback = self._waiting.get(b)
         if playback is not None:
-            playback.note(event)
-        return event
+            playback.note(position)
+        return position
 
     def _finish(self, event: PlaybackFinished) -> None:
         playback = self._waiting.pop(event.playback_id, None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
-from media.aio import detection
+from media.aio.detection import Detection, decode_detection
 from media.aio.playback import Playbacks
 from media.aio.recording import Recording, natural_rate
 from media.aio.tap import AgentTap
@@ -29,6 +30,7 @@ from media.types import (
 )
 
 if TYPE_CHECKING:
+    from media.aio.conference import Conference
     from media.aio.engine import MediaEngine
 
 __all__ = ["RtpStream"]
@@ -56,8 +58,8 @@ class RtpStream:
         self.on_event = on_event
         self.local: tuple[str, int] = (engine.advertised, native.udp_port)
         self.remote: RemoteMedia | None = None
-        self.detection = detection.Detection(native)
-        self.playbacks = Playbacks(native, engine.next_id)
+        self.conference: Conference | None = None
+        """Conference that the stream is a member of; set by the conference."""
         self._engine = engine
         self._closed = False
         self._final: StreamStats | None = None
@@ -65,6 +67,16 @@ class RtpStream:
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
         self._marks: dict[int, AgentTap] = {}
+
+    @property
+    def detection(self) -> Detection:
+        """Detectors on the received audio."""
+        return Detection(self.native)
+
+    @cached_property
+    def playbacks(self) -> Playbacks:
+        """Queue of playbacks, made at its first use."""
+        return Playbacks(self.native, self._engine.next_id)
 
     @property
     def closed(self) -> bool:
@@ -294,8 +306,26 @@ class RtpStream:
 
     def decode(self, kind: int, a: int, b: int, c: int = 0) -> MediaEvent | None:
         """Decode an event record of the engine; None for one that is obsolete."""
-        decoder = _DECODERS.get(kind)
-        return detection.decode(kind, a, b, c) if decoder is None else decoder(self, a, b, c)
+        # By the numbers of `EventKind` in event_queue.hpp.
+        match kind:
+            case 1:
+                return FirstPacket()
+            case 2:
+                return DtmfReceived(chr(a), b)
+            case 3:
+                digits = self._texts.pop(a, None)
+                return None if digits is None else DtmfSent(digits)
+            case 5:
+                return self._mark_reached(b, cleared=bool(a))
+            case 6:
+                return PlayoutDrained()
+            case 7:
+                return MediaTimeout(b / 1000, held=bool(a))
+            case 9:
+                return PlayoutLevel("xoff" if a else "xon", b)
+            case 60 | 61:
+                return self.playbacks.decode(kind, a, b, c)
+        return decode_detection(kind, a, b, c)
 
     def add_mark(self, tap: AgentTap, name: str) -> int | None:
         """Return an id for a mark, or None when too many wait."""
@@ -330,35 +360,10 @@ class RtpStream:
         if self._closed:
             raise StreamClosed("the stream was closed")
 
-    def _decode_first_packet(self, a: int, b: int, c: int) -> MediaEvent:
-        return FirstPacket()
-
-    def _decode_dtmf_received(self, a: int, b: int, c: int) -> MediaEvent:
-        return DtmfReceived(chr(a), b)
-
-    def _decode_dtmf_sent(self, a: int, b: int, c: int) -> MediaEvent | None:
-        digits = self._texts.pop(a, None)
-        return None if digits is None else DtmfSent(digits)
-
-    def _decode_playback_finished(self, a: int, b: int, c: int) -> MediaEvent:
-        return self.playbacks.decode_finished(a, b, c)
-
-    def _decode_playback_position(self, a: int, b: int, c: int) -> MediaEvent:
-        return self.playbacks.decode_position(a, b, c)
-
-    def _decode_mark_reached(self, a: int, b: int, c: int) -> MediaEvent | None:
-        tap = self._marks.pop(b, None)
-        name = None if tap is None else tap.names.pop(b, None)
-        return None if name is None else MarkReached(name, cleared=bool(a))
-
-    def _decode_playout_drained(self, a: int, b: int, c: int) -> MediaEvent:
-        return PlayoutDrained()
-
-    def _decode_playout_level(self, a: int, b: int, c: int) -> MediaEvent:
-        return PlayoutLevel("xoff" if a else "xon", b)
-
-    def _decode_media_timeout(self, a: int, b: int, c: int) -> MediaEvent:
-        return MediaTimeout(b / 1000, held=bool(a))
+    def _mark_reached(self, mark: int, *, cleared: bool) -> MediaEvent | None:
+        tap = self._marks.pop(mark, None)
+        name = None if tap is None else tap.names.pop(mark, None)
+        return None if name is None else MarkReached(name, cleared=cleared)
 
 
 def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:
@@ -389,17 +394,3 @@ def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:
 
 def _number(payload_type: int | None) -> int:
     return -1 if payload_type is None else payload_type
-
-
-# By the numbers of `EventKind` in event_queue.hpp.
-_DECODERS: dict[int, Callable[[RtpStream, int, int, int], MediaEvent | None]] = {
-    1: RtpStream._decode_first_packet,
-    2: RtpStream._decode_dtmf_received,
-    3: RtpStream._decode_dtmf_sent,
-    5: RtpStream._decode_mark_reached,
-    6: RtpStream._decode_playout_drained,
-    7: RtpStream._decode_media_timeout,
-    9: RtpStream._decode_playout_level,
-    60: RtpStream._decode_playback_finished,
-    61: RtpStream._decode_playback_position,
-}

@@ -105,8 +105,8 @@ async def test_accounts_never_meet_and_a_closed_stream_is_out() -> None:
             came = conferences.enter(account, "sales", member, MemberTerms(ends=True), 40)
             assert came == ConferenceEntered(0, waits=False)
         assert (len(conferences), len(engine.conferences)) == (2, 2)
-        assert engine.conferences.of(ann.stream) is engine.conferences.of(bob.stream)
-        assert engine.conferences.of(eve.stream) is not engine.conferences.of(ann.stream)
+        assert ann.stream.conference is bob.stream.conference
+        assert eve.stream.conference is not ann.stream.conference
         # Its call broke down without a word.
         ann.stream.close()
         assert await eventually(lambda: told == [ConferenceOver(0)])

@@ -15,10 +15,9 @@ from contextlib import suppress
 
 import picows
 
-from media.aio.agent_backpressure import ReadBackpressure
-from media.aio.agent_decoder import OrderedDecoder
 from media.aio.agent_dial import Resolve, dial
 from media.aio.agent_playout import EarlyPlayout, PendingMarks
+from media.aio.agent_reading import OrderedDecoder, RateLimit, ReadBackpressure
 from media.aio.agent_send_queue import AgentSendQueue
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_websocket import AgentWebSocket
@@ -38,9 +37,9 @@ from media.streams import (
     AgentPlay,
     AgentRecord,
     CommandError,
-    RateLimit,
     StreamConnectError,
     StreamSetup,
+    Track,
     frame_bytes,
 )
 from media.streams.model import BROKEN, closed_by_agent
@@ -80,8 +79,7 @@ class AgentStream:
         self._tap: AgentTap | None = None
         self._announced = False
         self._closed = False
-        self._clock_ms = 0
-        self._heard_clock_ms = 0
+        self._clock_ms: dict[Track, int] = {"inbound": 0, "outbound": 0}
         self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
@@ -175,39 +173,20 @@ class AgentStream:
                 limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
             )
 
-    def send_audio(self, frames: bytes) -> None:
-        """Send received audio: one or more whole frames, in the encoding of the stream."""
+    def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
+        """Send audio of a track: one or more whole frames, in the encoding of the stream."""
         size = self._frame_bytes
         assert len(frames) % size == 0
         if self._closed or self._tap is None:
             return
-        if len(frames) == size:
-            self._clock_ms += FRAME_MS
-            self._queue.audio(frames, self._clock_ms)
-            return
-        view = memoryview(frames)
         for offset in range(0, len(frames), size):
-            self._clock_ms += FRAME_MS
-            self._queue.audio(bytes(view[offset : offset + size]), self._clock_ms)
+            self._clock_ms[track] += FRAME_MS
+            self._queue.audio(frames[offset : offset + size], self._clock_ms[track], track)
 
-    def send_heard(self, frames: bytes) -> None:
-        """Send the audio that the party hears, in whole frames; only for streams of both tracks."""
-        size = self._frame_bytes
-        if self._closed or self._tap is None:
-            return
-        for offset in range(0, len(frames), size):
-            self._heard_clock_ms += FRAME_MS
-            self._queue.audio(frames[offset : offset + size], self._heard_clock_ms, "outbound")
-
-    def skip_audio(self, frames: bytes) -> None:
-        """Omit received audio but advance the clock by it, so that later timestamps are right."""
+    def skip_audio(self, frames: bytes, track: Track = "inbound") -> None:
+        """Omit audio of a track but advance its clock by it, so that later timestamps are right."""
         if not self._closed and self._tap is not None:
-            self._clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
-
-    def skip_heard(self, frames: bytes) -> None:
-        """Omit audio that the party hears but advance its clock by it."""
-        if not self._closed and self._tap is not None:
-            self._heard_clock_ms += FRAME_MS * (len(frames) // self._frame_bytes)
+            self._clock_ms[track] += FRAME_MS * (len(frames) // self._frame_bytes)
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""

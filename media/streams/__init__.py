@@ -1,14 +1,7 @@
 """Streams to voice agents: their content, independent of transport."""
 
-from media.streams.commands import MAX_MARK_NAME_CHARS, MAX_TRANSCRIPT_CHARS, decode_command
+from media.streams.commands import decode_command
 from media.streams.dialects import DIALECTS, Dialect, ExotelDialect
-from media.streams.errors import (
-    CommandError,
-    ConnectFailure,
-    StreamConnectError,
-    StreamError,
-    StreamSetupError,
-)
 from media.streams.handshake import sign_as_twilio, upgrade_headers
 from media.streams.model import (
     FRAME_MS,
@@ -28,28 +21,21 @@ from media.streams.model import (
     AgentTransfer,
     BasicAuth,
     BearerAuth,
-    CallDirection,
+    CommandError,
     Encoding,
     Reconnect,
-    RecordAction,
-    StreamAuth,
+    StreamConnectError,
     StreamEvent,
     StreamSetup,
-    StreamTrack,
+    StreamSetupError,
     Track,
-    TranscriptRole,
-    TransferMode,
     frame_bytes,
 )
-from media.streams.rate_limit import RateLimit
-from media.streams.selection import MAX_URL_CHARS, StreamChoice, choose_stream, under_default
+from media.streams.selection import StreamChoice, choose_stream, under_default
 
 __all__ = [
     "DIALECTS",
     "FRAME_MS",
-    "MAX_MARK_NAME_CHARS",
-    "MAX_TRANSCRIPT_CHARS",
-    "MAX_URL_CHARS",
     "AgentClear",
     "AgentClearMarks",
     "AgentClosed",
@@ -66,26 +52,17 @@ __all__ = [
     "AgentTransfer",
     "BasicAuth",
     "BearerAuth",
-    "CallDirection",
     "CommandError",
-    "ConnectFailure",
     "Dialect",
     "Encoding",
     "ExotelDialect",
-    "RateLimit",
     "Reconnect",
-    "RecordAction",
-    "StreamAuth",
     "StreamEvent",
     "StreamChoice",
     "StreamConnectError",
-    "StreamError",
     "StreamSetup",
-    "StreamTrack",
     "Track",
-    "TranscriptRole",
     "StreamSetupError",
-    "TransferMode",
     "choose_stream",
     "decode_command",
     "frame_bytes",

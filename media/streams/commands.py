@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from media.streams.errors import CommandError
 from media.streams.model import (
     AgentClear,
     AgentCommand,
@@ -24,6 +24,7 @@ from media.streams.model import (
     AgentRecord,
     AgentTranscript,
     AgentTransfer,
+    CommandError,
     RecordAction,
     TranscriptRole,
     TransferMode,
@@ -124,7 +125,8 @@ def _mark(message: Mapping[str, Any]) -> AgentMark:
     return AgentMark(read_mark_name(_body(message, "mark").get("name"), "mark.name"))
 
 
-def _clear(message: Mapping[str, Any]) -> AgentClear:
+def read_clear(message: Mapping[str, Any]) -> AgentClear:
+    """Parse a command that clears the audio; it has no fields."""
     return AgentClear()
 
 
@@ -205,7 +207,7 @@ def _moment(body: Mapping[str, Any], name: str) -> int | None:
 
 _READERS: dict[str, CommandReader] = {
     "mark": _mark,
-    "clear": _clear,
+    "clear": read_clear,
     "dtmf": _dtmf,
     "sendDTMF": _send_dtmf,
     "hangup": _hangup,
@@ -235,6 +237,24 @@ def read_digits(value: object) -> str:
     if not isinstance(value, str) or not _DIGITS.fullmatch(value):
         raise CommandError("dtmf digits must be 1 to 64 of 0-9 * # A-D w W")
     return value
+
+
+def read_audio(value: object, field: str, ref: str, sample_bytes: int) -> bytes:
+    """
+    Decode audio in base64.
+
+    Raises:
+        CommandError: It is no base64, or holds a part of a sample; names the field and the event `ref`.
+    """
+    if not isinstance(value, str):
+        raise CommandError(f"{field} must be a string", ref=ref)
+    try:
+        audio = a2b_base64(value, strict_mode=True)
+    except ValueError:
+        raise CommandError(f"{field} must be base64", ref=ref) from None
+    if len(audio) % sample_bytes:
+        raise CommandError(f"{field} must hold whole samples of 16 bits", ref=ref)
+    return audio
 
 
 def _integer(body: Mapping[str, Any], name: str, *, default: int, minimum: int, maximum: int) -> int:

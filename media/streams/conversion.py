@@ -8,8 +8,7 @@ from typing import Any
 
 from media._engine import resample
 from media.audio.g711 import alaw_to_l16, l16_to_alaw, l16_to_mulaw, mulaw_to_l16
-from media.streams.errors import CommandError
-from media.streams.model import Encoding
+from media.streams.model import CommandError, Encoding
 
 __all__ = ["RATES_HZ", "AudioConverter", "read_rate", "resampled"]
 

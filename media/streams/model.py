@@ -1,43 +1,9 @@
-"""Model of a stream to a voice agent and of the agent's commands, common to all dialects."""
+"""Model of a stream to a voice agent, of its commands and errors; common to all dialects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
-
-__all__ = [
-    "BROKEN",
-    "FRAME_MS",
-    "AgentClear",
-    "AgentClearMarks",
-    "AgentClosed",
-    "AgentCommand",
-    "AgentDtmf",
-    "AgentEvent",
-    "AgentHangup",
-    "AgentHold",
-    "AgentMark",
-    "AgentMute",
-    "AgentPlay",
-    "AgentRecord",
-    "AgentTranscript",
-    "AgentTransfer",
-    "BasicAuth",
-    "BearerAuth",
-    "CallDirection",
-    "Encoding",
-    "RecordAction",
-    "Reconnect",
-    "StreamAuth",
-    "StreamEvent",
-    "StreamSetup",
-    "StreamTrack",
-    "Track",
-    "TranscriptRole",
-    "TransferMode",
-    "closed_by_agent",
-    "frame_bytes",
-]
 
 # Code of a connection that ended without a close frame (RFC 6455 7.4.1).
 BROKEN = 1006
@@ -281,3 +247,65 @@ def closed_by_agent(code: int, reason: str = "") -> AgentClosed:
     if code in (1000, _NO_CODE) or 3000 <= code <= 4999:
         return AgentClosed(code, abnormal=False, drain=True, reason=reason)
     return AgentClosed(code, abnormal=True, drain=False, reason=reason)
+
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+
+ConnectFailure = Literal["dns", "connect", "tls", "http_status", "timeout", "protocol", "forbidden"]
+
+
+class StreamSetupError(Exception):
+    """
+    An invalid description of a stream.
+
+    Attributes:
+        field: Name of the wrong field of the request.
+        reason: The fault, or the requirement.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class StreamConnectError(Exception):
+    """
+    The socket to the agent could not be opened.
+
+    Attributes:
+        reason: Kind of the last failure.
+        http_status: Status of the answer if it was not 101, or None.
+        attempts: Number of connection attempts.
+    """
+
+    def __init__(
+        self, reason: ConnectFailure, http_status: int | None = None, attempts: int = 0, detail: str = ""
+    ) -> None:
+        status = f" {http_status}" if http_status is not None else ""
+        super().__init__(f"{reason}{status}{': ' if detail else ''}{detail}")
+        self.reason: ConnectFailure = reason
+        self.http_status = http_status
+        self.attempts = attempts
+        self.detail = detail
+
+
+class CommandError(Exception):
+    """
+    An invalid frame from the agent, which gets an `error` event.
+
+    Attributes:
+        code: Code of that event.
+        ref: Event name of the agent's frame, if readable.
+        counts: True if the frame counts towards the limit on malformed frames.
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "invalid_command", ref: str | None = None, counts: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.ref = ref
+        self.counts = counts

@@ -14,8 +14,15 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from media.streams.dialects import DIALECTS
-from media.streams.errors import StreamSetupError
-from media.streams.model import BasicAuth, BearerAuth, Encoding, StreamAuth, StreamEvent, StreamTrack
+from media.streams.model import (
+    BasicAuth,
+    BearerAuth,
+    Encoding,
+    StreamAuth,
+    StreamEvent,
+    StreamSetupError,
+    StreamTrack,
+)
 
 __all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream", "under_default"]
 
@@ -60,15 +67,13 @@ class StreamChoice:
     by_default: frozenset[str] = frozenset()
 
 
-def choose_stream(
-    stream_url: object, fields: Mapping[str, object] | None = None, *, default_protocol: str = "exotel"
-) -> StreamChoice:
+def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None) -> StreamChoice:
     """
     Determine the parameters for reaching an agent.
 
     `fields` are those of the request, unchecked, by their names in the interface: `stream_protocol`,
     `encoding`, `sample_rate`, `custom_parameters`, `stream_auth`, `stream_track`, `stream_max_retries`;
-    None counts as absent. `default_protocol` is the account's, or the server's.
+    None counts as absent. The default protocol is exotel; `under_default` applies that of the account.
 
     Raises:
         StreamSetupError: A field is wrong, contradicts the URL, or requests an unsupported value.
@@ -76,7 +81,7 @@ def choose_stream(
     body = fields or {}
     parts = _split_url(stream_url)
     query = _query(parts)
-    protocol = _protocol(body.get("stream_protocol"), query, default_protocol)
+    protocol = _protocol(body.get("stream_protocol"), query)
     rate = _sample_rate(body.get("sample_rate"), query)
     coding = _encoding(body.get("encoding"), query, protocol, rate)
     _check_format(protocol, coding, rate)
@@ -160,8 +165,8 @@ def _agreed(field_name: str, body: object, query: Mapping[str, str], name: str) 
     return body
 
 
-def _protocol(body: object, query: Mapping[str, str], default: str) -> str:
-    protocol = _agreed("stream_protocol", body, query, "stream_protocol") or default
+def _protocol(body: object, query: Mapping[str, str]) -> str:
+    protocol = _agreed("stream_protocol", body, query, "stream_protocol") or "exotel"
     if protocol not in DIALECTS:
         raise StreamSetupError("stream_protocol", f"must be one of {', '.join(DIALECTS)}")
     return protocol

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
@@ -139,9 +140,9 @@ class AgentLink:
         stream, choice = self._stream, self.choice
         assert stream is not None and choice is not None
         said: Callable[[bytes], None] = stream.send_audio
-        heard: Callable[[bytes], None] = stream.send_heard
+        heard: Callable[[bytes], None] = partial(stream.send_audio, track="outbound")
         if self._listening == "pause":
-            said, heard = stream.skip_audio, stream.skip_heard
+            said, heard = stream.skip_audio, partial(stream.skip_audio, track="outbound")
         elif self._listening == "silence":
             said, heard = _silenced(said, choice), _silenced(heard, choice)
         return Ears(said, heard if choice.track == "both" else None)

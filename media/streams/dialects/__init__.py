@@ -13,17 +13,7 @@ from media.streams.dialects.telnyx import TelnyxDialect
 from media.streams.dialects.twilio import TwilioDialect
 from media.streams.dialects.vonage import VonageDialect
 
-__all__ = [
-    "DIALECTS",
-    "Dialect",
-    "ExotelDialect",
-    "JambonzDialect",
-    "PlivoDialect",
-    "TelnyxDialect",
-    "TwilioDialect",
-    "VobizDialect",
-    "VonageDialect",
-]
+__all__ = ["DIALECTS", "Dialect", "ExotelDialect"]
 
 _ALL: tuple[type[Dialect], ...] = (
     ExotelDialect,

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from media.streams.errors import CommandError
 from media.streams.model import (
     AgentCommand,
     AgentDtmf,
     AgentHold,
     AgentMute,
     AgentRecord,
+    CommandError,
     Encoding,
     StreamSetup,
     Track,

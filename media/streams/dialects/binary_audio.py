@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from media.streams.commands import CommandReader, decode_command
 from media.streams.dialects.base import Dialect
 from media.streams.dialects.json_audio import compact
-from media.streams.errors import CommandError
-from media.streams.model import AgentCommand, AgentMark, Encoding, Track
+from media.streams.model import AgentCommand, AgentMark, CommandError, Encoding, Track
 
 __all__ = ["MARK_PREFIX", "BinaryAudioDialect"]
 

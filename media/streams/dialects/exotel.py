@@ -72,13 +72,6 @@ class ExotelDialect(JsonAudioDialect):
         }
         return self.event("stop", "stop", body)
 
-    def _template(self, track: Track) -> bytes:
+    def _track_field(self, track: Track) -> str:
         # Only an agent that gets both tracks gets the track's name; others know the frame without it.
-        named = b'"track":"%s",' % track.encode() if self._setup.track == "both" else b""
-        return (
-            b'{"event":"media","sequence_number":"%d","stream_sid":'
-            + self._text_of_sid()
-            + b',"media":{'
-            + named
-            + b'"chunk":"%d","timestamp":"%d","payload":"'
-        )
+        return super()._track_field(track) if self._setup.track == "both" else ""

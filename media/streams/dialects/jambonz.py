@@ -7,22 +7,21 @@ of the audio.
 
 from __future__ import annotations
 
-from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from media.audio import WavError, read_wav
-from media.streams.commands import read_mark_name, read_object
+from media.streams.commands import read_audio, read_mark_name, read_object
 from media.streams.conversion import AudioConverter, read_rate, resampled
 from media.streams.dialects.binary_audio import MARK_PREFIX, BinaryAudioDialect
 from media.streams.dialects.json_audio import compact, reconnect_fields
-from media.streams.errors import CommandError
 from media.streams.model import (
     AgentClear,
     AgentClearMarks,
     AgentCommand,
     AgentHangup,
     AgentPlay,
+    CommandError,
     StreamSetup,
 )
 
@@ -122,16 +121,9 @@ class JambonzDialect(BinaryAudioDialect):
         kind, content = body.get("audioContentType"), body.get("audioContent")
         if kind not in ("raw", "wav", "wave"):
             raise CommandError("data.audioContentType must be raw, wav or wave", ref="playAudio")
-        if not isinstance(content, str):
-            raise CommandError("data.audioContent must be a string", ref="playAudio")
-        try:
-            audio = a2b_base64(content, strict_mode=True)
-        except ValueError:
-            raise CommandError("data.audioContent must be base64", ref="playAudio") from None
+        audio = read_audio(content, "data.audioContent", "playAudio", 2 if kind == "raw" else 1)
         if kind != "raw":
             return self._from_wav(audio)
-        if len(audio) % 2:
-            raise CommandError("data.audioContent must hold whole samples of 16 bits", ref="playAudio")
         return self._converter(read_rate(body, self._setup.sample_rate)).whole(audio)
 
     def _from_wav(self, data: bytes) -> bytes:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
-from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from media._engine import from_base64, to_base64
-from media.streams.commands import CommandReader, decode_command, read_object
+from media.streams.commands import CommandReader, decode_command, read_audio, read_object
 from media.streams.dialects.base import Dialect
-from media.streams.errors import CommandError
 from media.streams.model import AgentCommand, StreamSetup, Track, frame_bytes
 
 __all__ = ["JsonAudioDialect", "compact", "ending", "reconnect_fields", "tracks_of"]
@@ -55,9 +52,15 @@ class JsonAudioDialect(Dialect):
             "outbound": self._template("outbound"),
         }
 
-    @abstractmethod
     def _template(self, track: Track) -> bytes:
         """Return the beginning of a frame of audio, with places for its number, its chunk and its time."""
+        return (
+            f'{{"event":"media","{self.sequence_name}":"%d","{self.stream_name}":{self._text_of_sid()},'
+            f'"media":{{{self._track_field(track)}"chunk":"%d","timestamp":"%d","payload":"'
+        ).encode()
+
+    def _track_field(self, track: Track) -> str:
+        return f'"track":"{track}",'
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
@@ -92,23 +95,15 @@ class JsonAudioDialect(Dialect):
         """Return the audio of a frame, as base64 and decoded."""
         media = message.get("media")
         payload = media.get("payload") if isinstance(media, dict) else None
-        if not isinstance(payload, str):
-            raise CommandError("media.payload must be a string", ref=self.audio_event)
-        try:
-            audio = a2b_base64(payload, strict_mode=True)
-        except ValueError:
-            raise CommandError("media.payload must be base64", ref=self.audio_event) from None
-        if len(audio) % sample_bytes:
-            raise CommandError("media.payload must hold whole samples of 16 bits", ref=self.audio_event)
-        return payload, audio
+        return str(payload), read_audio(payload, "media.payload", self.audio_event, sample_bytes)
 
     def _unnumbered(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
         head = f'{{"event":"{event}","{self.stream_name}":{self._sid_json}'
         return f'{head},"{key}":{compact(body)}}}'.encode()
 
-    def _text_of_sid(self) -> bytes:
+    def _text_of_sid(self) -> str:
         """Return the stream's id as JSON, for a template."""
-        return self._sid_json.replace("%", "%%").encode()
+        return self._sid_json.replace("%", "%%")
 
 
 def compact(body: Mapping[str, Any]) -> str:

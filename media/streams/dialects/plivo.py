@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from media._engine import to_base64
-from media.streams.commands import CommandReader, decode_command, read_digits, read_mark_name, read_object
+from media.streams.commands import CommandReader, decode_command, read_clear, read_mark_name, read_object
 from media.streams.conversion import AudioConverter, read_rate
 from media.streams.dialects.json_audio import (
     JsonAudioDialect,
@@ -22,13 +22,12 @@ from media.streams.dialects.json_audio import (
     reconnect_fields,
     tracks_of,
 )
-from media.streams.errors import CommandError
 from media.streams.model import (
     AgentClear,
     AgentCommand,
-    AgentDtmf,
     AgentMark,
     AgentPlay,
+    CommandError,
     Encoding,
     StreamSetup,
     Track,
@@ -47,14 +46,6 @@ def _checkpoint(message: Mapping[str, Any]) -> AgentMark:
     return AgentMark(read_mark_name(message.get("name"), "name"))
 
 
-def _clear_audio(message: Mapping[str, Any]) -> AgentClear:
-    return AgentClear()
-
-
-def _send_dtmf(message: Mapping[str, Any]) -> AgentDtmf:
-    return AgentDtmf(read_digits(message.get("dtmf")))
-
-
 class PlivoDialect(JsonAudioDialect):
     """Encodes and decodes the frames of one stream; answers to a checkpoint or a clear have no number."""
 
@@ -62,7 +53,7 @@ class PlivoDialect(JsonAudioDialect):
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000), ("l16", 8000), ("l16", 16000))
     audio_event: ClassVar[str] = "playAudio"
     readers: ClassVar[Mapping[str, CommandReader]] = MappingProxyType(
-        {"checkpoint": _checkpoint, "clearAudio": _clear_audio, "sendDTMF": _send_dtmf}
+        {"checkpoint": _checkpoint, "clearAudio": read_clear}
     )
     sequence_name: ClassVar[str] = "sequenceNumber"
     stream_name: ClassVar[str] = "streamId"
@@ -168,12 +159,9 @@ class PlivoDialect(JsonAudioDialect):
 
     def _template(self, track: Track) -> bytes:
         return (
-            b'{"event":"media","sequenceNumber":%d,"streamId":'
-            + self._text_of_sid()
-            + b',"media":{"track":"'
-            + track.encode()
-            + b'","timestamp":"%d","chunk":%d,"payload":"'
-        )
+            f'{{"event":"media","sequenceNumber":%d,"streamId":{self._text_of_sid()},'
+            f'"media":{{"track":"{track}","timestamp":"%d","chunk":%d,"payload":"'
+        ).encode()
 
 
 class VobizDialect(PlivoDialect):

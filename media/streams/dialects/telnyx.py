@@ -12,7 +12,7 @@ from media.streams.dialects.json_audio import (
     reconnect_fields,
     tracks_of,
 )
-from media.streams.model import Encoding, StreamSetup, Track
+from media.streams.model import Encoding, StreamSetup
 
 __all__ = ["TelnyxDialect"]
 
@@ -86,12 +86,3 @@ class TelnyxDialect(JsonAudioDialect):
         """Write the last frame."""
         body = {"user_id": self._setup.account_sid, "call_control_id": self._setup.call_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
-
-    def _template(self, track: Track) -> bytes:
-        return (
-            b'{"event":"media","sequence_number":"%d","stream_id":'
-            + self._text_of_sid()
-            + b',"media":{"track":"'
-            + track.encode()
-            + b'","chunk":"%d","timestamp":"%d","payload":"'
-        )

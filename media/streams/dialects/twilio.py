@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from media.streams.dialects.json_audio import JsonAudioDialect, ending, reconnect_fields, tracks_of
-from media.streams.model import Encoding, Track
+from media.streams.model import Encoding
 
 __all__ = ["TwilioDialect"]
 
@@ -59,12 +59,3 @@ class TwilioDialect(JsonAudioDialect):
         """Write the last frame."""
         body = {"accountSid": self._setup.account_sid, "callSid": self._setup.call_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
-
-    def _template(self, track: Track) -> bytes:
-        return (
-            b'{"event":"media","sequenceNumber":"%d","streamSid":'
-            + self._text_of_sid()
-            + b',"media":{"track":"'
-            + track.encode()
-            + b'","chunk":"%d","timestamp":"%d","payload":"'
-        )

@@ -6,20 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from media.streams.commands import CommandReader, read_object
+from media.streams.commands import CommandReader, read_clear, read_object
 from media.streams.dialects.binary_audio import MARK_PREFIX, BinaryAudioDialect
 from media.streams.dialects.json_audio import compact, ending, reconnect_fields
-from media.streams.errors import CommandError
-from media.streams.model import AgentClear, AgentCommand, AgentMark
+from media.streams.model import AgentCommand, AgentMark, CommandError
 
 __all__ = ["VonageDialect"]
 
 _NOTIFY_PREFIX = "notify:"
 _MAX_NOTIFY_CHARS = 1024
-
-
-def _clear(message: Mapping[str, Any]) -> AgentClear:
-    return AgentClear()
 
 
 def _notify(message: Mapping[str, Any]) -> AgentMark:
@@ -35,7 +30,7 @@ def _notify(message: Mapping[str, Any]) -> AgentMark:
     return AgentMark(_NOTIFY_PREFIX + text)
 
 
-_ACTIONS: Mapping[str, CommandReader] = {"clear": _clear, "notify": _notify}
+_ACTIONS: Mapping[str, CommandReader] = {"clear": read_clear, "notify": _notify}
 
 
 class VonageDialect(BinaryAudioDialect):

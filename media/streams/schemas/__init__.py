@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from media.streams.schemas.binary import JAMBONZ, VONAGE
+from media.streams.schemas.frames import EXOTEL, JAMBONZ, PLIVO, TELNYX, TWILIO, VOBIZ, VONAGE
 from media.streams.schemas.parts import COMMANDS, Frames, Schema
-from media.streams.schemas.text import EXOTEL, PLIVO, TELNYX, TWILIO, VOBIZ
 
 __all__ = ["COMMANDS", "FRAMES", "Frames", "Schema", "schema_document"]
 

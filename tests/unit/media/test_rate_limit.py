@@ -1,6 +1,7 @@
 """Counting what happens too often."""
 
-from media.streams import RateLimit, frame_bytes
+from media.aio.agent_reading import RateLimit
+from media.streams import frame_bytes
 
 
 def test_one_more_than_the_limit_within_the_window_is_too_many() -> None:

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from media.streams import DIALECTS, AgentDtmf, AgentHold, AgentMute, AgentRecord, Dialect, StreamSetup
-from media.streams.errors import CommandError
-from media.streams.model import Encoding, Reconnect
+from media.streams.model import CommandError, Encoding, Reconnect
 from media.streams.schemas import FRAMES, schema_document
 from tests.support.examples import examples
 

@@ -198,9 +198,3 @@ def test_two_tracks_and_more_events_are_chosen() -> None:
     # It is a wish of ours to fulfil, not a word for the agent; the URL is dialled with it all the same.
     assert choice.custom_parameters == ()
     assert choice.url.endswith("?stream_events=speech,hold")
-
-
-def test_the_default_protocol_comes_last() -> None:
-    assert choose_stream(URL, default_protocol="twilio").protocol == "twilio"
-    assert choose_stream(f"{URL}?stream_protocol=exotel", default_protocol="twilio").protocol == "exotel"
-    assert choose_stream(URL, {"stream_protocol": "vonage"}, default_protocol="twilio").protocol == "vonage"

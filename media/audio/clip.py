@@ -1,4 +1,4 @@
-"""Sound in memory, and its conversion to the engine's format."""
+"""Sound in memory, its conversion to the form of the engine, and the errors of stored audio."""
 
 from __future__ import annotations
 
@@ -7,9 +7,31 @@ from array import array
 from dataclasses import dataclass
 
 from media import _engine
-from media.audio.errors import AudioError
 
-__all__ = ["Clip", "Pause", "Sound"]
+
+class AudioError(Exception):
+    """Base of the errors of stored audio."""
+
+
+class WavError(AudioError):
+    """A file that cannot be used; the message states what is required."""
+
+
+class ToneError(AudioError):
+    """An invalid tone, or an unknown tone name; the message states what is required."""
+
+
+class SpeechError(AudioError):
+    """A text that cannot be spoken: too long, in an unsupported language, or its synthesis failed."""
+
+
+class SpeechUnavailable(SpeechError):
+    """No speech synthesizer is installed, or it has too many texts at the moment."""
+
+
+class UnknownPrompt(AudioError):
+    """The library has no prompt of that name."""
+
 
 _NARROW_HZ = 8000
 _WIDE_HZ = 16_000

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from media.audio.clip import Clip
-from media.audio.errors import SpeechError
+from media.audio.clip import Clip, SpeechError
 
 __all__ = [
     "ESPEAK_VOICES",

@@ -20,8 +20,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from media.audio.clip import bytes_of
-from media.audio.errors import ToneError
+from media.audio.clip import ToneError, bytes_of
 
 __all__ = [
     "DBM0_OF_FULL_SCALE",

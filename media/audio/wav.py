@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from media import _engine
-from media.audio.clip import Clip
-from media.audio.errors import WavError
+from media.audio.clip import Clip, WavError
 from media.audio.g711 import l16_to_alaw, l16_to_mulaw
 
 __all__ = ["MAX_WAV_BYTES", "read_wav", "write_wav"]

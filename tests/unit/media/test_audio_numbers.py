@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fixtures.prompts import DIRECTORY
 from media.audio import Clip, Pause, PromptLibrary, Speaker, UnknownPrompt
-from media.audio.numbers import MAX_NUMBER, amount_words, digit_words, fallbacks, number_words
+from media.audio.prompts import MAX_NUMBER, amount_words, digit_words, fallbacks, number_words
 from tests.support.examples import examples
 
 LIBRARY = PromptLibrary(DIRECTORY)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from media.streams import BasicAuth, BearerAuth, StreamSetupError, choose_stream
+from media.streams import BasicAuth, BearerAuth, StreamSetupError, choose_stream, under_default
 
 URL = "wss://bot.example.com/ws"
 
@@ -198,3 +198,9 @@ def test_two_tracks_and_more_events_are_chosen() -> None:
     # It is a wish of ours to fulfil, not a word for the agent; the URL is dialled with it all the same.
     assert choice.custom_parameters == ()
     assert choice.url.endswith("?stream_events=speech,hold")
+
+
+def test_the_default_protocol_comes_last() -> None:
+    assert under_default(choose_stream(URL), "twilio").protocol == "twilio"
+    assert under_default(choose_stream(f"{URL}?stream_protocol=exotel"), "twilio").protocol == "exotel"
+    assert under_default(choose_stream(URL, {"stream_protocol": "vonage"}), "twilio").protocol == "vonage"

@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from benchmarks import machine
-from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine, RtpStream
 from media.audio.tones import tone
+from media.types import EngineSettings, RemoteMedia
 
 _CODECS = {"PCMU": (0, 8000), "G722": (9, 8000), "OPUS": (111, 48000)}
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine
+from media.types import EngineSettings, RemoteMedia
 from tests.support.ports import port_range
 
 SSRC = 0xFA12

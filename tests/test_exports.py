@@ -19,7 +19,9 @@ def test_the_packages_load_from_this_tree(package: str) -> None:
     assert Path(module.__file__).resolve().is_relative_to(ROOT)
 
 
-@pytest.mark.parametrize("package", ["sip", "sip.aio", "media", "media.aio", "media.sdp"])
+@pytest.mark.parametrize(
+    "package", ["sip", "sip.aio", "media.aio", "media.audio", "media.sdp", "media.streams"]
+)
 def test_every_exported_name_exists_and_is_documented(package: str) -> None:
     module = importlib.import_module(package)
     names = module.__all__

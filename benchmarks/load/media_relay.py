@@ -12,8 +12,8 @@ import json
 import signal
 from typing import Any
 
-from media import EngineSettings, RemoteMedia
 from media.aio import MediaEngine, RtpStream
+from media.types import EngineSettings, RemoteMedia
 
 CODECS: dict[str, dict[str, Any]] = {
     "PCMU": {"codec": "PCMU", "payload_type": 0},

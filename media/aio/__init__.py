@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from media.aio.conference import ActiveTalker, Conference, ConferenceEvent, MemberLeft
-from media.aio.detection import Detection
 from media.aio.engine import MediaEngine
-from media.aio.playback import Playback
 from media.aio.recording import Recording
 from media.aio.speech import EspeakSynthesizer
 from media.aio.srtp import make_srtp_keys, retire_srtp_key
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
-from media.types import EngineSettings, EngineStats, StreamStats
 
 __all__ = [
     "ActiveTalker",
     "AgentTap",
     "Conference",
     "ConferenceEvent",
-    "Detection",
-    "EngineSettings",
-    "EngineStats",
     "EspeakSynthesizer",
     "MediaEngine",
     "MemberLeft",
-    "Playback",
     "Recording",
     "RtpStream",
-    "StreamStats",
     "make_srtp_keys",
     "retire_srtp_key",
 ]

@@ -14,7 +14,7 @@ from media.audio.clip import (
 from media.audio.g711 import alaw_to_l16, l16_to_alaw, l16_to_mulaw, mulaw_to_l16
 from media.audio.prompts import PromptLibrary, Speaker
 from media.audio.tone_plans import TONE_PLANS, dtmf, parse_tone, ringing_tone
-from media.audio.tones import hold_music, silence, tone
+from media.audio.tones import hold_music, tone
 from media.audio.wav import MAX_WAV_BYTES, read_wav, write_wav
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "parse_tone",
     "read_wav",
     "ringing_tone",
-    "silence",
     "tone",
     "write_wav",
 ]

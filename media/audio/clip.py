@@ -104,14 +104,6 @@ class Pause:
 Sound = Clip | Pause
 
 
-def samples_of(pcm: bytes) -> array[int]:
-    """Return the samples of 16-bit little-endian audio; half a sample at the end is ignored."""
-    samples = array("h", pcm[: len(pcm) // 2 * 2])
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples
-
-
 def bytes_of(samples: array[int]) -> bytes:
     """Return samples as 16-bit little-endian audio; may swap the bytes of the argument in place."""
     if sys.byteorder == "big":

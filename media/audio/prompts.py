@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from media.audio.clip import Clip, Pause, Sound, UnknownPrompt
-from media.audio.tones import silence
 from media.audio.wav import read_wav
 
 # A name is at most one folder deep, and cannot escape from the library.
@@ -63,20 +62,6 @@ class PromptLibrary:
         """Return the names of all prompts."""
         found = (path.relative_to(self._directory) for path in self._directory.rglob("*.wav"))
         return sorted(name for path in found if _NAME.fullmatch(name := path.with_suffix("").as_posix()))
-
-    def digits(self, language: str, text: str) -> bytes:
-        """
-        Return the samples of digits spoken one by one, with pauses between them.
-
-        The region of `language` is ignored: `hi-IN` is spoken as `hi`.
-
-        Raises:
-            UnknownPrompt: A character is no digit, or the language has no digits.
-        """
-        if not (text.isascii() and text.isdecimal()):
-            raise UnknownPrompt("only the digits 0 to 9 can be spoken")
-        folder = language.lower().partition("-")[0]
-        return silence(_DIGIT_GAP_MS).join(self.get(f"{folder}/{digit}") for digit in text)
 
     def _read(self, name: str) -> bytes:
         if not _NAME.fullmatch(name):

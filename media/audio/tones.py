@@ -28,11 +28,6 @@ _MELODY: Final = (
 _PARTIALS: Final = ((1, 1.0), (2, 0.25))
 
 
-def silence(duration_ms: int, sample_rate: int = 8000) -> bytes:
-    """Return 16-bit samples of silence."""
-    return bytes(2 * (sample_rate * duration_ms // 1000))
-
-
 def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:
     """
     Return 16-bit little-endian samples of a sine.

@@ -11,9 +11,9 @@ import pytest
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.models.trunks import MediaPolicy
-from media import PlaybackFinished, RemoteMedia
 from media.aio import MediaEngine
 from media.audio import Clip
+from media.types import PlaybackFinished, RemoteMedia
 from tests.support.media_bench import MediaBench, amplitude_at, sine, until
 from tests.support.phone import engine_settings
 

@@ -8,9 +8,10 @@ from math import log10
 
 import pytest
 
-from media import DtmfReceived, DtmfSent, InvalidMedia, PlaybackFinished, StreamClosed
 from media._engine import supports
 from media.aio import MediaEngine
+from media.errors import InvalidMedia, StreamClosed
+from media.types import DtmfReceived, DtmfSent, PlaybackFinished
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from media import InvalidMedia, MediaError, PlaybackFinished, RecordingSettings, StreamClosed
 from media.aio import ActiveTalker, Conference, ConferenceEvent, MediaEngine, MemberLeft
 from media.audio import read_wav
+from media.errors import InvalidMedia, MediaError, StreamClosed
+from media.types import PlaybackFinished, RecordingSettings
 from tests.support.media_bench import MediaBench, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
 from tests.support.waiting import time_passes

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from media import (
+from media.aio import MediaEngine
+from media.audio.wav import read_wav
+from media.errors import InvalidMedia
+from media.types import (
     DtmfReceived,
     GreetingEnded,
-    InvalidMedia,
     MachineSettings,
     MachineVerdict,
     SpeechSettings,
@@ -21,8 +23,6 @@ from media import (
     SpeechStopped,
     ToneDetected,
 )
-from media.aio import MediaEngine
-from media.audio.wav import read_wav
 from tests.support.media_bench import MediaBench, sine
 from tests.support.phone import engine_settings
 

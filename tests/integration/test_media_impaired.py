@@ -11,8 +11,8 @@ from statistics import median
 
 import pytest
 
-from media import RecordingFinished
 from media.aio import MediaEngine
+from media.types import RecordingFinished
 from tests.support.impaired_link import ImpairedLink, Impairment, impaired_link
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from media import PortsExhausted
 from media.aio import MediaEngine
+from media.errors import PortsExhausted
 from tests.support.media_bench import sine, towards, until
 from tests.support.phone import engine_settings
 

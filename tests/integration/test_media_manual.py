@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from media import RemoteMedia
 from media.aio import MediaEngine
 from media.audio import PromptLibrary, Speaker, read_wav
+from media.types import RemoteMedia
 from tests.support.levels import level_dbfs
 from tests.support.phone import engine_settings
 

@@ -15,7 +15,6 @@ from typing import cast
 import pytest
 
 from fixtures.prompts import DIRECTORY
-from media import DtmfReceived, PlaybackFinished, PlaybackPosition, RemoteMedia
 from media.aio import MediaEngine
 from media.audio import (
     TONE_PLANS,
@@ -28,6 +27,7 @@ from media.audio import (
     tone,
     write_wav,
 )
+from media.types import DtmfReceived, PlaybackFinished, PlaybackPosition, RemoteMedia
 from tests.support.levels import level_dbfs, tone_level_dbfs
 from tests.support.media_bench import MediaBench, Told, sine, until
 from tests.support.phone import engine_settings

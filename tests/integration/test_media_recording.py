@@ -13,15 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from media import (
-    InvalidMedia,
-    PlaybackFinished,
-    RecordingFailed,
-    RecordingFinished,
-    RecordingSettings,
-)
 from media.aio import MediaEngine
-from media.types import RecordingEncoding
+from media.errors import InvalidMedia, RecordingFailed
+from media.types import PlaybackFinished, RecordingEncoding, RecordingFinished, RecordingSettings
 from tests.support.media_bench import PATIENCE, MediaBench, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
 from tests.support.waiting import time_passes

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from media import MediaTimeout, RemoteMedia
 from media.aio import MediaEngine, RtpStream
+from media.types import MediaTimeout, RemoteMedia
 from tests.support.media_bench import MediaBench, until
 from tests.support.phone import engine_settings
 from tests.support.rtcp_peer import (

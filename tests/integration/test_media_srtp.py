@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from media import DtmfReceived, InvalidMedia, PlaybackFinished
 from media.aio import MediaEngine, make_srtp_keys, retire_srtp_key
 from media.capabilities import has_srtp
+from media.errors import InvalidMedia
 from media.sdp import LocalMedia, Negotiated, accept_answer, answer_offer, make_offer, remember
 from media.sdp.transport import AgreedSrtp
-from media.types import SrtpKey, SrtpSuite, SrtpUse
+from media.types import DtmfReceived, PlaybackFinished, SrtpKey, SrtpSuite, SrtpUse
 from tests.support.media_bench import MediaBench, Told, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
 

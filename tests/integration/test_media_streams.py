@@ -9,23 +9,21 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from media import (
+from media.aio import MediaEngine
+from media.errors import InvalidMedia, PortsExhausted, StreamClosed
+from media.types import (
     DtmfReceived,
     DtmfSent,
     EngineSettings,
     FirstPacket,
-    InvalidMedia,
     MarkReached,
     MediaTimeout,
     PlaybackFinished,
     PlayoutDrained,
     PlayoutLevel,
     PlayoutOverflow,
-    PortsExhausted,
     RemoteMedia,
-    StreamClosed,
 )
-from media.aio import MediaEngine
 from tests.support.media_bench import MediaBench, amplitude_at, level, sine, towards, until
 from tests.support.phone import engine_settings
 from tests.support.waiting import time_passes

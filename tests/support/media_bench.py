@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-from media import MediaEvent, RemoteMedia
 from media.aio import MediaEngine, RtpStream
+from media.types import MediaEvent, RemoteMedia
 
 __all__ = ["PATIENCE", "MediaBench", "amplitude_at", "level", "sine", "towards", "until"]
 

@@ -36,17 +36,6 @@ def test_names(library: PromptLibrary) -> None:
     assert library.names() == ["broken", "en/1", "en/2", "hello"]
 
 
-def test_digits_are_spoken_one_by_one(library: PromptLibrary) -> None:
-    expected = b"\1\0" * 80 + bytes(2400) + b"\2\0" * 80
-    assert library.digits("en", "12") == library.digits("en-IN", "12") == expected
-
-
-@pytest.mark.parametrize("text", ["", "1a", "-1", "\u0967", "1 2"])
-def test_only_digits_can_be_spoken(library: PromptLibrary, text: str) -> None:
-    with pytest.raises(UnknownPrompt, match="digits"):
-        library.digits("en", text)
-
-
 @pytest.mark.parametrize(
     "name",
     ["", ".", "..", "../hello", "en/../hello", "/etc/passwd", "en//1", "EN/1", "a/b/c", "hello\0", "en\\1"],
@@ -58,9 +47,7 @@ def test_names_cannot_climb_out(library: PromptLibrary, name: str) -> None:
 
 def test_what_is_not_there_and_what_is_broken(library: PromptLibrary) -> None:
     with pytest.raises(UnknownPrompt, match="no prompt named en/3"):
-        library.digits("en", "3")
-    with pytest.raises(UnknownPrompt):
-        library.digits("xx-../..", "1")
+        library.get("en/3")
     with pytest.raises(WavError):
         library.get("broken")
 

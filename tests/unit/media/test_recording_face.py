@@ -7,9 +7,10 @@ from typing import cast
 
 import pytest
 
-from media import InvalidMedia, MediaEvent, RecordingFailed, RecordingGap, RecordingSettings, _engine
+from media import _engine
 from media.aio.recording import Recordings, natural_rate
-from media.types import RemoteMedia
+from media.errors import InvalidMedia, RecordingFailed
+from media.types import MediaEvent, RecordingGap, RecordingSettings, RemoteMedia
 
 
 class NotedSource:

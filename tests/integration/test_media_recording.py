@@ -228,7 +228,7 @@ async def test_closing_the_engine_completes_recordings(tmp_path: Path) -> None:
 
 _VICTIM = """
 import asyncio, sys
-from media import RecordingSettings
+from media.types import RecordingSettings
 from media.aio import MediaEngine
 from tests.support.phone import engine_settings
 

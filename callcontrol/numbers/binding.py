@@ -177,8 +177,17 @@ def check_binding(binding: Binding) -> Binding:
 
 def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
     errors += _stream_errors(binding)
-    choice = _choice(binding, errors) if not errors else None
-    return _as_chosen(binding, choice) if choice is not None else binding
+    if errors:
+        return binding
+    try:
+        choice = choice_of(binding)
+    except StreamSetupError as error:
+        errors.append(FieldError(error.field, error.reason))
+        return binding
+    # What is chosen agrees with what the URL says.
+    return replace(
+        binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
+    )
 
 
 def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
@@ -260,21 +269,6 @@ def stream_fields_of(binding: Binding) -> dict[str, Any]:
     """Stream fields of a binding that are set, without the URL."""
     values = {name: getattr(binding, name) for name in _STREAM_FIELDS}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _choice(binding: Binding, errors: list[FieldError]) -> StreamChoice | None:
-    try:
-        return choice_of(binding)
-    except StreamSetupError as error:
-        errors.append(FieldError(error.field, error.reason))
-        return None
-
-
-def _as_chosen(binding: Binding, choice: StreamChoice) -> Binding:
-    """Binding with the chosen stream parameters filled in; they agree with those in the URL."""
-    return replace(
-        binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
-    )
 
 
 def _foreign_fields(binding: Binding) -> list[FieldError]:

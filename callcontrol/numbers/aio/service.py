@@ -19,7 +19,6 @@ from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     BindFailed,
     Conflict,
-    DomainError,
     Forbidden,
     NotFound,
     NumberNotOwned,
@@ -31,7 +30,8 @@ from callcontrol.numbers.orders import OrderEvent
 from callcontrol.numbers.store import numbers, orders
 from callcontrol.trunks import store as trunks
 
-Change = Callable[[PhoneNumber, bool, datetime], PhoneNumber]
+Change = Callable[..., PhoneNumber]
+"""Change of a number, called with ``configured`` and ``now``."""
 
 DEFAULT_COUNTRIES: Final = ("IN",)
 
@@ -78,13 +78,12 @@ class NumberService:
             number_type=number_type,
         )
 
-        def write(connection: Connection) -> DomainError | None:
+        def write(connection: Connection) -> None:
             if accounts.get(connection, account_sid) is None:
-                return NotFound("There is no such account.")
+                raise NotFound("There is no such account.")
             if numbers.by_number(connection, number) is not None:
-                return Conflict("The number belongs to an account already.")
+                raise Conflict("The number belongs to an account already.")
             numbers.insert(connection, added, revisions.next_revision(connection))
-            return None
 
         await self._rows.change(write)
         return added
@@ -117,7 +116,7 @@ class NumberService:
         Raises:
             NotFound: It does not exist or is not the account's.
         """
-        return await self._rows.look_up(
+        return await self._database.look_up(
             lambda connection: _on_account(numbers.get(connection, phone_number_id), account_sid)
         )
 
@@ -129,7 +128,7 @@ class NumberService:
             NotFound: There is no such number.
             Forbidden: It is another account's.
         """
-        return await self._rows.look_up(
+        return await self._database.look_up(
             lambda connection: _own(numbers.get(connection, phone_number_id), account_sid)
         )
 
@@ -143,10 +142,8 @@ class NumberService:
         """
         now = utc_now()
 
-        def write(connection: Connection) -> PhoneNumber | DomainError:
+        def write(connection: Connection) -> PhoneNumber:
             number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
-            if isinstance(number, DomainError):
-                return number
             changed = replace(number, friendly_name=friendly_name, updated_at=now)
             numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
@@ -165,15 +162,13 @@ class NumberService:
         now = utc_now()
         await self._rows.settle()
 
-        def write(connection: Connection) -> PhoneNumber | DomainError:
+        def write(connection: Connection) -> PhoneNumber:
             number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
-            if isinstance(number, DomainError):
-                return number
             if number.carrier_sid is not None:
-                return Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
+                raise Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
             up = trunks.count_active_calls(connection, phone_number_id=phone_number_id)
             if up:
-                return Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+                raise Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
             forget(connection, number, now)
             return number
 
@@ -217,11 +212,7 @@ class NumberService:
             NotFound: It does not exist or is not the account's.
             NotConfigured: There is no platform carrier.
         """
-        return await self._change(
-            account_sid,
-            phone_number_id,
-            lambda number, configured, now: rules.register(number, configured=configured, now=now),
-        )
+        return await self._change(account_sid, phone_number_id, rules.register)
 
     async def deregister(
         self, account_sid: str, phone_number_id: str, *, force: bool = False
@@ -234,13 +225,7 @@ class NumberService:
             NotConfigured: There is no platform carrier.
             InboundBound: The number is still bound, and ``force`` was not given.
         """
-        return await self._change(
-            account_sid,
-            phone_number_id,
-            lambda number, configured, now: rules.deregister(
-                number, configured=configured, force=force, now=now
-            ),
-        )
+        return await self._change(account_sid, phone_number_id, partial(rules.deregister, force=force))
 
     async def bind(
         self, account_sid: str, phone_number_id: str, binding: Binding, *, force: bool = False
@@ -265,13 +250,8 @@ class NumberService:
         )
         if unreachable:
             raise BindFailed(unreachable)
-        return await self._change(
-            account_sid,
-            phone_number_id,
-            lambda number, configured, now: rules.bind(
-                number, filled, configured=configured, force=force, now=now
-            ),
-        )
+        change = partial(rules.bind, binding=filled, force=force)
+        return await self._change(account_sid, phone_number_id, change)
 
     async def unbind(self, account_sid: str, phone_number_id: str) -> NumberConfiguration:
         """
@@ -281,7 +261,7 @@ class NumberService:
             NotFound: It does not exist or is not the account's.
         """
         return await self._change(
-            account_sid, phone_number_id, lambda number, _, now: rules.unbind(number, now=now)
+            account_sid, phone_number_id, lambda number, now, **_: rules.unbind(number, now=now)
         )
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
@@ -309,34 +289,31 @@ class NumberService:
     async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> NumberConfiguration:
         now = utc_now()
 
-        def write(connection: Connection) -> PhoneNumber | DomainError:
+        def write(connection: Connection) -> PhoneNumber:
             number = _on_account(numbers.get(connection, phone_number_id, lock=True), account_sid)
-            if isinstance(number, DomainError):
-                return number
-            try:
-                changed = change(number, trunks.platform_carrier_exists(connection), now)
-            except DomainError as refusal:
-                return refusal
+            changed = change(number, configured=trunks.platform_carrier_exists(connection), now=now)
             if changed is not number:
                 errors = kept_agent_errors(connection, account_sid, changed.binding)
                 if errors:
-                    return BindFailed(errors)
+                    raise BindFailed(errors)
                 numbers.update(connection, changed, revisions.next_revision(connection))
             return changed
 
         return NumberConfiguration.of(await self._rows.change(write))
 
 
-def _on_account(number: PhoneNumber | None, account_sid: str) -> PhoneNumber | DomainError:
+def _on_account(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
     if number is None or number.account_sid != account_sid:
-        return NotFound("The number does not exist or is not on the account.")
+        raise NotFound("The number does not exist or is not on the account.")
     return number
 
 
-def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber | DomainError:
-    if number is not None and number.account_sid != account_sid:
-        return Forbidden("The number belongs to another account.")
-    return number or NotFound("There is no such number.")
+def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
+    if number is None:
+        raise NotFound("There is no such number.")
+    if number.account_sid != account_sid:
+        raise Forbidden("The number belongs to another account.")
+    return number
 
 
 def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:

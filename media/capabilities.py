@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from media import _engine
 
-__all__ = ["CODECS", "built_codecs", "has_srtp"]
 
 CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
 """All codecs that an engine may have."""

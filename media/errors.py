@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "DtmfUnavailable",
-    "EngineClosed",
-    "InvalidMedia",
-    "MediaError",
-    "PortsExhausted",
-    "RecordingFailed",
-    "StreamClosed",
-]
-
 
 class MediaError(Exception):
     """A request that the media engine could not fulfil."""

@@ -5,50 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-__all__ = [
-    "BargeIn",
-    "Direction",
-    "DtmfReceived",
-    "DtmfSent",
-    "EngineSettings",
-    "EngineStats",
-    "FirstPacket",
-    "GreetingEnd",
-    "GreetingEnded",
-    "MachineReason",
-    "MachineSettings",
-    "MachineVerdict",
-    "MarkReached",
-    "MediaEvent",
-    "MediaTimeout",
-    "OpusSettings",
-    "PlaybackEnd",
-    "PlaybackFinished",
-    "PlaybackPosition",
-    "PlayoutDrained",
-    "PlayoutLevel",
-    "PlayoutOverflow",
-    "PlayoutStats",
-    "QualityInterval",
-    "RecordingEncoding",
-    "RecordingEnd",
-    "RecordingFinished",
-    "RecordingGap",
-    "RecordingSettings",
-    "RemoteMedia",
-    "SpeechSettings",
-    "SpeechStarted",
-    "SpeechStopped",
-    "SrtpKey",
-    "SrtpSuite",
-    "SrtpUse",
-    "StreamStats",
-    "TapEncoding",
-    "ToneDetected",
-    "ToneName",
-    "Verdict",
-]
-
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
 # Inputs of the far end that can end a playback, and causes of its end.

@@ -20,18 +20,6 @@ from sip import (
     SipUri,
 )
 
-__all__ = [
-    "RegistrationKey",
-    "RegistrationView",
-    "contact_user",
-    "counted",
-    "registered_user",
-    "registers",
-    "registration_with",
-    "registrations_of",
-    "worst_first",
-]
-
 _WORST: Final = (
     RegistrationState.REJECTED,
     RegistrationState.UNREACHABLE,

@@ -23,8 +23,6 @@ import picows
 
 from media.streams import StreamConnectError, StreamSetup, upgrade_headers
 
-__all__ = ["DialSettings", "Resolve", "SocketAddress", "dial"]
-
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 Resolve = Callable[[str, int, bool], Awaitable[Sequence[SocketAddress]]]
 

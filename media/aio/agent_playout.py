@@ -7,8 +7,6 @@ from collections import Counter, deque
 from media.aio.tap import AgentTap
 from media.streams import AgentMark
 
-__all__ = ["EarlyPlayout", "PendingMarks"]
-
 _MAX_PENDING_MARKS = 1000
 
 

@@ -14,8 +14,6 @@ from picows import WSMsgType
 
 from media.streams import Dialect, Track
 
-__all__ = ["AgentSendQueue"]
-
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
 

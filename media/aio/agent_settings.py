@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from media.aio.agent_dial import DialSettings
 
-__all__ = ["AgentStreamSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class AgentStreamSettings:

@@ -44,8 +44,6 @@ from media.streams import (
 )
 from media.streams.model import BROKEN, closed_by_agent
 
-__all__ = ["AgentStream"]
-
 _LOGGER = logging.getLogger(__name__)
 
 # Audio that an agent may send before the call is answered; as much as the playout queue holds.

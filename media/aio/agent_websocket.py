@@ -10,7 +10,6 @@ from picows import WSMsgType
 if TYPE_CHECKING:
     from media.aio.agent_stream import AgentStream
 
-__all__ = ["AgentWebSocket"]
 
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY

@@ -17,8 +17,6 @@ from media.aio.stream import RtpStream
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
 from media.types import EngineSettings, EngineStats, MediaEvent, StreamStats
 
-__all__ = ["MediaEngine"]
-
 logger = logging.getLogger(__name__)
 _Event = TypeVar("_Event")
 

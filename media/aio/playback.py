@@ -12,8 +12,6 @@ from media.audio import Clip, Pause, Sound
 from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import BargeIn, MediaEvent, PlaybackEnd, PlaybackFinished, PlaybackPosition
 
-__all__ = ["Playback", "Playbacks"]
-
 _MAX_WAITING = 256
 _MAX_CLIPS = 1024
 _MAX_PLAYS = 0xFFFFFFFF

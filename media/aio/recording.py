@@ -18,8 +18,6 @@ from media.types import (
     RemoteMedia,
 )
 
-__all__ = ["Recording", "Recordings", "natural_rate"]
-
 # By the numbers of `EventKind` in event_queue.hpp.
 _FINISHED = 8
 _GAP = 30

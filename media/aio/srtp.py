@@ -10,8 +10,6 @@ from media.sdp import LocalMedia
 from media.sdp.crypto import KEY_BYTES
 from media.types import SrtpKey, SrtpSuite
 
-__all__ = ["make_srtp_keys", "retire_srtp_key"]
-
 # The most common suite first; suites with short tags last.
 _PREFERENCE: Final[tuple[SrtpSuite, ...]] = (
     "AES_CM_128_HMAC_SHA1_80",

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from media.aio.conference import Conference
     from media.aio.engine import MediaEngine
 
-__all__ = ["RtpStream"]
 
 _DTMF_KEYS = frozenset("0123456789*#ABCDabcdwW")
 _MAX_DIGITS = 256

@@ -11,7 +11,6 @@ from media.types import PlayoutOverflow, PlayoutStats
 if TYPE_CHECKING:
     from media.aio.stream import RtpStream
 
-__all__ = ["AgentTap"]
 
 _CAPACITY_MS = 120_000
 # Level to which an overflowing queue must fall before the next overflow is reported.

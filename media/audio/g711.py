@@ -12,8 +12,6 @@ from array import array
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["alaw_to_l16", "l16_to_alaw", "l16_to_mulaw", "mulaw_to_l16"]
-
 _MULAW_BIAS = 0x84
 _MULAW_CLIP = 32_635
 

@@ -10,15 +10,6 @@ from typing import Final, Protocol
 
 from media.audio.clip import Clip, SpeechError
 
-__all__ = [
-    "ESPEAK_VOICES",
-    "MAX_SPEECH_CHARS",
-    "SpeechText",
-    "Synthesizer",
-    "espeak_arguments",
-    "speech_text",
-]
-
 MAX_SPEECH_CHARS: Final = 2000
 
 # espeak-ng voices of our languages. It has no Indian English; British English is nearest to it.

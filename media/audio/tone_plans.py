@@ -22,17 +22,6 @@ from typing import Final
 
 from media.audio.clip import ToneError, bytes_of
 
-__all__ = [
-    "DBM0_OF_FULL_SCALE",
-    "TONE_PLANS",
-    "Tone",
-    "TonePart",
-    "TonePlan",
-    "dtmf",
-    "parse_tone",
-    "ringing_tone",
-]
-
 # A sine of full scale in G.711 (Q.8/G.711 table: 3.14 for A-law, 3.17 for mu-law; we use the lower).
 DBM0_OF_FULL_SCALE: Final = 3.14
 _FULL_SCALE = 32_767

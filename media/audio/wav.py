@@ -16,8 +16,6 @@ from media import _engine
 from media.audio.clip import Clip, WavError
 from media.audio.g711 import l16_to_alaw, l16_to_mulaw
 
-__all__ = ["MAX_WAV_BYTES", "read_wav", "write_wav"]
-
 # About ten minutes of stereo at 48 kHz, two hours of mono at 8 kHz.
 MAX_WAV_BYTES = 128 << 20
 

@@ -17,15 +17,6 @@ from typing import Final, get_args
 
 from media.types import SrtpKey, SrtpSuite
 
-__all__ = [
-    "KEY_BYTES",
-    "CryptoLine",
-    "choose_crypto",
-    "match_crypto",
-    "offer_crypto",
-    "parse_crypto",
-]
-
 KEY_BYTES: Final[dict[SrtpSuite, int]] = {
     "AES_CM_128_HMAC_SHA1_80": 30,
     "AES_CM_128_HMAC_SHA1_32": 30,

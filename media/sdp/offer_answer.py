@@ -53,16 +53,6 @@ from media.sdp.transport import (
 )
 from media.types import Direction, OpusSettings, RemoteMedia
 
-__all__ = [
-    "Negotiated",
-    "accept_answer",
-    "answer_offer",
-    "is_unchanged",
-    "make_offer",
-    "remember",
-    "revise",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Negotiated:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SdpError, SessionDescription
 
-__all__ = ["DEFAULT_LIMITS", "SdpLimits", "parse_session_description"]
-
 
 @dataclass(frozen=True, slots=True)
 class SdpLimits:

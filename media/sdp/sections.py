@@ -21,8 +21,6 @@ from media.sdp.model import Attribute, Connection, MediaDescription, Origin, Rtp
 from media.sdp.transport import AgreedSrtp, Encryption
 from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
 
-__all__ = ["LocalMedia", "audio_section", "offered_formats", "refused_section", "session"]
-
 # Longer packets are not decoded.
 _MAX_PTIME_MS: Final = 60
 

@@ -30,16 +30,6 @@ from media.streams.model import (
     TransferMode,
 )
 
-__all__ = [
-    "MAX_MARK_NAME_CHARS",
-    "MAX_TRANSCRIPT_CHARS",
-    "CommandReader",
-    "decode_command",
-    "read_digits",
-    "read_mark_name",
-    "read_object",
-]
-
 CommandReader = Callable[[Mapping[str, Any]], AgentCommand]
 
 MAX_MARK_NAME_CHARS = 256

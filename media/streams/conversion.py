@@ -10,8 +10,6 @@ from media._engine import resample
 from media.audio.g711 import alaw_to_l16, l16_to_alaw, l16_to_mulaw, mulaw_to_l16
 from media.streams.model import CommandError, Encoding
 
-__all__ = ["RATES_HZ", "AudioConverter", "read_rate", "resampled"]
-
 # Rates that agents may send; speech synthesizers use all of them.
 RATES_HZ = (8000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000)
 

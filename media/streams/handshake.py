@@ -8,8 +8,6 @@ from base64 import b64encode
 from media.streams.dialects import DIALECTS
 from media.streams.model import BasicAuth, StreamAuth, StreamSetup
 
-__all__ = ["authorization", "sign", "sign_as_twilio", "upgrade_headers"]
-
 
 def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str]]:
     """Return the headers in addition to those of RFC 6455 4.1; `timestamp_s` is in Unix time."""

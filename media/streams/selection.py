@@ -24,8 +24,6 @@ from media.streams.model import (
     StreamTrack,
 )
 
-__all__ = ["MAX_URL_CHARS", "StreamChoice", "choose_stream", "under_default"]
-
 MAX_URL_CHARS = 2048
 _MAX_PARAMETERS = 64
 _MAX_PARAMETER_NAME_CHARS = 128

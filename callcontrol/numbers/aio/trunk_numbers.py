@@ -21,8 +21,6 @@ from callcontrol.routing.targets import type_of
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.aio.service import check_application, own_carrier
 
-__all__ = ["TrunkNumberService"]
-
 _CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
 _MAX_NUMBERS: Final = 10_000
 """Every process keeps all numbers in memory, and these cost the account nothing."""

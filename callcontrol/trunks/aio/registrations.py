@@ -19,8 +19,6 @@ from callcontrol.trunks.registration import (
 from sip import InvalidValue, OutboundRegistration, ParseError, RegistrationState
 from sip.aio import RegistrationIO, UserAgent
 
-__all__ = ["CarrierRegistrations"]
-
 log = logging.getLogger(__name__)
 
 STARTS_PER_S: Final = 50.0

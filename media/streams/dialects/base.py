@@ -18,8 +18,6 @@ from media.streams.model import (
     Track,
 )
 
-__all__ = ["Dialect"]
-
 
 class Dialect(ABC):
     """

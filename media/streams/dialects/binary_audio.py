@@ -11,8 +11,6 @@ from media.streams.dialects.base import Dialect
 from media.streams.dialects.json_audio import compact
 from media.streams.model import AgentCommand, AgentMark, CommandError, Encoding, Track
 
-__all__ = ["MARK_PREFIX", "BinaryAudioDialect"]
-
 # Marks are reported in several forms; a prefix of the name selects the form.
 MARK_PREFIX = "mark:"
 

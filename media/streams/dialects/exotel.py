@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 from media.streams.dialects.json_audio import JsonAudioDialect, reconnect_fields
 from media.streams.model import Encoding, Track
 
-__all__ = ["ExotelDialect"]
-
 
 class ExotelDialect(JsonAudioDialect):
     """Encodes and decodes the frames of one stream."""

@@ -25,8 +25,6 @@ from media.streams.model import (
     StreamSetup,
 )
 
-__all__ = ["JambonzDialect"]
-
 _PLAY_PREFIX = "play:"
 # Durations of DTMF keys are in RTP timestamp units at 8 kHz.
 _RTP_UNITS_PER_MS = 8

@@ -11,8 +11,6 @@ from media.streams.commands import CommandReader, decode_command, read_audio, re
 from media.streams.dialects.base import Dialect
 from media.streams.model import AgentCommand, StreamSetup, Track, frame_bytes
 
-__all__ = ["JsonAudioDialect", "compact", "ending", "reconnect_fields", "tracks_of"]
-
 # A sender that numbers its frames never repeats an envelope; after this many tries we stop looking for one.
 _MAX_LESSONS = 4
 _PROBE = "UFJPQkU="

@@ -33,8 +33,6 @@ from media.streams.model import (
     Track,
 )
 
-__all__ = ["PlivoDialect", "VobizDialect"]
-
 # Every frame of audio repeats the headers; long ones are only in `start`.
 _MAX_REPEATED_HEADERS_CHARS = 512
 

@@ -14,8 +14,6 @@ from media.streams.dialects.json_audio import (
 )
 from media.streams.model import Encoding, StreamSetup
 
-__all__ = ["TelnyxDialect"]
-
 _NAMES: dict[Encoding, str] = {"mulaw": "PCMU", "alaw": "PCMA", "l16": "L16"}
 
 

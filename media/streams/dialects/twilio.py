@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from media.streams.dialects.json_audio import JsonAudioDialect, ending, reconnect_fields, tracks_of
 from media.streams.model import Encoding
 
-__all__ = ["TwilioDialect"]
-
 
 class TwilioDialect(JsonAudioDialect):
     """Encodes and decodes the frames of one stream."""

@@ -11,8 +11,6 @@ from media.streams.dialects.binary_audio import MARK_PREFIX, BinaryAudioDialect
 from media.streams.dialects.json_audio import compact, ending, reconnect_fields
 from media.streams.model import AgentCommand, AgentMark, CommandError
 
-__all__ = ["VonageDialect"]
-
 _NOTIFY_PREFIX = "notify:"
 _MAX_NOTIFY_CHARS = 1024
 

@@ -6,29 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "ADDED_EVENTS",
-    "COMMANDS",
-    "COUNT",
-    "DIGITS",
-    "KEY",
-    "NAME",
-    "PAYLOAD",
-    "RECONNECT",
-    "SID",
-    "TEXT",
-    "TEXTS",
-    "TRACKS",
-    "TRUTH",
-    "Frames",
-    "Schema",
-    "command",
-    "constant",
-    "frame",
-    "one_of",
-    "whole",
-]
-
 Schema = dict[str, Any]
 
 

@@ -19,11 +19,10 @@ from media.sdp.offer_answer import (
     remember,
     revise,
 )
-from media.sdp.parser import DEFAULT_LIMITS, SdpLimits, parse_session_description
+from media.sdp.parser import parse_session_description
 from media.sdp.sections import LocalMedia
 
 __all__ = [
-    "DEFAULT_LIMITS",
     "Attribute",
     "Connection",
     "LocalMedia",
@@ -33,7 +32,6 @@ __all__ = [
     "Origin",
     "RtpMap",
     "SdpError",
-    "SdpLimits",
     "SessionDescription",
     "accept_answer",
     "answer_offer",

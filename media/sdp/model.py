@@ -220,7 +220,7 @@ class SessionDescription:
         Parse a session description.
 
         Raises:
-            SdpError: It is malformed, or larger than the default limits.
+            SdpError: It is malformed, or too large.
         """
         from media.sdp.parser import parse_session_description
 

@@ -15,20 +15,13 @@ from typing import NamedTuple
 
 from media.sdp.model import Attribute, Connection, MediaDescription, Origin, SdpError, SessionDescription
 
-
-@dataclass(frozen=True, slots=True)
-class SdpLimits:
-    """Size limits of a description; a larger one raises SdpError."""
-
-    description_bytes: int = 32_768
-    line_bytes: int = 2_048
-    lines: int = 1_000
-    media_sections: int = 16
-    formats: int = 64
-    attributes: int = 256
-
-
-DEFAULT_LIMITS = SdpLimits()
+# Larger descriptions are refused.
+_MAX_BYTES = 32_768
+_MAX_LINE_BYTES = 2_048
+_MAX_LINES = 1_000
+_MAX_SECTIONS = 16
+_MAX_FORMATS = 64
+_MAX_ATTRIBUTES = 256
 
 _SESSION_LINES = frozenset("vosiuepcbtrzka")
 _MEDIA_LINES = frozenset("icbka")
@@ -42,7 +35,6 @@ class _Section:
     """Lines collected for the session or for one `m=` section."""
 
     is_session: bool
-    limits: SdpLimits
     seen: set[str] = field(default_factory=set)
     connection: Connection | None = None
     bandwidths: list[tuple[str, int]] = field(default_factory=list)
@@ -89,21 +81,21 @@ class _Lines(NamedTuple):
     name: str
 
 
-def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -> SessionDescription:
+def parse_session_description(data: bytes) -> SessionDescription:
     """
     Parse a session description.
 
     Raises:
-        SdpError: It is malformed, or larger than the limits.
+        SdpError: It is malformed, or too large.
     """
-    head, *sections = _checked_text(data, limits).split("\nm=")
-    if len(sections) > limits.media_sections:
+    head, *sections = _checked_text(data).split("\nm=")
+    if len(sections) > _MAX_SECTIONS:
         raise SdpError("too many m= sections")
-    origin, said = _read_session(head, limits)
+    origin, said = _read_session(head)
     number = head.count("\n") + 2
     media = []
     for section in sections:
-        media.append(_read_section(section, number, limits))
+        media.append(_read_section(section, number))
         number += section.count("\n") + 1
     return SessionDescription(
         origin=origin,
@@ -116,55 +108,55 @@ def parse_session_description(data: bytes, limits: SdpLimits = DEFAULT_LIMITS) -
     )
 
 
-def _checked_text(data: bytes, limits: SdpLimits) -> str:
+def _checked_text(data: bytes) -> str:
     """Return the text with LF line ends, after checks for blank and overlong lines."""
-    if len(data) > limits.description_bytes:
-        raise SdpError(f"description of more than {limits.description_bytes} bytes")
+    if len(data) > _MAX_BYTES:
+        raise SdpError(f"description of more than {_MAX_BYTES} bytes")
     if b"\0" in data:
         raise SdpError("description holds a NUL byte")
     # Blank lines at the end are common and harmless.
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n")
     if not text:
         raise SdpError("description is empty")
-    if text.count("\n") >= limits.lines:
-        raise SdpError(f"more than {limits.lines} lines")
-    if "\n\n" in text or "\r" in text or text[0] == "\n" or len(text) > limits.line_bytes:
-        _check_lines(text, limits)
+    if text.count("\n") >= _MAX_LINES:
+        raise SdpError(f"more than {_MAX_LINES} lines")
+    if "\n\n" in text or "\r" in text or text[0] == "\n" or len(text) > _MAX_LINE_BYTES:
+        _check_lines(text)
     return text
 
 
-def _check_lines(text: str, limits: SdpLimits) -> None:
+def _check_lines(text: str) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         if not line:
             raise SdpError("blank line", number)
-        if len(line) > limits.line_bytes:
-            raise SdpError(f"line of more than {limits.line_bytes} bytes", number)
+        if len(line) > _MAX_LINE_BYTES:
+            raise SdpError(f"line of more than {_MAX_LINE_BYTES} bytes", number)
         if "\r" in line:
             raise SdpError("carriage return within a line", number)
 
 
-def _read_session(head: str, limits: SdpLimits) -> tuple[Origin, _Lines]:
+def _read_session(head: str) -> tuple[Origin, _Lines]:
     """Parse the lines before the first section; usually only the origin differs between calls."""
     version, _, rest = head.partition("\n")
     if not version.startswith("v"):
         raise SdpError("description does not begin with v=", 1)
     origin, _, others = rest.partition("\n")
     if version == "v=0" and origin.startswith("o="):
-        section = _Section(True, limits)
+        section = _Section(True)
         section.take("o", origin[2:], 2)
-        said = _read_lines(others, True, 3, limits)
+        said = _read_lines(others, True, 3)
     else:
-        section = _Section(True, limits)
+        section = _Section(True)
         said = _taken(section, head, 1)
     assert section.origin is not None
     return section.origin, said
 
 
-def _read_section(text: str, number: int, limits: SdpLimits) -> MediaDescription:
+def _read_section(text: str, number: int) -> MediaDescription:
     """Parse a section from after its `m=`; `number` is the number of that line."""
     line, _, rest = text.partition("\n")
-    kind, port, port_count, protocol, formats = _read_media(line, number, limits)
-    said = _read_lines(rest, False, number + 1, limits)
+    kind, port, port_count, protocol, formats = _read_media(line, number)
+    said = _read_lines(rest, False, number + 1)
     return MediaDescription(
         kind=kind,
         port=port,
@@ -177,18 +169,18 @@ def _read_section(text: str, number: int, limits: SdpLimits) -> MediaDescription
     )
 
 
-def _read_lines(text: str, is_session: bool, number: int, limits: SdpLimits) -> _Lines:
+def _read_lines(text: str, is_session: bool, number: int) -> _Lines:
     """Parse the lines after `m=`, or after `v=` and `o=`; `number` is the number of the first."""
-    if limits is DEFAULT_LIMITS and len(text) <= _COMMON_CHARS and "crypto" not in text:
+    if len(text) <= _COMMON_CHARS and "crypto" not in text:
         try:
             return _common_lines(text, is_session)
         except SdpError as error:
             raise SdpError(error.reason, error.line and error.line + number - 1) from None
-    return _taken(_opened(is_session, limits), text, number)
+    return _taken(_opened(is_session), text, number)
 
 
-def _opened(is_session: bool, limits: SdpLimits) -> _Section:
-    return _Section(is_session, limits, seen={"v", "o"} if is_session else set())
+def _opened(is_session: bool) -> _Section:
+    return _Section(is_session, seen={"v", "o"} if is_session else set())
 
 
 def _taken(section: _Section, text: str, number: int) -> _Lines:
@@ -206,7 +198,7 @@ _COMMON_CHARS = 1024
 
 @lru_cache(maxsize=512)
 def _common_lines(text: str, is_session: bool) -> _Lines:
-    return _taken(_opened(is_session, DEFAULT_LIMITS), text, 1)
+    return _taken(_opened(is_session), text, 1)
 
 
 def _read_version(section: _Section, value: str, number: int) -> None:
@@ -278,17 +270,17 @@ def _read_attribute(section: _Section, value: str, number: int) -> None:
     if not _is_token(name):
         raise SdpError("unreadable attribute name", number)
     section.attributes.append(Attribute(name, rest.strip() if colon else None))
-    if len(section.attributes) > section.limits.attributes:
-        raise SdpError(f"more than {section.limits.attributes} attributes in one section", number)
+    if len(section.attributes) > _MAX_ATTRIBUTES:
+        raise SdpError(f"more than {_MAX_ATTRIBUTES} attributes in one section", number)
 
 
-def _read_media(value: str, number: int, limits: SdpLimits) -> tuple[str, int, int, str, tuple[str, ...]]:
+def _read_media(value: str, number: int) -> tuple[str, int, int, str, tuple[str, ...]]:
     parts = value.split(None, 2)
     if len(parts) < 3:
         raise SdpError("m= line without its four fields", number)
     kind, port_text, rest = parts
     try:
-        protocol, formats = _form(kind, rest, limits.formats)
+        protocol, formats = _form(kind, rest)
     except SdpError as error:
         raise SdpError(error.reason, number) from None
     port, slash, count = port_text.partition("/")
@@ -297,15 +289,15 @@ def _read_media(value: str, number: int, limits: SdpLimits) -> tuple[str, int, i
 
 
 @lru_cache(maxsize=256)
-def _form(kind: str, text: str, most: int) -> tuple[str, tuple[str, ...]]:
+def _form(kind: str, text: str) -> tuple[str, tuple[str, ...]]:
     """Parse protocol and formats of an `m=` line, which are the same for nearly every call of a carrier."""
     protocol, *formats = text.split()
     if not formats:
         raise SdpError("m= line without its four fields")
     if not _is_token(kind) or not all(map(_is_token, protocol.split("/"))):
         raise SdpError("unreadable media type or protocol")
-    if len(formats) > most:
-        raise SdpError(f"more than {most} formats")
+    if len(formats) > _MAX_FORMATS:
+        raise SdpError(f"more than {_MAX_FORMATS} formats")
     if not all(map(_is_format, formats)):
         raise SdpError("unreadable format")
     return protocol, tuple(formats)

@@ -98,10 +98,9 @@ def receive(
     origins = origins_of(invitation.carriers, invitation.source, routes)
     if not origins:
         return 403
-    found = _number(invitation, origins, routes)
-    if found is None:
+    number = _number(invitation, origins, routes)
+    if number is None:
         return 404
-    number, _ = found
     account = routes.account(number.account_sid)
     origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
     if account is None or not account.is_active or number.status != "active" or origin is None:
@@ -138,9 +137,7 @@ def origin_for(
     return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
 
 
-def _number(
-    invitation: Invitation, origins: Sequence[InboundTrunk], routes: Directory
-) -> tuple[PhoneNumber, Binding | None] | None:
+def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Directory) -> PhoneNumber | None:
     """
     Find the called number by the request URI, or by To when a proxy has rewritten the URI.
 
@@ -156,7 +153,7 @@ def _number(
             for e164 in numbers_in(user_of(uri), carrier):
                 found = routes.number(e164)
                 # The number format of one account's carrier must not affect calls of other accounts.
-                if found is not None and carrier.account_sid in (None, found[0].account_sid):
+                if found is not None and carrier.account_sid in (None, found.account_sid):
                     return found
     return None
 

@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 from callcontrol.models import (
     Account,
     Application,
-    Binding,
     Carrier,
     Gateway,
     InboundBinding,
@@ -94,10 +93,6 @@ class Directory:
         """Set the addresses that the named hosts of gateways resolve to."""
         self._addresses = {host.lower(): tuple(found) for host, found in addresses.items()}
         self._index_sources()
-
-    def addresses(self) -> Mapping[str, tuple[str, ...]]:
-        """Last resolved addresses of named hosts."""
-        return self._addresses
 
     def named_hosts(self) -> list[str]:
         """Hosts of inbound gateways that have to be resolved."""
@@ -187,10 +182,9 @@ class Directory:
         """Active carriers with one of these client certificate names."""
         return [found for name in names for found in self._by_certificate.get(name.lower(), ())]
 
-    def number(self, e164: str) -> tuple[PhoneNumber, Binding | None] | None:
-        """Number and the binding of its inbound calls."""
-        found = self._numbers.get(e164)
-        return (found, found.binding) if found else None
+    def number(self, e164: str) -> PhoneNumber | None:
+        """Number of any account."""
+        return self._numbers.get(e164)
 
     def inbound_binding(self, number: PhoneNumber) -> InboundBinding:
         """Return a number's own binding, or that of its application or of its carrier's application."""

@@ -119,14 +119,14 @@ class Router:
 
     def _own_number(self, account_sid: str, caller_id: str) -> PhoneNumber:
         found = self._routes.number(caller_id)
-        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+        if found is None or found.account_sid != account_sid or not found.registered:
             raise NumberNotOwned(
                 f"{caller_id} is not a registered number of the account; register it before using it as"
                 " caller-ID."
             )
-        if found[0].status != "active":
+        if found.status != "active":
             raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
-        return found[0]
+        return found
 
 
 def _user_at(carrier: Carrier, target: Target) -> str:

@@ -100,8 +100,7 @@ def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Direc
         e164 = number_in(user_of(uri))
         found = routes.number(e164) if e164 is not None else None
         if found is not None:
-            owner = found[0].account_sid
-            return any(carrier.account_sid in (None, owner) for carrier in carriers)
+            return any(carrier.account_sid in (None, found.account_sid) for carrier in carriers)
     return True
 
 

@@ -126,15 +126,13 @@ async def desk(data_dir: Path, receiver: Receiver, *, balance_paise: int = 100_0
     await server.start()
     storage = server.storage
     try:
-        found = storage.directory.number(NUMBER)
-        if found is None:
+        number = storage.directory.number(NUMBER)
+        if number is None:
             account, _ = await storage.accounts.create(
                 "Desk", balance_paise=balance_paise, kyc=True, max_cps=1000, max_calls=100
             )
             number = await storage.numbers.add(account.account_sid, NUMBER)
             await storage.numbers.register(account.account_sid, number.phone_number_id)
-        else:
-            number = found[0]
         key = await storage.keys.create(number.account_sid, "platform", SCOPES["platform"])
         async with aiohttp.ClientSession() as http:
             yield Desk(server, http, receiver, number.account_sid, key, number.phone_number_id)

@@ -269,9 +269,9 @@ class MemoryNumbers:
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
         found = self._directory.number(number)
-        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+        if found is None or found.account_sid != account_sid or not found.registered:
             raise NumberNotOwned("The number is not on the account.")
-        return found[0]
+        return found
 
 
 class OpenDestinations:

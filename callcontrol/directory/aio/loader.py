@@ -134,7 +134,7 @@ class DirectoryLoader(Directory):
         found = await asyncio.gather(*(self._look_up(host) for host in hosts))
         self._unresolved = not all(found)
         # A name that does not resolve keeps its last addresses: a DNS failure must not lock out a carrier.
-        known = self.addresses()
+        known = self._addresses
         self.set_addresses({host: new or known.get(host, ()) for host, new in zip(hosts, found, strict=True)})
 
     async def _look_up(self, host: str) -> tuple[str, ...]:

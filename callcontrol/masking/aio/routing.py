@@ -95,7 +95,7 @@ class MaskedRouter:
 
     def _is_masked(self, number: str) -> bool:
         found = self._numbers.number(number)
-        return found is not None and found[1] is not None and found[1].target == "masking"
+        return found is not None and found.binding is not None and found.binding.target == "masking"
 
     async def close(self) -> None:
         """Close all connections to customers' servers."""

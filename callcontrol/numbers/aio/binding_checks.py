@@ -134,6 +134,6 @@ def _may_show(
     account_sid: str, caller_id: str, directory: DirectoryLoader, phone_number_id: str | None
 ) -> bool:
     known = directory.number(caller_id)
-    if known is None or known[0].account_sid != account_sid or known[0].status != "active":
+    if known is None or known.account_sid != account_sid or known.status != "active":
         return False
-    return known[0].registered or known[0].phone_number_id == phone_number_id
+    return known.registered or known.phone_number_id == phone_number_id

@@ -272,19 +272,19 @@ class NumberService:
             NumberNotOwned: It is not on the account, not active, or not registered on the carrier.
         """
         known = self._directory.number(number)
-        if known is None or known[0].account_sid != account_sid or not known[0].registered:
+        if known is None or known.account_sid != account_sid or not known.registered:
             # Another process may have just assigned or registered it.
             await self._directory.refresh_after_miss()
             known = self._directory.number(number)
-        if known is None or known[0].account_sid != account_sid:
+        if known is None or known.account_sid != account_sid:
             raise NumberNotOwned("The caller-ID is not a number of the account; use one that is.")
-        if known[0].status != "active":
+        if known.status != "active":
             raise NumberNotOwned(
                 "The caller-ID is suspended because its renewal is not paid; top up the wallet first."
             )
-        if not known[0].registered:
+        if not known.registered:
             raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
-        return known[0]
+        return known
 
     async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> NumberConfiguration:
         now = utc_now()

@@ -61,7 +61,7 @@ def check(storage: Storage, filled: tuple[Account, Carrier, PhoneNumber]) -> Non
     assert mirrored is not None
     assert {name: getattr(mirrored, name) for name in PASSWORDS} == PASSWORDS
     bound = storage.directory.number(number.number)
-    assert bound is not None and bound[1] is not None and bound[1].stream_auth == AUTH
+    assert bound is not None and bound.binding is not None and bound.binding.stream_auth == AUTH
 
 
 async def test_no_row_holds_a_secret_in_the_clear(url: str) -> None:

@@ -223,9 +223,8 @@ async def test_wiring_a_number(storage: Storage, account: Account, number: Phone
 
     assert (await storage.numbers.bind(sid, id_, STREAM)).inbound_target == "media_stream"
     found = storage.directory.number(NUMBER)
-    assert found is not None
-    assert found[1] is not None
-    assert (found[1].stream_url, found[1].sample_rate) == ("wss://agent.example/ws", 8000)
+    assert found is not None and found.binding is not None
+    assert (found.binding.stream_url, found.binding.sample_rate) == ("wss://agent.example/ws", 8000)
     await storage.numbers.bind(sid, id_, STREAM)
     with pytest.raises(InboundConflict):
         await storage.numbers.bind(sid, id_, FORWARD)

@@ -101,7 +101,7 @@ async def test_a_number_of_an_own_carrier(
         {"carrier_sid": wider.carrier_sid, "app_sid": None, "friendly_name": None},
     )
     assert (moved.carrier_sid, moved.app_sid, moved.friendly_name) == (wider.carrier_sid, None, None)
-    assert storage.directory.number(NUMBER) == (moved, None)
+    assert storage.directory.number(NUMBER) == moved
     with pytest.raises(ValidationFailed):
         await storage.trunk_numbers.update(sid, number.phone_number_id, {"number": "+918047000001"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from media.audio.clip import samples_of
+from fixtures.audio_check import samples_of
 
 __all__ = ["level_dbfs", "tone_level_dbfs"]
 

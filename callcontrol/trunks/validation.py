@@ -9,20 +9,14 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from callcontrol.directory.directory import plain_address
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.models import Carrier, Gateway
+from callcontrol.models import Carrier, Gateway, Protocol
 from callcontrol.trunks.number_format import number_in
 from callcontrol.trunks.outbound_invite import proxy_of
+from media.capabilities import CODECS
 from sip import InvalidValue
 
-PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
-TRUNK_TYPES: Final = ("static_ip", "auth", "reg")
-DTMF_TYPES: Final = ("rfc2833", "info", "tones")
-SRTP_MODES: Final = ("off", "sdes", "require")
-CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
+PROTOCOLS: Final = get_args(Protocol)
 REGISTER_TRANSPORTS: Final = ("udp", "tcp", "tls")
-NUMBER_FORMATS: Final = ("e164", "national", "significant")
-IDENTITY_HEADERS: Final = ("pai", "ppi", "rpid", "none")
-RELIABILITY: Final = ("off", "supported", "required")
 MIN_SESSION_EXPIRES_S: Final = 90
 MAX_REGISTRARS: Final = 8
 MAX_FORWARDED_HEADERS: Final = 32
@@ -38,12 +32,7 @@ _REGISTRAR: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{
 _PREFIX: Final = re.compile(r"\+[1-9][0-9]{0,14}", re.ASCII)
 _NOT_BUILT: Final = "the media engine of this server was built without it"
 _CHOICES: Final = {
-    "trunk_type": TRUNK_TYPES,
-    "dtmf_type": DTMF_TYPES,
-    "srtp": SRTP_MODES,
-    "number_format": NUMBER_FORMATS,
-    "identity_header": IDENTITY_HEADERS,
-    "rel100": RELIABILITY,
+    name: get_args(hint) for name, hint in get_type_hints(Carrier).items() if get_origin(hint) is Literal
 }
 
 

@@ -11,11 +11,7 @@ from callcontrol.agents.aio.service import AgentService
 from callcontrol.applications.aio import ApplicationService
 from callcontrol.messaging.aio.contacts import ContactListService, ContactService
 from callcontrol.numbers.aio.trunk_numbers import TrunkNumberService
-from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
-from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
-from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
-from tests.unit.api.fakes.campaigns import FakeCampaigns
-from tests.unit.api.fakes.facts import (
+from tests.support.api_facts import (
     ACCOUNT,
     AGENT_ID,
     APP_SID,
@@ -39,6 +35,10 @@ from tests.unit.api.fakes.facts import (
     SCOPES,
     TOOLS_KEY,
 )
+from tests.unit.api.fakes.access import FakeIdempotency, FakeKeys, FakeReply, FakeWallets
+from tests.unit.api.fakes.assistant import FakeAssistant, FakeAssistantKeys
+from tests.unit.api.fakes.calls import CALL_LOG, FakeCallLogs, FakeCalls, FakeTraceEntry, call
+from tests.unit.api.fakes.campaigns import FakeCampaigns
 from tests.unit.api.fakes.masking import FakeMasking, FakeMaskingLogs, FakeMaskingSettings
 from tests.unit.api.fakes.masking_sessions import FakeMaskingNumbers, FakeMaskingSessions
 from tests.unit.api.fakes.mcp import FakeMcp

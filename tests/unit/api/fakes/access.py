@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from callcontrol.errors import IdempotencyConflict, Unauthorized
 from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Principal, Wallet
-from tests.unit.api.fakes.facts import (
+from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
     KEY,

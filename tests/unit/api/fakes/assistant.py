@@ -12,8 +12,8 @@ from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter,
 from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.errors import NotFound
 from callcontrol.models import ApiKey, CallRecord, Environment, Page, Principal, TranscriptSegment
+from tests.support.api_facts import ACCOUNT, AGENT_ID, CALL_SID, MOMENT
 from tests.unit.api.fakes.calls import call
-from tests.unit.api.fakes.facts import ACCOUNT, AGENT_ID, CALL_SID, MOMENT
 
 KEY_ID = "aaaaaaaa-9999-4999-8999-999999999999"
 SAID = (TranscriptSegment("agent", "Good morning", 0, 900), TranscriptSegment("user", "Hello", 1000))

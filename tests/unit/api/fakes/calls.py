@@ -13,7 +13,7 @@ from callcontrol.errors import CallEnded, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, CallStatus, Page, Position
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.registration import RegistrationView
-from tests.unit.api.fakes.facts import (
+from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
     CARRIER_SID,

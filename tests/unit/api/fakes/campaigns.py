@@ -9,7 +9,7 @@ from callcontrol.errors import NotFound
 from callcontrol.messaging.aio.campaigns import CampaignRequest, CampaignView, TakenCampaign
 from callcontrol.messaging.campaigns import Campaign, CampaignCounts, CampaignState
 from callcontrol.models import Page
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT
+from tests.support.api_facts import ACCOUNT, MOMENT
 
 CAMPAIGN = CampaignView(
     Campaign(

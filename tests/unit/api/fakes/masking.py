@@ -12,8 +12,8 @@ from callcontrol.masking.request import MaskedCallRequest
 from callcontrol.masking.sessions import SessionCounts
 from callcontrol.masking.settings import MaskingSettings, SettingsChange, Unchanged
 from callcontrol.models import CallRecord, Page
+from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT
 from tests.unit.api.fakes.calls import call
-from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT
 
 
 def masked_call(call_sid: str = CALL_SID) -> CallRecord:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from callcontrol.errors import Conflict, NotFound
 from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest
 from callcontrol.models import Binding, Page, PhoneNumber
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
+from tests.support.api_facts import ACCOUNT, MOMENT, NUMBER_ID
 
 MASKED_NUMBER = "+918047551001"
 SESSION_ID = "0c6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"

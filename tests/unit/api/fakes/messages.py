@@ -7,7 +7,7 @@ from callcontrol.messaging.messages import SendMessage, checked
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Page
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT
+from tests.support.api_facts import ACCOUNT, MOMENT
 
 MESSAGE_ID = "eeeeeeee-9999-4999-8999-999999999999"
 REFUSED = "+919800100004"

@@ -9,7 +9,7 @@ from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Binding, NumberConfiguration, Page, PhoneNumber
 from callcontrol.numbers.inventory import Listing, ListingFilter
 from callcontrol.numbers.orders import Purchase, PurchaseRequest
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NUMBER_ID
+from tests.support.api_facts import ACCOUNT, MOMENT, NUMBER_ID
 
 
 class FakeNumbers:

@@ -8,8 +8,8 @@ from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Page
 from callcontrol.otp.otp import OtpCall, OtpFilter, OtpState, OtpStats, Period, SendOtp, Verification
 from callcontrol.otp.product import otp_details
+from tests.support.api_facts import ACCOUNT, CALL_SID, MOMENT, OTP_ID
 from tests.unit.api.fakes.calls import call
-from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, MOMENT, OTP_ID
 
 
 class FakeOtp:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callcontrol.errors import Conflict, Forbidden, NotFound
 from callcontrol.models import Message, Principal
-from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, ENDED_SID, OTHER_CALL_SID
+from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, OTHER_CALL_SID
 
 VALID = "f" * 64
 

@@ -17,8 +17,8 @@ from callcontrol.webhooks.subscriptions import (
     changed_subscription,
     new_subscription,
 )
+from tests.support.api_facts import ACCOUNT, CALL_SID, MOMENT
 from tests.support.subscribed import SERVICE_EVENTS
-from tests.unit.api.fakes.facts import ACCOUNT, CALL_SID, MOMENT
 
 SUBSCRIPTION_ID = "eeeeeeee-9999-4999-8999-999999999999"
 DELIVERY_ID = "ffffffff-9999-4999-8999-999999999999"

@@ -10,7 +10,7 @@ from callcontrol.errors import DomainError, NotFound
 from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateCategory, TemplateStatus
 from callcontrol.messaging.templates import new_template
 from callcontrol.models import Page
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT
+from tests.support.api_facts import ACCOUNT, MOMENT
 
 TEMPLATE_ID: Final = 7
 

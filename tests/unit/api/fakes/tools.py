@@ -12,7 +12,7 @@ from callcontrol.tools.builtin import BUILTIN
 from callcontrol.tools.definitions import HttpTool, changed_tool, new_tool
 from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
-from tests.unit.api.fakes.facts import ACCOUNT, MOMENT, NOWHERE
+from tests.support.api_facts import ACCOUNT, MOMENT, NOWHERE
 
 
 class FakeTools:

@@ -8,7 +8,7 @@ from typing import Any
 
 from callcontrol.errors import Forbidden, NotFound
 from callcontrol.models import Carrier, Gateway, Page
-from tests.unit.api.fakes.facts import (
+from tests.support.api_facts import (
     ACCOUNT,
     CARRIER_SID,
     GATEWAY_SID,

@@ -15,10 +15,11 @@ import pytest
 from api.http.body import MAX_BODY_BYTES
 from api.mcp import asgi, gateway, sessions
 from api.process.lifecycle import Phase
+from tests.support.api_facts import ACCOUNT, KEY, TOOLS_KEY
+from tests.support.api_stage import asked
 from tests.support.mcp_stage import OTHER_KEY, PATH, McpStage, mcp_stage, tool
 from tests.support.phone import PATIENCE_S
 from tests.support.waiting import look_again, until
-from tests.unit.api.fakes import KEY, TOOLS_KEY
 
 BOTH = "application/json, text/event-stream"
 VERSION = "2025-11-25"
@@ -243,11 +244,12 @@ async def test_a_stream_ends_with_its_key(raw: Raw, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(asgi, "_ADMIT_EVERY_S", 0.1)
     session = await raw.open()
     async with raw.stream(session) as stream:
-        asked = raw.stage.fakes.keys.asked
-        await until(lambda: raw.stage.fakes.keys.asked >= asked + 2)
+        keys = raw.stage.api.storage.keys
+        admitted = asked(keys, "authenticate")
+        await until(lambda: len(admitted) >= 2)
         async with asyncio.timeout(PATIENCE_S):
             assert not stream.content.at_eof()
-            del raw.stage.fakes.keys.principals[TOOLS_KEY]
+            await keys.revoke(ACCOUNT, f"key-{TOOLS_KEY}")
             await stream.read()
 
 
@@ -262,7 +264,7 @@ async def test_streams_end_with_the_server(raw: Raw) -> None:
 
 async def test_a_server_that_drains_opens_no_sessions(raw: Raw) -> None:
     session = await raw.open()
-    raw.stage.fakes.lifecycle.phase = Phase.DRAINING
+    raw.stage.api.lifecycle.phase = Phase.DRAINING
     assert (await raw.send(body=initialize()))[0] == 503
     assert (await raw.send(body=ask("ping"), Mcp_Session_Id=session))[0] == 200
 

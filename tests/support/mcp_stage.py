@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import httpx2
@@ -21,10 +23,11 @@ from callcontrol.accounts.keys import SCOPES
 from callcontrol.errors import NotFound
 from callcontrol.models import Principal
 from callcontrol.tools.models import Tool, ToolResult
+from tests.support.api_facts import ACCOUNT, TOOLS_KEY
+from tests.support.api_stage import ApiStage, api_stage
 from tests.support.phone import PATIENCE_S
-from tests.unit.api.fakes import ACCOUNT, TOOLS_KEY, Fakes
 
-OTHER_KEY = "vt_other_56789abcdefghijklmnopqrstuvwxyz"
+OTHER_KEY = "vt_" + "o" * 43
 PATH = "/integrations/mcp"
 
 Use = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -71,7 +74,7 @@ class McpStage:
 
     url: str
     tools: StubTools
-    fakes: Fakes
+    api: ApiStage
     gateway: McpGateway
 
     @asynccontextmanager
@@ -109,17 +112,23 @@ async def session_at(url: str, key: str, **parts: Any) -> AsyncIterator[ClientSe
 @asynccontextmanager
 async def mcp_stage() -> AsyncIterator[McpStage]:
     """Run a stage."""
-    fakes, tools = Fakes(), StubTools()
-    own = fakes.keys.principals[TOOLS_KEY]
-    fakes.keys.principals[OTHER_KEY] = replace(own, key_id="key-other")
+    with tempfile.TemporaryDirectory() as folder:
+        async with api_stage(Path(folder)) as api, _served(api) as stage:
+            yield stage
+
+
+@asynccontextmanager
+async def _served(api: ApiStage) -> AsyncIterator[McpStage]:
+    tools = StubTools()
+    await api.add_key(OTHER_KEY, "tools", SCOPES["tools"])
     sock = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    gateway = McpGateway(cast(Any, tools), cast(Any, fakes.keys), fakes.lifecycle, url)
+    gateway = McpGateway(cast(Any, tools), api.storage.keys, api.lifecycle, url)
     limits = dict.fromkeys(SCOPES, 1_000_000)
     app = create_app(
-        fakes.services(),
+        api.services,
         mcp=gateway,
-        lifecycle=fakes.lifecycle,
+        lifecycle=api.lifecycle,
         metrics=Metrics(),
         public_url=url,
         requests_per_minute=limits,
@@ -128,7 +137,7 @@ async def mcp_stage() -> AsyncIterator[McpStage]:
     await runner.setup()
     await web.SockSite(runner, sock).start()
     try:
-        yield McpStage(url, tools, fakes, gateway)
+        yield McpStage(url, tools, api, gateway)
     finally:
         async with asyncio.timeout(PATIENCE_S):
             await gateway.close()

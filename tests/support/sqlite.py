@@ -1,26 +1,38 @@
-"""SQLite databases for tests: the schema is made once, and copied for each that wants one."""
+"""SQLite databases for tests: the schema and rows are made once, and copied for each test that wants them."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from sqlalchemy.engine import Connection
+
 from callcontrol.database.aio.database import Database
+from tests.support.secrets import SECRETS
 
 __all__ = ["sqlite_url"]
 
-_schema: list[bytes] = []
+Fill = Callable[[Connection], None]
+
+_templates: dict[Fill | None, bytes] = {}
 
 
-async def sqlite_url(path: Path) -> str:
-    """The URL of a database that has the schema, and of the one that is there already if there is one."""
-    if not _schema:
+async def sqlite_url(path: Path, fill: Fill | None = None) -> str:
+    """
+    The URL of a database that has the schema, and of the one that is there already if there is one.
+
+    A new one has the rows that ``fill`` inserts.
+    """
+    if fill not in _templates:
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder, "trunkline.db")
-            database = await Database.open(f"sqlite+aiosqlite:///{made}")
+            database = await Database.open(f"sqlite+aiosqlite:///{made}", secrets=SECRETS)
+            if fill is not None:
+                await database.write(fill)
             await database.close()
-            _schema.append(_content(made))
-    _place(path, _schema[0])
+            _templates[fill] = _content(made)
+    _place(path, _templates[fill])
     return f"sqlite+aiosqlite:///{path}"
 
 

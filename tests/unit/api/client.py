@@ -13,7 +13,7 @@ from aiohttp import web, web_app
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
-from tests.unit.api.fakes import KEY
+from tests.support.api_facts import KEY
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.models import Principal
+from tests.support.api_facts import ACCOUNT, NOWHERE, OTHER_ACCOUNT
+from tests.support.api_stage import ApiStage
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, NOWHERE, OTHER_ACCOUNT, Fakes
 
 PATH = "/api/v1/agents"
 ASSISTANT_KEY = "va_" + "b" * 43
@@ -17,9 +17,8 @@ HEADERS = {"Authorization": f"Bearer {ASSISTANT_KEY}"}
 
 
 @pytest.fixture(autouse=True)
-def key(fakes: Fakes, storage: Storage) -> None:
-    fakes.agents = storage.agents
-    fakes.keys.principals[ASSISTANT_KEY] = Principal(ACCOUNT, "key-a", "assistant", frozenset({"assistant"}))
+async def key(stage: ApiStage) -> None:
+    await stage.add_key(ASSISTANT_KEY, "assistant", ["assistant"])
 
 
 async def test_an_agent_is_created_and_shown_without_its_secret(client: Client, storage: Storage) -> None:

@@ -6,17 +6,13 @@ from typing import Any
 
 import pytest
 
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Services, Storage
+from tests.support.api_facts import ACCOUNT, NOWHERE, NUMBER, OTHER_ACCOUNT
+from tests.support.api_stage import asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, APP_SID, NOWHERE, OTHER_ACCOUNT, Fakes
 
 APPLICATIONS = "/v1/trunk-portal/applications"
 STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://a.example/"}
-
-
-@pytest.fixture(autouse=True)
-def applications(fakes: Fakes, storage: Storage) -> None:
-    fakes.applications = storage.applications
 
 
 async def test_an_application_is_created_and_shows_no_secret(client: Client, storage: Storage) -> None:
@@ -75,13 +71,15 @@ async def test_applications_that_are_wrong(client: Client, body: Any, fields: li
     assert sorted(answer.fields) == fields
 
 
-async def test_a_call_may_leave_all_to_its_application(client: Client, fakes: Fakes) -> None:
-    body = {"from": "+918047000001", "to": "+919800000001", "app_sid": APP_SID}
+async def test_a_call_may_leave_all_to_its_application(client: Client, services: Services) -> None:
+    app_sid = (await services.storage.applications.create(ACCOUNT, STREAM)).app_sid
+    requests = asked(services.calls, "create_call")
+    body = {"from": NUMBER, "to": "+919800000001", "app_sid": app_sid}
     assert (await client.post("/v1/calls", {**body, "sample_rate": 16000})).status == 201
-    account = fakes.calls.requests[0][0]
+    account = requests[0][0]
     assert (await client.post(f"/v1/Accounts/{account}/Calls", body)).status == 201
-    first, second = (asked for _, asked in fakes.calls.requests)
-    assert (first.app_sid, first.stream, first.stream_fields) == (APP_SID, None, {"sample_rate": 16000})
+    first, second = (request for _, request in requests)
+    assert (first.app_sid, first.stream, first.stream_fields) == (app_sid, None, {"sample_rate": 16000})
     assert (first.needs_stream, second.needs_stream) == (False, True)
     del body["app_sid"]
     for path in ("/v1/calls", f"/v1/Accounts/{account}/Calls"):

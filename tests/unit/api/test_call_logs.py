@@ -6,37 +6,54 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.models import CallStatus, Quality
+from tests.support.api_facts import ACCOUNT, CARRIER_SID, GATEWAY_HOST, GATEWAY_SID, MOMENT, NOWHERE, call
+from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import CARRIER_SID, Fakes
 
 LOGS = "/v1/trunk-portal/call-logs"
 
 
-async def test_an_entry(client: Client) -> None:
-    answer = await client.get(LOGS)
+async def test_an_entry(client: Client, stage: ApiStage) -> None:
+    answered = call(
+        NOWHERE,
+        status=CallStatus.COMPLETED,
+        carrier_sid=CARRIER_SID,
+        gateway_sid=GATEWAY_SID,
+        answered_at=MOMENT,
+        ended_at=MOMENT,
+        duration_sec=61,
+        quality=Quality(mos=4.2, codec="PCMA"),
+    )
+    await stage.add_call(answered)
+    answer = await client.get(LOGS + "?start=2026-01-31&end=2026-01-31&answered=true")
     assert (answer.status, answer.json()["meta"]["total"]) == (200, 1)
     (entry,) = answer.data
     assert (entry["from"], entry["answered"], entry["duration"]) == ("+918047000001", True, 61)
     assert entry["attempted_at"] == entry["terminated_at"] == "2026-01-31T12:00:00.123Z"
-    assert (entry["trunk"], entry["remote_host"], entry["mos"]) == ("Own trunk", "192.0.2.1", 4.2)
+    assert (entry["trunk"], entry["remote_host"], entry["mos"]) == ("Own trunk", GATEWAY_HOST, 4.2)
 
 
-async def test_filters(client: Client, fakes: Fakes) -> None:
-    query = f"?start=2026-01-01&end=2026-01-31&direction=inbound&answered=false&carrier_sid={CARRIER_SID}"
-    assert (await client.get(LOGS + query + "&filter=+9180&page=2&per_page=5")).status == 200
-    (asked,) = fakes.call_logs.filters
-    assert (asked.start, asked.end) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
-    assert (asked.direction, asked.answered, asked.carrier_sid) == ("inbound", False, CARRIER_SID)
-    assert asked.text == "+9180"
+async def test_filters(client: Client, storage: Storage) -> None:
+    lists = asked(storage.call_logs, "list")
+    text = f"?start=2026-01-01&end=2026-01-31&direction=inbound&answered=false&carrier_sid={CARRIER_SID}"
+    assert (await client.get(LOGS + text + "&filter=+9180&page=2&per_page=5")).status == 200
+    ((account_sid, query, *_),) = lists
+    assert account_sid == ACCOUNT
+    assert (query.start, query.end) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+    assert (query.direction, query.answered, query.carrier_sid) == ("inbound", False, CARRIER_SID)
+    assert query.text == "+9180"
 
 
 @pytest.mark.parametrize(("query", "days"), [("", 30), ("?days=1", 1), ("?days=30", 30)])
-async def test_the_last_days(client: Client, fakes: Fakes, query: str, days: int) -> None:
+async def test_the_last_days(client: Client, storage: Storage, query: str, days: int) -> None:
+    lists = asked(storage.call_logs, "list")
     assert (await client.get(LOGS + query)).status == 200
-    (asked,) = fakes.call_logs.filters
-    assert asked.end - asked.start == timedelta(days=days)
-    assert timedelta(0) <= asked.end - datetime.now(UTC) + timedelta(minutes=1) <= timedelta(minutes=2)
-    assert asked.end.second == 0
+    ((_, wanted, *_),) = lists
+    assert wanted.end - wanted.start == timedelta(days=days)
+    assert timedelta(0) <= wanted.end - datetime.now(UTC) + timedelta(minutes=1) <= timedelta(minutes=2)
+    assert wanted.end.second == 0
 
 
 @pytest.mark.parametrize(

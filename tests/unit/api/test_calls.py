@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from api.schemas.verbs import AVAILABLE
-from callcontrol.errors import (
-    DestinationForbidden,
-    InsufficientBalance,
-    NumberNotOwned,
-    ServiceUnavailable,
-    ValidationFailed,
-)
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.models import CallFilter, CallStatus
-from tests.unit.api.client import Client
-from tests.unit.api.fakes import (
+from sip.aio import Listen, TraceRecord
+from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
     ENDED_SID,
     NOWHERE,
+    NUMBER,
     OTHER_ACCOUNT,
     OTHER_CALL_SID,
-    Fakes,
+    call,
 )
+from tests.support.api_stage import ApiStage, asked
+from tests.unit.api.client import Client
 
 STREAM_CALL: dict[str, Any] = {
-    "from": "+918047000001",
+    "from": NUMBER,
     "to": "+919800000001",
     "stream_url": "wss://bot.example.com/ws",
 }
 VERB_CALL: dict[str, Any] = {
-    "from": "+918047000001",
+    "from": NUMBER,
     "to": "+919800000001",
     "verbs": [{"verb": "play", "url": "prompt:welcome"}, {"verb": "hangup"}],
 }
@@ -45,19 +45,23 @@ def without(body: dict[str, Any], *names: str, **changes: Any) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("path", BOTH_PATHS)
-async def test_a_call_is_created(client: Client, fakes: Fakes, path: str) -> None:
+async def test_a_call_is_created(client: Client, services: Services, path: str) -> None:
+    requests = asked(services.calls, "create_call")
     answer = await client.post(path, STREAM_CALL)
     assert answer.status == 201
     assert answer.data["call_sid"] == answer.data["sid"]
     assert answer.data["status"] == "queued"
     assert set(answer.json()["meta"]) == {"request_id", "timestamp"}
-    account_sid, request = fakes.calls.requests[0]
+    account_sid, request = requests[0]
     assert account_sid == ACCOUNT
-    assert request.from_ == "+918047000001"
+    assert request.from_ == NUMBER
     assert request.to == "+919800000001"
+    kept = await services.calls.get_call(ACCOUNT, answer.data["sid"])
+    assert (kept.from_, kept.to) == (request.from_, request.to)
 
 
-async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) -> None:
+async def test_every_wrong_field_is_named_at_once(client: Client, services: Services) -> None:
+    requests = asked(services.calls, "create_call")
     answer = await client.post(
         "/v1/calls",
         {
@@ -101,10 +105,13 @@ async def test_every_wrong_field_is_named_at_once(client: Client, fakes: Fakes) 
         "agent_id": "cannot be combined with stream_url",
         "colour": "is not a known field",
     }
-    assert fakes.calls.requests == []
+    assert requests == []
 
 
-async def test_what_numbers_and_urls_look_like_is_named_with_all_else(client: Client, fakes: Fakes) -> None:
+async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
+    client: Client, services: Services
+) -> None:
+    requests = asked(services.calls, "create_call")
     answer = await client.post(
         "/v1/calls",
         {
@@ -125,7 +132,7 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(client: Cl
         "status_webhook_url",
         "timeout",
     }
-    assert fakes.calls.requests == []
+    assert requests == []
 
 
 @pytest.mark.parametrize(
@@ -209,23 +216,25 @@ async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
 
 
 async def test_a_call_may_be_controlled_by_a_webhook_or_talk_to_an_agent(
-    client: Client, fakes: Fakes
+    client: Client, services: Services
 ) -> None:
+    agent_id = (await services.storage.agents.create(ACCOUNT, {"name": "Asha"})).agent_id
+    requests = asked(services.calls, "create_call")
     bare = without(STREAM_CALL, "stream_url", "sample_rate")
     answer = await client.post(
         "/v1/calls", {**bare, "webhook_url": "https://x.example/", "webhook_method": "GET"}
     )
     assert answer.status == 201
-    _, asked = fakes.calls.requests[-1]
-    assert (asked.webhook_url, asked.webhook_method, asked.says_what_to_do) == (
+    _, request = requests[-1]
+    assert (request.webhook_url, request.webhook_method, request.says_what_to_do) == (
         "https://x.example/",
         "GET",
         True,
     )
     for path in BOTH_PATHS:
-        assert (await client.post(path, {**bare, "agent_id": NOWHERE})).status == 201
-        _, asked = fakes.calls.requests[-1]
-        assert (asked.agent_id, asked.stream) == (NOWHERE, None)
+        assert (await client.post(path, {**bare, "agent_id": agent_id})).status == 201
+        _, request = requests[-1]
+        assert (request.agent_id, request.stream) == (agent_id, None)
 
 
 @pytest.mark.parametrize(
@@ -253,19 +262,28 @@ async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("before", "changes", "status", "code"),
     [
-        (ValidationFailed.of("to", "is not a telephone number"), 400, "VALIDATION_ERROR"),
-        (InsufficientBalance("Top up the wallet."), 402, "INSUFFICIENT_BALANCE"),
-        (NumberNotOwned("Register the number first."), 403, "NUMBER_NOT_OWNED"),
-        (DestinationForbidden("The host is private."), 403, "FORBIDDEN"),
-        (ServiceUnavailable("No carrier has capacity."), 503, "SERVICE_UNAVAILABLE"),
+        (None, {"to": "sip:desk@pbx.example.com"}, 400, "VALIDATION_ERROR"),
+        (ApiStage.empty_wallet, {}, 402, "INSUFFICIENT_BALANCE"),
+        (None, {"from": "+918047000009"}, 403, "NUMBER_NOT_OWNED"),
+        (None, {"stream_url": "wss://10.0.0.1/ws"}, 403, "FORBIDDEN"),
+        (ApiStage.stop_platform_carrier, {}, 503, "SERVICE_UNAVAILABLE"),
     ],
+    ids=["no gateway's host", "no money", "another's number", "private host", "no carrier"],
 )
-async def test_refusals(client: Client, fakes: Fakes, failure: Exception, status: int, code: str) -> None:
-    fakes.calls.failure = failure
+async def test_refusals(
+    client: Client,
+    stage: ApiStage,
+    before: Callable[[ApiStage], Awaitable[None]] | None,
+    changes: dict[str, Any],
+    status: int,
+    code: str,
+) -> None:
+    if before is not None:
+        await before(stage)
     for path in BOTH_PATHS:
-        answer = await client.post(path, STREAM_CALL)
+        answer = await client.post(path, {**STREAM_CALL, **changes})
         assert (answer.status, answer.code) == (status, code)
         assert answer.json()["error"]["message"]
 
@@ -291,16 +309,25 @@ async def test_calls_that_do_not_exist(client: Client, call_sid: str) -> None:
         assert (answer.status, answer.code) == (404, "NOT_FOUND")
 
 
-async def test_get_and_hang_up(client: Client) -> None:
+async def test_get_and_hang_up(client: Client, stage: ApiStage) -> None:
+    parked = stage.park(record=call(status=CallStatus.IN_PROGRESS))
     got = await client.get(f"/v1/Accounts/{ACCOUNT.upper()}/Calls/{CALL_SID}")
     assert (got.status, got.data["status"]) == (200, "in-progress")
     ended = await client.delete(f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}")
     assert (ended.status, ended.data["call_sid"]) == (200, CALL_SID)
+    assert parked.posted == [HangupRequested("api", NORMAL_CLEARING)]
     again = await client.delete(f"/v1/Accounts/{ACCOUNT}/Calls/{ENDED_SID}")
     assert (again.status, again.code) == (409, "CALL_ENDED")
 
 
-async def test_trace(client: Client) -> None:
+async def test_trace(client: Client, services: Services) -> None:
+    traces, listen = services.calls._traces, Listen("udp", "127.0.0.1", 5060)
+    traces.claim(CALL_SID, "a", "abc@host")
+    for at_s, direction, message in (
+        (0.0, "out", b"INVITE sip:x SIP/2.0\r\n\r\n"),
+        (0.01, "in", b"SIP/2.0 100 Trying\r\n\r\n"),
+    ):
+        traces.note(TraceRecord(at_s, direction, listen, ("127.0.0.1", 5080), message, "abc@host"))
     answer = await client.get(f"/v1/calls/{CALL_SID}/trace")
     assert answer.data["call_sid"] == CALL_SID
     assert "leg a: 127.0.0.1:5080" in answer.data["ladder"].splitlines()[0]
@@ -328,37 +355,40 @@ async def test_list(client: Client) -> None:
     }
 
 
-async def test_list_filters(client: Client, fakes: Fakes) -> None:
+async def test_list_filters(client: Client, services: Services) -> None:
+    lists = asked(services.calls, "list_calls")
     query = (
         "status=no-answer&direction=inbound&from=+9198&to=%2B9180&start_date=2026-01-01&end_date=2026-01-31"
     )
     assert (await client.get(f"/v1/calls?{query}&page=3&per_page=100")).status == 200
-    assert fakes.calls.filters == [
-        CallFilter(
-            status=CallStatus.NO_ANSWER,
-            direction="inbound",
-            from_="+9198",
-            to="+9180",
-            start=datetime(2026, 1, 1, tzinfo=UTC),
-            end=datetime(2026, 2, 1, tzinfo=UTC),
-        )
-    ]
+    every_filter = CallFilter(
+        status=CallStatus.NO_ANSWER,
+        direction="inbound",
+        from_="+9198",
+        to="+9180",
+        start=datetime(2026, 1, 1, tzinfo=UTC),
+        end=datetime(2026, 2, 1, tzinfo=UTC),
+    )
+    assert lists == [(ACCOUNT, every_filter, 3, 100, None)]
     moments = "start_date=2026-01-01T05:30:00+05:30&end_date=2026-01-01T12:00:00.5Z"
     assert (await client.get(f"/v1/calls?{moments}")).status == 200
-    assert fakes.calls.filters[1].start == datetime(2026, 1, 1, tzinfo=UTC)
-    assert fakes.calls.filters[1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
+    assert lists[1][1].start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert lists[1][1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
 
 
-async def test_a_list_goes_on_behind_its_cursor(client: Client, fakes: Fakes) -> None:
+async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Services) -> None:
     whole = (await client.get("/v1/calls")).json()["meta"]
     assert whole["next_cursor"] is None
-    first = (await client.get("/v1/calls?per_page=1")).json()["meta"]
-    assert (first["page"], first["total"]) == (1, 2)
-    answer = await client.get(f"/v1/calls?per_page=1&cursor={first['next_cursor']}")
+    first = await client.get("/v1/calls?per_page=1")
+    meta = first.json()["meta"]
+    assert (meta["page"], meta["total"]) == (1, 2)
+    lists = asked(services.calls, "list_calls")
+    answer = await client.get(f"/v1/calls?per_page=1&cursor={meta['next_cursor']}")
     assert answer.status == 200
     assert "page" not in answer.json()["meta"]
-    place = fakes.calls.places[-1]
-    assert place is not None and place.identifier == ENDED_SID
+    assert {shown["sid"] for shown in (*first.data, *answer.data)} == {CALL_SID, ENDED_SID}
+    ((*_, place),) = lists
+    assert place is not None and place.identifier == first.data[0]["sid"]
 
 
 @pytest.mark.parametrize(

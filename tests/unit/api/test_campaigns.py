@@ -2,67 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
 
 from api.openapi.examples import EXAMPLES
-from callcontrol.accounts.keys import SCOPES
-from callcontrol.messaging.campaigns import CampaignState
+from callcontrol.aio.tokens import utc_now
+from callcontrol.bootstrap.aio.services import Storage
+from tests.support.api_facts import ACCOUNT, MESSAGING_KEY
+from tests.support.api_stage import asked
+from tests.support.campaigns import approve, messages_of, numbers, receive
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import MESSAGING_KEY, MOMENT, Fakes
 
 _BODY = EXAMPLES["send_campaign"]
+_INDIA = timezone(timedelta(hours=5, minutes=30))
 
 
-@pytest.fixture(autouse=True)
-def every_scope(fakes: Fakes) -> None:
-    """The key of messaging opens everything of it."""
-    narrow = fakes.keys.principals[MESSAGING_KEY]
-    fakes.keys.principals[MESSAGING_KEY] = replace(narrow, scopes=frozenset(SCOPES["messaging"]))
+@pytest.fixture
+async def template(storage: Storage) -> None:
+    """The approved template that campaigns name."""
+    await approve(storage, ACCOUNT, _BODY["templateName"])
 
 
-async def test_a_campaign_is_asked_for_as_it_was_written(client: Client, fakes: Fakes) -> None:
+@pytest.fixture
+async def path(client: Client, template: None) -> str:
+    """The path of a campaign that is under way."""
+    made = await client.post("/api/v1/send", {**_BODY, "phoneNumbers": numbers(3)}, key=MESSAGING_KEY)
+    return f"/api/v1/{made.data['campaignId']}/status"
+
+
+@pytest.mark.usefixtures("template")
+async def test_a_campaign_is_asked_for_as_it_was_written(client: Client, storage: Storage) -> None:
+    opted_out = await storage.contacts.create(ACCOUNT, {"phone_number": "+919800100002"})
+    await storage.contacts.update(ACCOUNT, opted_out.contact_id, {"opted_out": True})
+    requests = asked(storage.campaigns, "create")
+    later = (utc_now() + timedelta(days=1)).replace(microsecond=500_000)
+    phone_numbers = [*_BODY["phoneNumbers"], "+91 98002 00011", "x", "+919800100002"]
     body = {
         **_BODY,
-        "language": "hi",
+        "phoneNumbers": phone_numbers,
+        "language": "en_US",
         "sendImmediately": False,
-        "scheduledFor": "2026-12-24T17:30:00.5+05:30",
+        "scheduledFor": later.astimezone(_INDIA).isoformat(),
     }
     answer = await client.post("/api/v1/send", body, key=MESSAGING_KEY)
     assert answer.status == 201
-    (asked,) = fakes.campaigns.asked
-    assert (asked.name, asked.template_name, asked.language) == (
+    ((_, request),) = requests
+    assert (request.name, request.template_name, request.language) == (
         _BODY["campaignName"],
         _BODY["templateName"],
-        "hi",
+        "en_US",
     )
-    assert (asked.phone_numbers, asked.variables) == (_BODY["phoneNumbers"], _BODY["variables"])
-    assert asked.immediately is False
-    assert asked.scheduled_for == datetime(2026, 12, 24, 12, 0, 0, 500_000, UTC)
+    assert (request.phone_numbers, request.variables) == (phone_numbers, _BODY["variables"])
+    assert request.immediately is False
+    assert request.scheduled_for == later
     assert answer.json()["success"] is True
     assert answer.data["counts"] == {
         "queued": 2,
         "sent": 0,
-        "delivered": 1,
+        "delivered": 0,
         "read": 0,
         "failed": 0,
         "cancelled": 0,
     }
-    assert answer.data["progress"] == 33.3
+    assert answer.data["progress"] == 0.0
     assert (answer.data["duplicates"], answer.data["invalid"], answer.data["optedOut"]) == (
-        ["+91 98001 00001"],
+        ["+91 98002 00011"],
         ["x"],
         ["+919800100002"],
     )
 
 
+@pytest.mark.usefixtures("template")
 @pytest.mark.parametrize("given", [{}, {"sendImmediately": True}], ids=["left out", "said"])
-async def test_whether_at_once_was_said_is_told_apart(client: Client, fakes: Fakes, given: Any) -> None:
+async def test_whether_at_once_was_said_is_told_apart(client: Client, storage: Storage, given: Any) -> None:
+    requests = asked(storage.campaigns, "create")
     assert (await client.post("/api/v1/send", {**_BODY, **given}, key=MESSAGING_KEY)).status == 201
-    assert fakes.campaigns.asked[0].immediately is (True if given else None)
+    assert requests[0][1].immediately is (True if given else None)
 
 
 @pytest.mark.parametrize(
@@ -83,31 +100,44 @@ async def test_whether_at_once_was_said_is_told_apart(client: Client, fakes: Fak
         True,
     ],
 )
-async def test_a_time_has_to_be_one(client: Client, fakes: Fakes, moment: Any) -> None:
+async def test_a_time_has_to_be_one(client: Client, storage: Storage, moment: Any) -> None:
+    requests = asked(storage.campaigns, "create")
     answer = await client.post("/api/v1/send", {**_BODY, "scheduledFor": moment}, key=MESSAGING_KEY)
     assert answer.status == 400
     assert [error["field"] for error in answer.json()["details"]["errors"]] == ["scheduledFor"]
-    assert fakes.campaigns.asked == []
+    assert requests == []
 
 
-async def test_times_are_shown_for_what_became_of_a_campaign(client: Client, fakes: Fakes) -> None:
-    shown = (await client.get("/api/v1/7/status", key=MESSAGING_KEY)).data
+async def test_times_are_shown_for_what_became_of_a_campaign(
+    client: Client, storage: Storage, path: str
+) -> None:
+    shown = (await client.get(path, key=MESSAGING_KEY)).data
     assert shown["completedAt"] is None and shown["cancelledAt"] is None
     assert shown["estimatedCompletionAt"] > shown["startedAt"]
-    ended = replace(fakes.campaigns.view.campaign, state=CampaignState.COMPLETED, ended_at=MOMENT)
-    fakes.campaigns.view = replace(fakes.campaigns.view, campaign=ended, estimated_end=None)
-    shown = (await client.get("/api/v1/7/status", key=MESSAGING_KEY)).data
+    await storage.campaigns.run(utc_now())
+    messages = await messages_of(storage, shown["campaignId"])
+    await receive(storage, messages[:1], "delivered", utc_now())
+    shown = (await client.get(path, key=MESSAGING_KEY)).data
+    assert (shown["counts"]["delivered"], shown["counts"]["queued"], shown["progress"]) == (1, 2, 33.3)
+    await receive(storage, messages[1:], "delivered", utc_now())
+    shown = (await client.get(path, key=MESSAGING_KEY)).data
     assert shown["completedAt"] and shown["cancelledAt"] is None
-    shown = (await client.post("/api/v1/campaigns/7/cancel", key=MESSAGING_KEY)).data
+
+
+async def test_a_cancelled_campaign_is_shown_with_its_end(client: Client, path: str) -> None:
+    campaign_id = path.split("/")[-2]
+    shown = (await client.post(f"/api/v1/campaigns/{campaign_id}/cancel", key=MESSAGING_KEY)).data
     assert shown["cancelledAt"] and shown["completedAt"] is None
 
 
+@pytest.mark.usefixtures("path")
 async def test_campaigns_are_listed_by_their_status(client: Client) -> None:
     for query, total in (("", 1), ("?status=running&pageSize=1", 1), ("?status=cancelled", 0)):
         answer = await client.get(f"/api/v1/campaigns{query}", key=MESSAGING_KEY)
         assert answer.json()["pagination"]["total"] == total == len(answer.data)
 
 
+@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("campaign_id", ["8", "0", "-1", "9223372036854775808", "x", "1e3"])
 async def test_a_campaign_that_is_none_is_not_found(client: Client, campaign_id: str) -> None:
     answer = await client.get(f"/api/v1/{campaign_id}/status", key=MESSAGING_KEY)

@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.models import Principal
+from tests.support.api_facts import ACCOUNT
+from tests.support.api_stage import ApiStage
 from tests.unit.api.client import Answer, Client
-from tests.unit.api.fakes import ACCOUNT, Fakes
 
 CONTACTS, LISTS = "/api/v1/contacts", "/api/v1/contact-lists"
 KEY = "vm_" + "c" * 43
 
 
 @pytest.fixture(autouse=True)
-def key(fakes: Fakes, storage: Storage) -> None:
-    fakes.contacts, fakes.contact_lists = storage.contacts, storage.contact_lists
-    scopes = frozenset({"contacts.read", "contacts.write"})
-    fakes.keys.principals[KEY] = Principal(ACCOUNT, "key-c", "messaging", scopes)
+async def key(stage: ApiStage) -> None:
+    await stage.add_key(KEY, "messaging", ["contacts.read", "contacts.write"])
 
 
 def wrong(answer: Answer) -> dict[str, str]:

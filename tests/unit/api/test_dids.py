@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from callcontrol.errors import (
-    DomainError,
-    InsufficientBalance,
-    KycRequired,
-    NotFound,
-    NumberTaken,
-    QuoteStale,
-    ServiceUnavailable,
-)
-from callcontrol.numbers.inventory import ListingFilter
-from callcontrol.numbers.orders import PurchaseRequest, stale
+from api.schemas.serializers import rfc3339
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.numbers.inventory import Listing, ListingFilter
+from callcontrol.numbers.orders import PurchaseRequest
+from tests.support.api_facts import ACCOUNT
+from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import NUMBER_ID, Fakes
 
 PURCHASE = "/v1/dids/purchase-live"
+LISTING = Listing("did_1", "+911110000100", "Delhi", "local", 24_950, 50_000)
 
 
-async def test_a_search_shows_what_is_for_sale(client: Client, fakes: Fakes) -> None:
+@pytest.fixture(autouse=True)
+async def one_number_for_sale(stage: ApiStage) -> None:
+    stage.inventory.listings = {"did_1": LISTING}
+    await stage.storage.wallet.top_up(ACCOUNT, 34_850)
+
+
+async def test_a_search_shows_what_is_for_sale(client: Client, services: Services) -> None:
+    searches = asked(services.market, "search")
     answer = await client.get("/v1/dids/available?region=Delhi&number_type=local&contains=100&per_page=5")
     assert answer.data == [
         {
@@ -39,63 +42,90 @@ async def test_a_search_shows_what_is_for_sale(client: Client, fakes: Fakes) -> 
         }
     ]
     assert answer.json()["meta"]["per_page"] == 5
-    assert fakes.market.searches == [ListingFilter("Delhi", "local", "100")]
+    assert searches == [(ListingFilter("Delhi", "local", "100"), 1, 5)]
     assert (await client.get("/v1/dids/available?contains=abc")).status == 400
 
 
-async def test_a_purchase_answers_exactly_its_fields(client: Client, fakes: Fakes) -> None:
+async def test_a_purchase_answers_exactly_its_fields(client: Client, services: Services) -> None:
+    purchases = asked(services.market, "purchase")
     body = {"live_ref": "did_1", "friendly_name": "Sales", "months": 3, "acknowledged_total": 1248.50}
     answer = await client.post(PURCHASE, body)
+    bought = await services.storage.numbers.get(ACCOUNT, answer.data["phone_number_id"])
+    assert bought.billing is not None and bought.friendly_name == "Sales"
     assert (answer.status, answer.data) == (
         201,
         {
-            "phone_number_id": NUMBER_ID,
+            "phone_number_id": bought.phone_number_id,
             "number": "+911110000100",
             "total_charged": 1248.5,
             "currency": "INR",
             "new_wallet_balance": 100.5,
-            "next_billing_at": "2026-01-31T12:00:00.123Z",
+            "next_billing_at": rfc3339(bought.billing.next_at),
         },
     )
-    assert fakes.market.requests == [
-        PurchaseRequest(live_ref="did_1", friendly_name="Sales", months=3, acknowledged_paise=124_850)
-    ]
+    wanted = PurchaseRequest(live_ref="did_1", friendly_name="Sales", months=3, acknowledged_paise=124_850)
+    assert purchases == [(ACCOUNT, wanted)]
 
 
-async def test_one_month_is_bought_unless_said(client: Client, fakes: Fakes) -> None:
+async def test_one_month_is_bought_unless_said(client: Client, services: Services) -> None:
+    purchases = asked(services.market, "purchase")
     await client.post(PURCHASE, {"live_ref": "did_1"})
-    assert fakes.market.requests == [PurchaseRequest(live_ref="did_1")]
+    assert purchases == [(ACCOUNT, PurchaseRequest(live_ref="did_1"))]
 
 
-async def test_a_repeated_purchase_is_one(client: Client, fakes: Fakes) -> None:
+async def test_a_repeated_purchase_is_one(client: Client, services: Services) -> None:
+    purchases = asked(services.market, "purchase")
     headers = {"Idempotency-Key": "k1"}
     first = await client.post(PURCHASE, {"live_ref": "did_1"}, headers=headers)
     again = await client.post(PURCHASE, {"live_ref": "did_1"}, headers=headers)
     assert (again.status, again.body) == (first.status, first.body)
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert len(fakes.market.requests) == 1
+    assert len(purchases) == 1
+
+
+async def withdraw_kyc(stage: ApiStage) -> None:
+    await stage.storage.accounts.update(ACCOUNT, {"kyc_complete": False})
+
+
+async def unlist(stage: ApiStage) -> None:
+    stage.inventory.listings.clear()
+
+
+async def sell(stage: ApiStage) -> None:
+    stage.inventory.taken["did_1"] = "an order of somebody"
+
+
+async def reprice(stage: ApiStage) -> None:
+    stage.inventory.behaviours["did_1"] = "price_moves"
+
+
+async def silence(stage: ApiStage) -> None:
+    stage.inventory.behaviours["did_1"] = "silent"
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("before", "status", "code"),
     [
-        (KycRequired("x"), 403, "KYC_REQUIRED"),
-        (InsufficientBalance("x"), 402, "INSUFFICIENT_BALANCE"),
-        (NotFound("x"), 404, "NOT_FOUND"),
-        (NumberTaken("x"), 409, "NUMBER_NOT_OWNED"),
-        (QuoteStale("x"), 409, "QUOTE_STALE"),
-        (ServiceUnavailable("x"), 503, "SERVICE_UNAVAILABLE"),
+        (withdraw_kyc, 403, "KYC_REQUIRED"),
+        (ApiStage.empty_wallet, 402, "INSUFFICIENT_BALANCE"),
+        (unlist, 404, "NOT_FOUND"),
+        (sell, 409, "NUMBER_NOT_OWNED"),
+        (reprice, 409, "QUOTE_STALE"),
+        (silence, 503, "SERVICE_UNAVAILABLE"),
     ],
 )
-async def test_refusals(client: Client, fakes: Fakes, failure: DomainError, status: int, code: str) -> None:
-    fakes.market.failure = failure
+async def test_refusals(
+    client: Client, stage: ApiStage, before: Callable[[ApiStage], Awaitable[None]], status: int, code: str
+) -> None:
+    await before(stage)
     answer = await client.post(PURCHASE, {"live_ref": "did_1"})
     assert (answer.status, answer.code) == (status, code)
 
 
-async def test_a_stale_quote_says_the_new_price(client: Client, fakes: Fakes) -> None:
-    fakes.market.failure = stale(fakes.market.listing, 2)
-    error = (await client.post(PURCHASE, {"live_ref": "did_1"})).json()["error"]
+async def test_a_stale_quote_says_the_new_price(client: Client) -> None:
+    body = {"live_ref": "did_1", "months": 2, "acknowledged_total": 749.5}
+    error = (await client.post(PURCHASE, body)).json()["error"]
+    assert error["code"] == "QUOTE_STALE"
     assert error["details"]["total"] == 999.0
 
 

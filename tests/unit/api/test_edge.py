@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -16,20 +16,22 @@ from api.process.lifecycle import Phase
 from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from callcontrol import errors as domain
+from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.errors import DomainError, InsufficientBalance
-from tests.unit.api.client import Client, client_for
-from tests.unit.api.fakes import (
+from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
     KEY,
     MESSAGING_KEY,
+    NUMBER,
     NUMBER_ID,
     READER_KEY,
     REVOKED_KEY,
-    Fakes,
 )
+from tests.support.api_stage import ApiStage, asked
+from tests.unit.api.client import Client, client_for
 
-CALL = {"from": "+918047000001", "to": "+919800000001", "stream_url": "wss://bot.example.com/ws"}
+CALL = {"from": NUMBER, "to": "+919800000001", "stream_url": "wss://bot.example.com/ws"}
 
 
 def all_domain_errors() -> list[type[DomainError]]:
@@ -150,10 +152,11 @@ async def test_a_key_of_another_service(client: Client) -> None:
     assert (answer.status, answer.code) == (403, "FORBIDDEN")
 
 
-async def test_no_body_is_read_for_a_stranger(client: Client, fakes: Fakes) -> None:
+async def test_no_body_is_read_for_a_stranger(client: Client, storage: Storage) -> None:
+    keys = asked(storage.keys, "authenticate")
     answer = await client.raw(b"POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
     assert answer.status == 401
-    assert fakes.keys.asked == 0
+    assert keys == []
 
 
 async def test_request_id(client: Client) -> None:
@@ -238,9 +241,8 @@ async def test_rate_limit_and_its_headers(client: Client) -> None:
     assert (await client.get("/v1/calls", peer="10.1.2.3")).status == 200
 
 
-async def test_an_account_s_own_limit_is_one_for_all_its_keys(client: Client, fakes: Fakes) -> None:
-    for key in (KEY, READER_KEY):
-        fakes.keys.principals[key] = replace(fakes.keys.principals[key], requests_per_minute=30)
+async def test_an_account_s_own_limit_is_one_for_all_its_keys(client: Client, storage: Storage) -> None:
+    await storage.accounts.update(ACCOUNT, {"requests_per_minute": 30})
     left = []
     for number in range(30):
         answer = await client.get("/v1/calls", key=(KEY, READER_KEY)[number % 2])
@@ -252,7 +254,7 @@ async def test_an_account_s_own_limit_is_one_for_all_its_keys(client: Client, fa
 
 
 async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
-    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+    stage: ApiStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited = [
         replace(endpoint, requests_per_minute=2) if endpoint.name == "get_call" else endpoint
@@ -260,9 +262,9 @@ async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
     ]
     monkeypatch.setattr("api.http.app.ENDPOINTS", limited)
     app = create_app(
-        fakes.services(),
-        mcp=cast(Any, fakes.mcp),
-        lifecycle=fakes.lifecycle,
+        stage.services,
+        mcp=stage.mcp,
+        lifecycle=stage.lifecycle,
         metrics=Metrics(),
         public_url="http://x",
         check_replies=True,
@@ -332,22 +334,22 @@ async def test_endpoints_without_body_take_an_empty_object_only(client: Client) 
 
 
 async def test_an_unexpected_failure_tells_nothing(
-    client: Client, fakes: Fakes, caplog: pytest.LogCaptureFixture
+    client: Client, stage: ApiStage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fakes.calls.failure = RuntimeError("database password is hunter2")
+    await stage.drop_table("calls")
     answer = await client.get("/v1/calls")
     assert (answer.status, answer.code) == (500, "INTERNAL_ERROR")
-    assert "hunter2" not in answer.body.decode()
-    assert "hunter2" in caplog.text
+    assert "no such table" not in answer.body.decode()
+    assert "no such table" in caplog.text
 
 
-async def test_a_body_that_is_not_what_its_encoding_says_is_named(client: Client, fakes: Fakes) -> None:
+async def test_a_body_that_is_not_what_its_encoding_says_is_named(client: Client) -> None:
     answer = await client.post("/v1/calls", body=b"abcde", headers={"Content-Encoding": "gzip"})
     assert (answer.status, answer.code, list(answer.fields)) == (400, "VALIDATION_ERROR", ["body"])
 
 
 async def test_a_client_that_goes_in_the_middle_is_no_failure_of_ours(
-    client: Client, fakes: Fakes, caplog: pytest.LogCaptureFixture
+    client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     head = f"POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
@@ -366,34 +368,36 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
     assert (answer.status, answer.code) == (408, "REQUEST_TIMEOUT")
 
 
-async def test_an_unexpected_failure_of_wiring(client: Client, fakes: Fakes) -> None:
-    fakes.numbers.failure = domain.Internal("It failed.")
+async def test_an_unexpected_failure_of_wiring(client: Client, stage: ApiStage) -> None:
+    await stage.drop_table("phone_numbers")
     answer = await client.get(f"/v1/phone-numbers/{NUMBER_ID}/telephony")
     assert (answer.status, answer.code) == (500, "internal_error")
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.DRAINING])
-async def test_no_new_calls_while_not_ready(client: Client, fakes: Fakes, phase: Phase) -> None:
-    fakes.lifecycle.phase = phase
+async def test_no_new_calls_while_not_ready(client: Client, stage: ApiStage, phase: Phase) -> None:
+    requests = asked(stage.services.calls, "create_call")
+    stage.lifecycle.phase = phase
     for path in ("/v1/calls", f"/v1/Accounts/{ACCOUNT}/Calls"):
         answer = await client.post(path, CALL)
         assert (answer.status, answer.code) == (503, "SERVICE_UNAVAILABLE")
         assert "Retry-After" in answer.headers
-    assert fakes.calls.requests == []
+    assert requests == []
     assert (await client.get("/v1/calls")).status == 200
 
 
 class TestIdempotency:
     HEADERS = {"Idempotency-Key": "order-17"}
 
-    async def test_the_same_request_is_answered_once(self, client: Client, fakes: Fakes) -> None:
+    async def test_the_same_request_is_answered_once(self, client: Client, services: Services) -> None:
+        requests = asked(services.calls, "create_call")
         first = await client.post("/v1/calls", CALL, headers=self.HEADERS)
         again = await client.post("/v1/calls", CALL, headers=self.HEADERS)
         assert (first.status, again.status) == (201, 201)
         assert first.body == again.body
         assert "Idempotent-Replayed" not in first.headers
         assert again.headers["Idempotent-Replayed"] == "true"
-        assert len(fakes.calls.requests) == 1
+        assert len(requests) == 1
 
     async def test_another_body_or_path_conflicts(self, client: Client) -> None:
         await client.post("/v1/calls", CALL, headers=self.HEADERS)
@@ -401,34 +405,39 @@ class TestIdempotency:
             answer = await client.post(path, body, headers=self.HEADERS)
             assert (answer.status, answer.code) == (409, "IDEMPOTENCY_CONFLICT")
 
-    async def test_a_refusal_gives_the_key_back(self, client: Client, fakes: Fakes) -> None:
-        fakes.calls.failure = InsufficientBalance("Top up the wallet.")
+    async def test_a_refusal_gives_the_key_back(self, client: Client, stage: ApiStage) -> None:
+        await stage.empty_wallet()
         assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == 402
-        fakes.calls.failure = None
+        await stage.storage.wallet.top_up(ACCOUNT, 100_000)
         assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == 201
 
-    async def test_an_invalid_request_does_not_claim_the_key(self, client: Client, fakes: Fakes) -> None:
+    async def test_an_invalid_request_does_not_claim_the_key(self, client: Client, storage: Storage) -> None:
+        claims = asked(storage.idempotency, "begin")
         assert (await client.post("/v1/calls", {}, headers=self.HEADERS)).status == 400
-        assert fakes.idempotency.claimed == {}
+        assert claims == []
 
-    async def test_an_unexpected_failure_is_replayed(self, client: Client, fakes: Fakes) -> None:
-        fakes.calls.failure = RuntimeError("it may have dialled")
+    async def test_an_unexpected_failure_is_replayed(self, client: Client, services: Services) -> None:
+        def dial(*_: object) -> None:
+            raise RuntimeError("it may have dialled")
+
+        services.calls._originator._begin = dial
+        requests = asked(services.calls, "create_call")
         for _ in range(2):
             answer = await client.post("/v1/calls", CALL, headers=self.HEADERS)
             assert (answer.status, answer.code) == (500, "INTERNAL_ERROR")
-        assert len(fakes.calls.requests) == 1
+        assert len(requests) == 1
 
     @pytest.mark.parametrize("status", [201, 402])
     async def test_a_database_that_fails_after_the_deed_hides_no_answer(
-        self, client: Client, fakes: Fakes, monkeypatch: pytest.MonkeyPatch, status: int
+        self, client: Client, stage: ApiStage, monkeypatch: pytest.MonkeyPatch, status: int
     ) -> None:
         async def away(*_: object) -> None:
             raise domain.ServiceUnavailable("The database is away.")
 
         for name in ("complete", "release"):
-            monkeypatch.setattr(fakes.idempotency, name, away)
+            monkeypatch.setattr(stage.storage.idempotency, name, away)
         if status == 402:
-            fakes.calls.failure = InsufficientBalance("Top up the wallet.")
+            await stage.empty_wallet()
         assert (await client.post("/v1/calls", CALL, headers=self.HEADERS)).status == status
 
     @pytest.mark.parametrize("key", ["", "x" * 256, "spa ce", "ümlaut"])
@@ -436,9 +445,10 @@ class TestIdempotency:
         answer = await client.post("/v1/calls", CALL, headers={"Idempotency-Key": key})
         assert (answer.status, list(answer.fields)) == (400, ["Idempotency-Key"])
 
-    async def test_other_endpoints_do_not_look_at_it(self, client: Client, fakes: Fakes) -> None:
+    async def test_other_endpoints_do_not_look_at_it(self, client: Client, storage: Storage) -> None:
+        claims = asked(storage.idempotency, "begin")
         await client.post("/v1/trunk-portal/carriers", {"name": "x"}, headers=self.HEADERS)
-        assert fakes.idempotency.claimed == {}
+        assert claims == []
 
 
 @pytest.mark.parametrize(

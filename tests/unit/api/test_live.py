@@ -2,69 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.calls.events.commands import RecordingRequested
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest
-from callcontrol.errors import Conflict
+from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, NUMBER, PLATFORM_HOST
+from tests.support.api_stage import ApiStage, asked
+from tests.support.call_drive import Drive, bridged, forward, streamed
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, CALL_SID, ENDED_SID, Fakes
 
 PATH = f"/v1/Accounts/{ACCOUNT}/Calls/{CALL_SID}"
 
 
+def recorded() -> Drive:
+    """A call that is being recorded."""
+    drive = bridged()
+    drive.feed(RecordingRequested("start", 2))
+    return drive
+
+
 @pytest.mark.parametrize(
-    ("body", "update"),
+    ("make", "body", "update"),
     [
-        ({"call_status": "no-answer"}, LiveUpdate(call_status="no-answer")),
-        ({"mute_status": "mute"}, LiveUpdate(mute_status="mute")),
+        (forward, {"call_status": "no-answer"}, LiveUpdate(call_status="no-answer")),
+        (bridged, {"mute_status": "mute"}, LiveUpdate(mute_status="mute")),
         (
+            bridged,
             {"mute_status": "unmute", "party": "b", "mute_direction": "both"},
             LiveUpdate(mute_status="unmute", party="b", mute_direction="both"),
         ),
-        ({"listen_status": "silence"}, LiveUpdate(listen_status="silence")),
-        ({"record": {"action": "pause"}}, LiveUpdate(recording="pause")),
+        (streamed, {"listen_status": "silence"}, LiveUpdate(listen_status="silence")),
+        (recorded, {"record": {"action": "pause"}}, LiveUpdate(recording="pause")),
         (
+            bridged,
             {"record": {"action": "start", "channels": "mono"}},
             LiveUpdate(recording="start", recording_channels="mono"),
         ),
-        ({"dtmf": {"digits": "12w#"}}, LiveUpdate(digits="12w#")),
+        (bridged, {"dtmf": {"digits": "12w#"}}, LiveUpdate(digits="12w#")),
         (
+            bridged,
             {"dtmf": {"digits": "1", "party": "b"}, "time_limit": 90},
             LiveUpdate(digits="1", digits_party="b", time_limit_s=90.0),
         ),
         (
+            bridged,
             {"webhook_url": "https://x.example/next", "webhook_method": "GET"},
             LiveUpdate(webhook_url="https://x.example/next", webhook_method="GET"),
         ),
         (
+            bridged,
             {"transfer": {"to": {"type": "phone", "number": "9812345678"}, "timeout": 20}},
             LiveUpdate(transfer=TransferRequest(to="9812345678", timeout_s=20.0)),
         ),
         (
+            bridged,
             {
                 "transfer": {
-                    "to": "sip:a@b",
+                    "to": f"sip:a@{PLATFORM_HOST}",
                     "party": "b",
-                    "caller_id": "+918047000001",
+                    "caller_id": NUMBER,
                     "headers": {"X-A": "1"},
                 }
             },
             LiveUpdate(
                 transfer=TransferRequest(
-                    to="sip:a@b", party="b", caller_id="+918047000001", headers=(("X-A", "1"),)
+                    to=f"sip:a@{PLATFORM_HOST}", party="b", caller_id=NUMBER, headers=(("X-A", "1"),)
                 )
             ),
         ),
     ],
 )
 async def test_what_is_asked_of_a_call(
-    client: Client, fakes: Fakes, body: dict[str, Any], update: LiveUpdate
+    client: Client, stage: ApiStage, make: Callable[[], Drive], body: dict[str, Any], update: LiveUpdate
 ) -> None:
+    parked = stage.park(make().machine)
+    updates = asked(stage.services.calls, "update_call")
     answer = await client.post(PATH, body)
     assert (answer.status, answer.data["call_sid"]) == (202, CALL_SID)
-    assert fakes.calls.updates == [update]
+    assert updates == [(ACCOUNT, CALL_SID, update)]
+    assert len(parked.posted) == len(body.keys() - {"party", "mute_direction", "webhook_method"})
 
 
 @pytest.mark.parametrize(
@@ -89,18 +109,20 @@ async def test_what_is_asked_of_a_call(
     ],
 )
 async def test_requests_that_are_wrong(
-    client: Client, fakes: Fakes, body: dict[str, Any], fields: set[str]
+    client: Client, services: Services, body: dict[str, Any], fields: set[str]
 ) -> None:
+    updates = asked(services.calls, "update_call")
     refused = await client.post(PATH, body)
     assert (refused.status, refused.code) == (400, "VALIDATION_ERROR")
     assert set(refused.fields) == fields
-    assert not fakes.calls.updates
+    assert not updates
 
 
-async def test_a_call_in_another_state_is_left_alone(client: Client, fakes: Fakes) -> None:
+async def test_a_call_in_another_state_is_left_alone(client: Client, stage: ApiStage) -> None:
     ended = await client.post(f"/v1/Accounts/{ACCOUNT}/Calls/{ENDED_SID}", {"mute_status": "mute"})
     assert (ended.status, ended.code) == (409, "CALL_ENDED")
-    fakes.calls.failure = Conflict("No.", details={"conflicts": {"record": "why"}})
+    parked = stage.park(bridged().machine)
     refused = await client.post(PATH, {"record": {"action": "stop"}})
     assert (refused.status, refused.code) == (409, "CONFLICT")
-    assert refused.json()["error"]["details"]["conflicts"] == {"record": "why"}
+    assert refused.json()["error"]["details"]["conflicts"] == {"record": "the call is not being recorded"}
+    assert parked.posted == []

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from callcontrol.errors import DomainError, InsufficientBalance, NumberNotOwned, ServiceUnavailable
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.calls.events.commands import HangupRequested
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.masking.request import MaskedCallRequest
+from tests.support.api_facts import ACCOUNT, CALL_SID, MOMENT, NOWHERE, NUMBER, NUMBER_ID, READER_KEY
+from tests.support.api_stage import ApiStage, asked
+from tests.support.masked_records import masked_record, move
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import CALL_SID, ENDED_SID, NOWHERE, READER_KEY, Fakes
 
 CALLS = "/v1/masking/calls"
 A, B = "9812345678", "9876543210"
 
 
-async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, fakes: Fakes) -> None:
+async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, services: Services) -> None:
+    requests = asked(services.masking, "start_call")
     answer = await client.post(CALLS, {"party_a": A, "party_b": B, "max_duration_sec": 10})
     assert answer.status == 201
     assert answer.data == {
-        "call_sid": CALL_SID,
+        "call_sid": answer.data["call_sid"],
         "status": "initiated",
         "party_a": A,
         "party_b": B,
-        "masked_number": "+918047000001",
+        "masked_number": NUMBER,
     }
-    assert fakes.masking.asked == [MaskedCallRequest(A, B, 10)]
+    assert requests == [(ACCOUNT, MaskedCallRequest(A, B, 10))]
+    kept = await services.masking.get_call(ACCOUNT, answer.data["call_sid"])
+    assert (kept.from_, kept.to) == (NUMBER, "+91" + A)
     assert (await client.post(CALLS, {"party_a": A, "party_b": B})).status == 201
-    assert fakes.masking.asked[-1].max_duration_s is None
+    assert requests[-1][1].max_duration_s is None
 
 
 @pytest.mark.parametrize(
@@ -44,12 +52,13 @@ async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, fakes: F
     ],
 )
 async def test_numbers_that_cannot_be_joined_have_a_code_of_their_own(
-    client: Client, fakes: Fakes, party_a: str, party_b: str, named: set[str]
+    client: Client, services: Services, party_a: str, party_b: str, named: set[str]
 ) -> None:
+    requests = asked(services.masking, "start_call")
     answer = await client.post(CALLS, {"party_a": party_a, "party_b": party_b})
     assert (answer.status, answer.code) == (400, "invalid_numbers")
     assert answer.fields.keys() == named
-    assert not fakes.masking.asked
+    assert not requests
 
 
 @pytest.mark.parametrize(
@@ -73,45 +82,56 @@ async def test_every_wrong_field_is_named(client: Client, body: dict[str, Any], 
     assert answer.fields.keys() == named
 
 
+async def deregister(stage: ApiStage) -> None:
+    await stage.storage.numbers.deregister(ACCOUNT, NUMBER_ID)
+
+
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("before", "status", "code"),
     [
-        (InsufficientBalance("Top up."), 402, "insufficient_balance"),
-        (NumberNotOwned("Register a number."), 403, "number_not_owned"),
-        (ServiceUnavailable("Full."), 503, "service_unavailable"),
+        (ApiStage.empty_wallet, 402, "insufficient_balance"),
+        (deregister, 403, "number_not_owned"),
+        (ApiStage.stop_platform_carrier, 503, "service_unavailable"),
     ],
 )
 async def test_refusals_are_spelled_in_lower_case(
-    client: Client, fakes: Fakes, failure: DomainError, status: int, code: str
+    client: Client, stage: ApiStage, before: Callable[[ApiStage], Awaitable[None]], status: int, code: str
 ) -> None:
-    fakes.masking.failure = failure
+    await before(stage)
     answer = await client.post(CALLS, {"party_a": A, "party_b": B})
     assert (answer.status, answer.code) == (status, code)
 
 
-async def test_a_call_is_shown(client: Client) -> None:
-    answer = await client.get(f"{CALLS}/{CALL_SID}")
+async def test_a_call_is_shown(client: Client, stage: ApiStage) -> None:
+    record = await stage.add_call(masked_record(ACCOUNT, MOMENT, caller="+91" + A, target="+91" + B))
+    answer = await client.get(f"{CALLS}/{record.call_sid}")
     assert answer.status == 200
     shown = answer.data
-    assert (shown["id"], shown["platform_call_sid"]) == (CALL_SID, CALL_SID)
-    assert (shown["caller_number"], shown["target_number"]) == ("+919812345678", B)
+    assert (shown["id"], shown["platform_call_sid"]) == (record.call_sid, record.call_sid)
+    assert (shown["caller_number"], shown["target_number"]) == ("+91" + A, B)
     assert (shown["direction"], shown["status"]) == ("click_to_call", "initiated")
     assert [leg["party"] for leg in shown["legs"]] == ["a", "b"]
 
 
-@pytest.mark.parametrize("call_sid", [NOWHERE, "42", "x" * 300])
+@pytest.mark.parametrize("call_sid", [NOWHERE, CALL_SID, "42", "x" * 300])
 async def test_what_is_no_call_is_not_found(client: Client, call_sid: str) -> None:
     answer = await client.get(f"{CALLS}/{call_sid}")
     assert (answer.status, answer.code) == (404, "not_found")
 
 
-async def test_a_call_is_ended_once(client: Client) -> None:
-    assert (await client.delete(f"{CALLS}/{CALL_SID}")).data["id"] == CALL_SID
-    answer = await client.delete(f"{CALLS}/{ENDED_SID}")
+async def test_a_call_is_ended_once(client: Client, stage: ApiStage) -> None:
+    active, ended = (masked_record(ACCOUNT, MOMENT) for _ in range(2))
+    parked = stage.park(record=active)
+    assert (await client.delete(f"{CALLS}/{active.call_sid}")).data["id"] == active.call_sid
+    assert parked.posted == [HangupRequested("api", NORMAL_CLEARING)]
+    move(ended, "completed")
+    await stage.add_call(ended)
+    answer = await client.delete(f"{CALLS}/{ended.call_sid}")
     assert (answer.status, answer.code) == (409, "call_ended")
 
 
-async def test_a_key_for_reading_places_nothing(client: Client, fakes: Fakes) -> None:
+async def test_a_key_for_reading_places_nothing(client: Client, services: Services) -> None:
+    requests = asked(services.masking, "start_call")
     answer = await client.post(CALLS, {"party_a": A, "party_b": B}, key=READER_KEY)
     assert (answer.status, answer.code) == (403, "forbidden")
-    assert not fakes.masking.asked
+    assert not requests

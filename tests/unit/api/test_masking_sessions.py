@@ -6,23 +6,41 @@ from typing import Any
 
 import pytest
 
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.masking.sessions import SessionFilter, SessionRequest
+from tests.support.api_facts import ACCOUNT, NOWHERE, NUMBER, READER_KEY
+from tests.support.api_stage import asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import NOWHERE, NUMBER_ID, READER_KEY, Fakes
-from tests.unit.api.fakes.masking_sessions import SESSION_ID
 
 SESSIONS, NUMBERS = "/v1/masking/sessions", "/v1/masking/numbers"
 A, B = "9810000001", "9810000002"
 PARTIES = {"party_a": A, "party_b": B}
-SESSION = f"{SESSIONS}/{SESSION_ID}"
+MASKED, OTHER_MASKED = "+918047551001", "+918047551009"
 
 
+@pytest.fixture
+async def enrolled(storage: Storage) -> None:
+    """The account's masked numbers."""
+    for number in (MASKED, OTHER_MASKED):
+        await storage.numbers.add(ACCOUNT, number)
+        await storage.masking_numbers.enrol(ACCOUNT, number)
+
+
+@pytest.fixture
+async def session(enrolled: None, client: Client) -> str:
+    """The path of a session."""
+    made = await client.post(SESSIONS, {**PARTIES, "call_time_limit_sec": 60, "record": True})
+    return f"{SESSIONS}/{made.data['session_id']}"
+
+
+@pytest.mark.usefixtures("enrolled")
 async def test_a_session_is_asked_for_in_e164_and_shown_as_it_was_asked_for(
-    client: Client, fakes: Fakes
+    client: Client, storage: Storage
 ) -> None:
+    requests = asked(storage.masking_sessions, "create")
     body = {
         **PARTIES,
-        "masked_number": "+918047551009",
+        "masked_number": OTHER_MASKED,
         "expires_in_sec": 600,
         "call_time_limit_sec": 60,
         "record": False,
@@ -30,24 +48,25 @@ async def test_a_session_is_asked_for_in_e164_and_shown_as_it_was_asked_for(
     }
     answer = await client.post(SESSIONS, body)
     assert answer.status == 201
-    assert fakes.masking_sessions.requests == [
-        SessionRequest(
-            party_a=f"+91{A}",
-            party_b=f"+91{B}",
-            masked_number="+918047551009",
-            expires_in_s=600,
-            call_time_limit_s=60,
-            record=False,
-            geo_match=True,
-        )
-    ]
-    assert (answer.data["party_a"], answer.data["masked_number"]) == (A, "+918047551009")
+    wanted = SessionRequest(
+        party_a=f"+91{A}",
+        party_b=f"+91{B}",
+        masked_number=OTHER_MASKED,
+        expires_in_s=600,
+        call_time_limit_s=60,
+        record=False,
+        geo_match=True,
+    )
+    assert requests == [(ACCOUNT, wanted)]
+    assert (answer.data["party_a"], answer.data["masked_number"]) == (A, OTHER_MASKED)
     assert answer.data["status"] == "active"
 
 
-async def test_all_but_the_parties_may_be_left_out(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("enrolled")
+async def test_all_but_the_parties_may_be_left_out(client: Client, storage: Storage) -> None:
+    requests = asked(storage.masking_sessions, "create")
     assert (await client.post(SESSIONS, PARTIES)).status == 201
-    [wanted] = fakes.masking_sessions.requests
+    [(_, wanted)] = requests
     assert (wanted.expires_in_s, wanted.call_time_limit_s, wanted.record) == (86_400, None, None)
 
 
@@ -71,25 +90,25 @@ async def test_all_but_the_parties_may_be_left_out(client: Client, fakes: Fakes)
     ],
 )
 async def test_every_wrong_field_is_named(
-    client: Client, fakes: Fakes, body: dict[str, Any], code: str, fields: set[str]
+    client: Client, storage: Storage, body: dict[str, Any], code: str, fields: set[str]
 ) -> None:
+    requests = asked(storage.masking_sessions, "create")
     answer = await client.post(SESSIONS, body)
     assert (answer.status, answer.code, set(answer.fields)) == (400, code, fields)
-    assert not fakes.masking_sessions.requests
+    assert not requests
 
 
-async def test_a_change_touches_what_it_names_and_null_takes_away(client: Client, fakes: Fakes) -> None:
-    await client.post(SESSIONS, {**PARTIES, "call_time_limit_sec": 60, "record": True})
-    before = fakes.masking_sessions.session
-    assert before is not None
-    changed = await client.request("PATCH", SESSION, json_body={"call_time_limit_sec": None})
+async def test_a_change_touches_what_it_names_and_null_takes_away(
+    client: Client, storage: Storage, session: str
+) -> None:
+    changed = await client.request("PATCH", session, json_body={"call_time_limit_sec": None})
     assert (changed.data["call_time_limit_sec"], changed.data["record"]) == (None, True)
     assert (
         changed.data["expires_at"]
-        != (await client.request("PATCH", SESSION, json_body={"expires_in_sec": 60})).data["expires_at"]
+        != (await client.request("PATCH", session, json_body={"expires_in_sec": 60})).data["expires_at"]
     )
-    after = fakes.masking_sessions.session
-    assert after is not None and (after.call_time_limit_s, after.record) == (None, True)
+    after = await storage.masking_sessions.get(ACCOUNT, session.removeprefix(f"{SESSIONS}/"))
+    assert (after.call_time_limit_s, after.record) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -101,35 +120,44 @@ async def test_a_change_touches_what_it_names_and_null_takes_away(client: Client
         ({"call_time_limit_sec": 7201}, {"call_time_limit_sec"}),
     ],
 )
-async def test_changes_that_are_refused(client: Client, body: dict[str, Any], fields: set[str]) -> None:
-    await client.post(SESSIONS, PARTIES)
-    answer = await client.request("PATCH", SESSION, json_body=body)
+async def test_changes_that_are_refused(
+    client: Client, session: str, body: dict[str, Any], fields: set[str]
+) -> None:
+    answer = await client.request("PATCH", session, json_body=body)
     assert (answer.status, answer.code, set(answer.fields)) == (400, "validation", fields)
 
 
-async def test_filters_of_a_list(client: Client, fakes: Fakes) -> None:
-    await client.post(SESSIONS, PARTIES)
+@pytest.mark.usefixtures("session")
+async def test_filters_of_a_list(client: Client, storage: Storage) -> None:
+    lists = asked(storage.masking_sessions, "list")
     for party in (A, f"+91{A}", f"%2B91{A}"):
         path = f"{SESSIONS}?status=active&party={party}&masked_number=%2B918047551001"
         answer = await client.get(path)
         assert (answer.status, len(answer.data)) == (200, 1)
-    wanted = SessionFilter(status="active", party=f"+91{A}", masked_number="+918047551001")
-    assert fakes.masking_sessions.filters == [wanted] * 3
+    wanted = SessionFilter(status="active", party=f"+91{A}", masked_number=MASKED)
+    assert lists == [(ACCOUNT, wanted, 1, 20)] * 3
 
 
 async def test_sessions_that_are_not_there_and_keys_that_may_not(client: Client) -> None:
     for method in ("GET", "DELETE"):
-        answer = await client.request(method, SESSION)
+        answer = await client.request(method, f"{SESSIONS}/{NOWHERE}")
         assert (answer.status, answer.code) == (404, "not_found")
     refused = await client.post(SESSIONS, PARTIES, key=READER_KEY)
     assert (refused.status, refused.code) == (403, "forbidden")
 
 
+@pytest.mark.usefixtures("session")
 async def test_numbers(client: Client) -> None:
-    enrolled = await client.post(NUMBERS, {"number": "+918047551001", "language": "ta-IN"})
-    assert (enrolled.status, enrolled.data["language"]) == (201, "ta-IN")
-    assert [item["language"] for item in (await client.get(NUMBERS)).data] == ["en"]
-    refused = await client.request("DELETE", f"{NUMBERS}/{NUMBER_ID}")
+    added = await client.post(NUMBERS, {"number": NUMBER, "language": "ta-IN"})
+    assert (added.status, added.data["language"]) == (201, "ta")
+    shown = (await client.get(NUMBERS)).data
+    assert {item["number"]: item["language"] for item in shown} == {
+        MASKED: "en",
+        OTHER_MASKED: "en",
+        NUMBER: "ta",
+    }
+    (with_session,) = [item["id"] for item in shown if item["number"] == MASKED]
+    refused = await client.request("DELETE", f"{NUMBERS}/{with_session}")
     assert (refused.status, refused.code) == (409, "conflict")
-    assert (await client.request("DELETE", f"{NUMBERS}/{NUMBER_ID}?force=true")).status == 204
+    assert (await client.request("DELETE", f"{NUMBERS}/{with_session}?force=true")).status == 204
     assert (await client.request("DELETE", f"{NUMBERS}/{NOWHERE}")).status == 404

@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from callcontrol.models import Principal
-from callcontrol.webhooks.subscriptions import Trial
+from api.schemas.serializers import rfc3339
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.messaging.events import EVENTS
+from callcontrol.webhooks.aio import client as webhooks
+from callcontrol.webhooks.aio import subscriptions
+from tests.support.api_facts import ACCOUNT, CALL_SID, NOWHERE
+from tests.support.api_stage import ApiStage, asked
+from tests.support.api_webhooks import (
+    DELIVERY_ID,
+    SUBSCRIPTION_ID,
+    add_deliveries,
+    add_subscription,
+    answer_webhooks,
+)
 from tests.unit.api.client import Answer, Client
-from tests.unit.api.fakes import ACCOUNT, CALL_SID, DELIVERY_ID, NOWHERE, SUBSCRIPTION_ID, Fakes
-from tests.unit.api.fakes.subscriptions import SECRET
 
 PATH = "/api/webhook-endpoints"
 ONE = f"{PATH}/1"
@@ -29,14 +39,19 @@ SHOWN = {
 
 
 @pytest.fixture(autouse=True)
-def _keys(fakes: Fakes) -> None:
-    known = fakes.keys.principals
+async def _keys(stage: ApiStage) -> None:
     for key, scopes in (
-        (KEY, {"webhooks.read", "webhooks.write"}),
-        (READER, {"webhooks.read"}),
-        (SENDER, {"messages.send"}),
+        (KEY, ["webhooks.read", "webhooks.write"]),
+        (READER, ["webhooks.read"]),
+        (SENDER, ["messages.send"]),
     ):
-        known[key] = Principal(ACCOUNT, f"key-{key[3]}", "messaging", frozenset(scopes))
+        await stage.add_key(key, "messaging", scopes)
+
+
+@pytest.fixture
+async def endpoint(stage: ApiStage) -> None:
+    """The first endpoint of the account."""
+    await add_subscription(stage, EVENTS, URL)
 
 
 def refusal(answer: Answer) -> tuple[int, str]:
@@ -46,45 +61,60 @@ def refusal(answer: Answer) -> tuple[int, str]:
     return answer.status, body["code"]
 
 
-async def test_the_secret_is_shown_once(client: Client, fakes: Fakes) -> None:
+async def test_the_secret_is_shown_once(client: Client, storage: Storage) -> None:
+    requests = asked(storage.webhook_endpoints, "create")
     made = await client.post(PATH, BODY, key=KEY)
-    assert (made.status, made.json()) == (201, {"success": True, "data": {**SHOWN, "secret": SECRET}})
-    assert fakes.webhook_endpoints.asked == [{"url": URL, "event_types": ["message.sent"]}]
+    (kept,) = await storage.webhook_endpoints.list(ACCOUNT)
+    dates = dict.fromkeys(("createdAt", "updatedAt"), rfc3339(kept.created_at))
+    data = {**SHOWN, **dates, "secret": kept.secret}
+    assert (made.status, made.json()) == (201, {"success": True, "data": data})
+    assert requests == [(ACCOUNT, {"url": URL, "event_types": ["message.sent"]})]
+    assert kept.secret is not None and kept.secret.startswith("whsec_")
+    secret = kept.secret.encode()
     later = [await client.get(PATH, key=KEY), await client.get(ONE, key=KEY)]
     later.append(await client.patch(ONE, {"description": "CRM"}, key=KEY))
     assert [answer.status for answer in later] == [200, 200, 200]
-    assert not any(SECRET.encode() in answer.body for answer in later)
+    assert not any(secret in answer.body for answer in later)
 
 
-async def test_only_what_is_given_is_changed(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_only_what_is_given_is_changed(client: Client, storage: Storage) -> None:
+    changes = asked(storage.webhook_endpoints, "update")
     answer = await client.patch(ONE, {"isActive": False, "events": ["message.read"]}, key=KEY)
     assert answer.data["isActive"] is False and answer.data["events"] == ["message.read"]
-    assert fakes.webhook_endpoints.asked == [{"is_active": False, "event_types": ["message.read"]}]
+    assert changes == [(ACCOUNT, SUBSCRIPTION_ID, {"is_active": False, "event_types": ["message.read"]})]
 
 
-async def test_what_was_deleted_is_named(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_what_was_deleted_is_named(client: Client, storage: Storage) -> None:
     answer = await client.delete(ONE, key=KEY)
     assert (answer.status, answer.json()) == (200, {"success": True, "data": {"id": 1, "deleted": True}})
-    assert fakes.webhook_endpoints.asked == [SUBSCRIPTION_ID]
+    assert await storage.webhook_endpoints.list(ACCOUNT) == []
 
 
+@pytest.mark.usefixtures("endpoint")
 @pytest.mark.parametrize(
-    ("trial", "data"),
+    ("given", "data"),
     [
-        (Trial(204), {"success": True, "statusCode": 204, "error": ""}),
-        (Trial(0, "no answer"), {"success": False, "statusCode": 0, "error": "no answer"}),
+        (webhooks.Answer(204), {"success": True, "statusCode": 204, "error": ""}),
+        (
+            webhooks.Answer(0, "no answer"),
+            {"success": False, "statusCode": 0, "error": "no answer"},
+        ),
     ],
     ids=["taken", "no answer"],
 )
 async def test_a_test_is_answered_with_200_whatever_came_of_it(
-    client: Client, fakes: Fakes, trial: Trial, data: dict[str, Any]
+    client: Client, stage: ApiStage, given: webhooks.Answer, data: dict[str, Any]
 ) -> None:
-    fakes.webhook_endpoints.trial = trial
+    answer_webhooks(stage, given)
     answer = await client.post(f"{ONE}/test", {}, key=KEY)
     assert (answer.status, answer.json()) == (200, {"success": True, "data": data})
 
 
-async def test_the_log_is_spelled_as_messaging_is(client: Client) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_the_log_is_spelled_as_messaging_is(client: Client, stage: ApiStage) -> None:
+    await add_deliveries(stage, SUBSCRIPTION_ID, "message.sent")
     failed, pending = (await client.get(f"{ONE}/deliveries", key=KEY)).data
     assert failed == {
         "id": DELIVERY_ID,
@@ -103,13 +133,19 @@ async def test_the_log_is_spelled_as_messaging_is(client: Client) -> None:
     assert (pending["messageId"], pending["error"]) == (None, "")
 
 
-async def test_one_delivery_and_all_that_failed_are_sent_again(client: Client) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_one_delivery_and_all_that_failed_are_sent_again(
+    client: Client, stage: ApiStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_deliveries(stage, SUBSCRIPTION_ID, "message.sent", failed=3)
+    monkeypatch.setattr(subscriptions, "MAX_REPLAYED", 1)
     one = await client.post(f"{ONE}/deliveries/{DELIVERY_ID}/replay", {}, key=KEY)
     assert (one.status, one.data) == (200, {"replayed": 1})
     several = await client.post(f"{ONE}/deliveries/replay", {"status": "failed"}, key=KEY)
-    assert (several.status, several.data) == (200, {"replayed": 10_000, "truncated": True})
+    assert (several.status, several.data) == (200, {"replayed": 1, "truncated": True})
 
 
+@pytest.mark.usefixtures("endpoint")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -136,7 +172,7 @@ async def test_what_is_not_there_is_refused_as_messaging_does(client: Client, me
     assert refusal(await client.request(method, path, json_body=body, key=KEY)) == (404, "NOT_FOUND")
 
 
-async def test_every_refusal_has_the_one_form(client: Client, fakes: Fakes) -> None:
+async def test_every_refusal_has_the_one_form(client: Client, stage: ApiStage) -> None:
     """Also those of the edge, which come before anything is known of the request."""
     assert refusal(await client.request("PUT", PATH, json_body=BODY, key=KEY)) == (405, "METHOD_NOT_ALLOWED")
     assert refusal(await client.request("PUT", ONE, json_body={}, key=KEY)) == (405, "METHOD_NOT_ALLOWED")
@@ -144,7 +180,7 @@ async def test_every_refusal_has_the_one_form(client: Client, fakes: Fakes) -> N
     assert refusal(await client.post(PATH, {"colour": 1}, key=KEY)) == (400, "VALIDATION_ERROR")
     large = await client.request("POST", PATH, body=b" " * (1024 * 1024 + 1), key=KEY)
     assert refusal(large) == (413, "PAYLOAD_TOO_LARGE")
-    del fakes.webhook_endpoints.held
+    await stage.drop_table("webhook_endpoints")
     assert refusal(await client.get(PATH, key=KEY)) == (500, "INTERNAL_ERROR")
 
 
@@ -177,7 +213,9 @@ async def test_who_sends_no_one_key_is_told_of_both_headers(client: Client, head
     assert "X-API-Key: vm_... or Authorization: Bearer vm_..." in answer.json()["message"]
 
 
-async def test_a_key_that_only_reads_changes_nothing(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_a_key_that_only_reads_changes_nothing(client: Client, storage: Storage) -> None:
+    before = await storage.webhook_endpoints.list(ACCOUNT)
     for answer in (
         await client.post(PATH, BODY, key=READER),
         await client.patch(ONE, {"isActive": False}, key=READER),
@@ -186,7 +224,7 @@ async def test_a_key_that_only_reads_changes_nothing(client: Client, fakes: Fake
         await client.post(f"{ONE}/deliveries/replay", {}, key=READER),
     ):
         assert refusal(answer) == (403, "FORBIDDEN") and "webhooks.write" in answer.json()["message"]
-    assert fakes.webhook_endpoints.asked == []
+    assert await storage.webhook_endpoints.list(ACCOUNT) == before
 
 
 async def test_every_key_of_messaging_has_requests_of_its_own(client: Client) -> None:
@@ -198,7 +236,9 @@ async def test_every_key_of_messaging_has_requests_of_its_own(client: Client) ->
     assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["599", "599", "598"]
 
 
-async def test_tests_are_limited_for_each_key(client: Client) -> None:
+@pytest.mark.usefixtures("endpoint")
+async def test_tests_are_limited_for_each_key(client: Client, stage: ApiStage) -> None:
+    answer_webhooks(stage, webhooks.Answer(204))
     answers = [await client.post(f"{ONE}/test", {}, key=KEY) for _ in range(61)]
     assert [answer.status for answer in answers] == [200] * 60 + [429]
     assert refusal(answers[-1]) == (429, "RATE_LIMITED") and int(answers[-1].headers["Retry-After"]) > 0

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from api.http.errors import status_of
+from api.routes import ENDPOINTS
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import (
     BindFailed,
     DomainError,
-    FieldError,
     InboundBound,
     InboundConflict,
     NotConfigured,
     ServiceUnavailable,
 )
 from callcontrol.models import Binding
+from tests.support.api_facts import ACCOUNT, KEY, NOWHERE, NUMBER, NUMBER_ID
+from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import NOWHERE, NUMBER_ID, Fakes
 
 TELEPHONY = f"/v1/phone-numbers/{NUMBER_ID}/telephony"
 CARRIER = f"/v1/phone-numbers/{NUMBER_ID}/carrier"
@@ -32,13 +36,14 @@ REQUESTS: list[tuple[str, str, Any]] = [
 ]
 
 
-async def test_list(client: Client, fakes: Fakes) -> None:
-    answer = await client.get("/v1/phone-numbers?status=active&number_type=local&region=+9180&page=2")
+async def test_list(client: Client, storage: Storage) -> None:
+    lists = asked(storage.numbers, "list")
+    answer = await client.get("/v1/phone-numbers?status=active&number_type=local&region=+9180")
     assert answer.status == 200
     assert answer.data == [
         {
             "id": NUMBER_ID,
-            "number": "+918047000001",
+            "number": NUMBER,
             "friendly_name": "Front desk",
             "status": "active",
             "number_type": "local",
@@ -53,8 +58,9 @@ async def test_list(client: Client, fakes: Fakes) -> None:
             "updated_at": "2026-01-31T12:00:00.123Z",
         }
     ]
-    assert answer.json()["meta"]["page"] == 2
-    assert fakes.numbers.listed == [{"status": "active", "number_type": "local", "region": "+9180"}]
+    behind = await client.get("/v1/phone-numbers?page=2")
+    assert (behind.json()["meta"]["page"], behind.data) == (2, [])
+    assert lists == [(ACCOUNT, 1, 20, "active", "local", "+9180"), (ACCOUNT, 2, 20, None, None, None)]
 
 
 async def test_list_spells_its_codes_in_upper_case(client: Client) -> None:
@@ -82,10 +88,11 @@ async def test_one_number_spells_its_codes_in_upper_case(client: Client) -> None
         assert (answer.status, answer.code) == (404, "NOT_FOUND")
 
 
-async def test_wiring_goes_through_its_states(client: Client) -> None:
+async def test_wiring_goes_through_its_states(client: Client, storage: Storage) -> None:
+    await storage.numbers.deregister(ACCOUNT, NUMBER_ID)
     state = {
         "phone_number_id": NUMBER_ID,
-        "number": "+918047000001",
+        "number": NUMBER,
         "carrier_registered": False,
         "outbound_capable": False,
         "inbound_bound": False,
@@ -101,23 +108,26 @@ async def test_wiring_goes_through_its_states(client: Client) -> None:
     assert (await client.delete(CARRIER)).data == {**state, "status": "deregistered"}
 
 
-async def test_the_agents_fields_are_shown_with_their_target(client: Client, fakes: Fakes) -> None:
-    binding = Binding("voice_agent", agent_id=NOWHERE, workspace_id=NUMBER_ID)
-    await fakes.numbers.bind("", NUMBER_ID, binding, force=False)
+async def test_the_agents_fields_are_shown_with_their_target(client: Client, storage: Storage) -> None:
+    agent_id = (await storage.agents.create(ACCOUNT, {"name": "Asha"})).agent_id
+    binding = Binding("voice_agent", agent_id=agent_id, workspace_id=NUMBER_ID)
+    await storage.numbers.bind(ACCOUNT, NUMBER_ID, binding)
     answer = await client.get(TELEPHONY)
-    assert (answer.data["agent_id"], answer.data["workspace_id"]) == (NOWHERE, NUMBER_ID)
+    assert (answer.data["agent_id"], answer.data["workspace_id"]) == (agent_id, NUMBER_ID)
 
 
-async def test_force(client: Client, fakes: Fakes) -> None:
+async def test_force(client: Client, storage: Storage) -> None:
+    deregistered, bound = (asked(storage.numbers, name) for name in ("deregister", "bind"))
     await client.delete(CARRIER)
     await client.delete(CARRIER + "?force=true")
     await client.delete(CARRIER + "?force=false")
     await client.put(INBOUND, STREAM)
     await client.put(INBOUND, {**STREAM, "force": True})
-    assert fakes.numbers.forced == [False, True, False, False, True]
+    assert deregistered == [(ACCOUNT, NUMBER_ID, force) for force in (False, True, False)]
+    assert [force for *_, force in bound] == [False, True]
 
 
-async def test_a_binding_carries_its_fields(client: Client, fakes: Fakes) -> None:
+async def test_a_binding_carries_its_fields(client: Client, storage: Storage) -> None:
     await client.put(
         INBOUND,
         {
@@ -130,7 +140,7 @@ async def test_a_binding_carries_its_fields(client: Client, fakes: Fakes) -> Non
             "stream_max_retries": 0,
         },
     )
-    assert fakes.numbers.number.binding == Binding(
+    assert (await storage.numbers.get(ACCOUNT, NUMBER_ID)).binding == Binding(
         target="media_stream",
         stream_url="wss://bot.example.com/ws",
         sample_rate=16000,
@@ -144,6 +154,7 @@ async def test_a_binding_carries_its_fields(client: Client, fakes: Fakes) -> Non
     await client.put(
         INBOUND,
         {
+            "force": True,
             "target": "forward",
             "forward_to": "+919800000001",
             "caller_id": "passthrough",
@@ -151,7 +162,7 @@ async def test_a_binding_carries_its_fields(client: Client, fakes: Fakes) -> Non
             "record": True,
         },
     )
-    assert fakes.numbers.number.binding == Binding(
+    assert (await storage.numbers.get(ACCOUNT, NUMBER_ID)).binding == Binding(
         target="forward", forward_to="+919800000001", caller_id="passthrough", timeout_s=30, record=True
     )
 
@@ -181,26 +192,64 @@ async def test_identifiers(client: Client, method: str, what: str, body: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("refusal", "status", "code"),
     [
-        (BindFailed([FieldError("stream_url", "must be ws:// or wss://")]), 400, "bind_failed"),
-        (InboundConflict("Bound elsewhere; retry with force true."), 409, "inbound_conflict"),
-        (InboundBound("Still bound; unbind first or pass force=true."), 409, "inbound_bound"),
-        (NotConfigured("There is no platform carrier."), 503, "not_configured"),
-        (ServiceUnavailable("The database is away."), 503, "not_configured"),
+        (BindFailed, 400, "bind_failed"),
+        (InboundConflict, 409, "inbound_conflict"),
+        (InboundBound, 409, "inbound_bound"),
+        (NotConfigured, 503, "not_configured"),
+        (ServiceUnavailable, 503, "not_configured"),
     ],
 )
-@pytest.mark.parametrize(("method", "what", "body"), REQUESTS)
+@pytest.mark.parametrize(("method", "what"), [(method, what) for method, what, _ in REQUESTS])
+def test_codes_of_refusals(
+    refusal: type[DomainError], status: int, code: str, method: str, what: str
+) -> None:
+    (endpoint,) = [
+        one for one in ENDPOINTS if (one.method, one.path) == (method, f"/v1/phone-numbers/{{id}}/{what}")
+    ]
+    assert status_of(refusal, endpoint.style) == (status, code)
+
+
+async def bind(stage: ApiStage) -> None:
+    """Bind the number to another target than the requests have."""
+    await stage.storage.numbers.bind(ACCOUNT, NUMBER_ID, Binding("missed_call"))
+
+
+async def remember_key(stage: ApiStage) -> None:
+    """Have the key be known without the database, which is then closed."""
+    await stage.storage.keys.authenticate(KEY)
+    await stage.storage.database.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "request_line", "changes", "status", "code"),
+    [
+        (None, 3, {"stream_url": "https://bot.example.com/"}, 400, "bind_failed"),
+        (bind, 3, {}, 409, "inbound_conflict"),
+        (bind, 2, None, 409, "inbound_bound"),
+        (ApiStage.stop_platform_carrier, 1, None, 503, "not_configured"),
+        (ApiStage.stop_platform_carrier, 2, None, 503, "not_configured"),
+        (ApiStage.stop_platform_carrier, 3, {}, 503, "not_configured"),
+        (remember_key, 0, None, 503, "not_configured"),
+        (ApiStage.stop_writer, 1, None, 503, "not_configured"),
+        (ApiStage.stop_writer, 2, None, 503, "not_configured"),
+        (ApiStage.stop_writer, 3, {}, 503, "not_configured"),
+        (ApiStage.stop_writer, 4, None, 503, "not_configured"),
+    ],
+)
 async def test_refusals(
     client: Client,
-    fakes: Fakes,
-    failure: DomainError,
+    stage: ApiStage,
+    before: Callable[[ApiStage], Awaitable[None]] | None,
+    request_line: int,
+    changes: dict[str, Any] | None,
     status: int,
     code: str,
-    method: str,
-    what: str,
-    body: Any,
 ) -> None:
-    fakes.numbers.failure = failure
+    if before is not None:
+        await before(stage)
+    method, what, body = REQUESTS[request_line]
+    body = None if changes is None else {**body, **changes}
     answer = await client.request(method, f"/v1/phone-numbers/{NUMBER_ID}/{what}", json_body=body)
     assert (answer.status, answer.code) == (status, code)

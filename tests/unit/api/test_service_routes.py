@@ -16,11 +16,11 @@ from api.process.lifecycle import Phase
 from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from callcontrol.histogram import Histogram
+from tests.support.api_stage import ApiStage
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import Fakes
 
 
-async def test_health_and_readiness(client: Client, fakes: Fakes) -> None:
+async def test_health_and_readiness(client: Client, stage: ApiStage) -> None:
     assert (await client.get("/health", key=None)).json() == {"status": "ok"}
     for phase, status in (
         (Phase.STARTING, 503),
@@ -28,7 +28,7 @@ async def test_health_and_readiness(client: Client, fakes: Fakes) -> None:
         (Phase.DRAINING, 503),
         (Phase.STOPPED, 503),
     ):
-        fakes.lifecycle.phase = phase
+        stage.lifecycle.phase = phase
         answer = await client.get("/ready", key=None)
         assert (answer.status, answer.json()) == (status, {"status": phase.value})
     assert (await client.get("/health", key=None)).status == 200
@@ -236,7 +236,7 @@ async def test_codes_of_the_document(
         assert codes_of({"responses": responses}, status) == listed
 
 
-async def test_values_are_refreshed_before_the_scrape(fakes: Fakes) -> None:
+async def test_values_are_refreshed_before_the_scrape() -> None:
     metrics = Metrics()
     reserved = [0.0]
 

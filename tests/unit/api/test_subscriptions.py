@@ -7,10 +7,20 @@ from typing import Any
 
 import pytest
 
-from callcontrol.models import Principal
-from callcontrol.webhooks.subscriptions import Trial
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.webhooks.aio import subscriptions
+from callcontrol.webhooks.aio.client import Answer
+from callcontrol.webhooks.subscriptions import CALL_EVENTS
+from tests.support.api_facts import ACCOUNT, CALL_SID, NOWHERE
+from tests.support.api_stage import ApiStage, asked
+from tests.support.api_webhooks import (
+    DELIVERY_ID,
+    SUBSCRIPTION_ID,
+    add_deliveries,
+    add_subscription,
+    answer_webhooks,
+)
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, CALL_SID, DELIVERY_ID, NOWHERE, SUBSCRIPTION_ID, Fakes
 
 PATH = "/v1/webhooks/subscriptions"
 ONE = f"{PATH}/{SUBSCRIPTION_ID}"
@@ -27,53 +37,76 @@ SHOWN = {
 }
 
 
-async def test_a_subscription_is_created_and_shown_without_its_secret(client: Client, fakes: Fakes) -> None:
+@pytest.fixture
+async def subscribed(stage: ApiStage) -> None:
+    await add_subscription(stage, CALL_EVENTS, URL)
+
+
+async def test_a_subscription_is_created_and_shown_without_its_secret(
+    client: Client, storage: Storage
+) -> None:
+    requests = asked(storage.subscriptions, "create")
     answer = await client.post(PATH, BODY)
-    assert (answer.status, answer.data) == (201, SHOWN)
+    made = {name: answer.data[name] for name in ("id", "created_at")}
+    assert (answer.status, answer.data) == (201, SHOWN | made | {"updated_at": made["created_at"]})
     assert b"s3cret" not in answer.body
-    assert fakes.subscriptions.asked == [BODY]
+    assert requests == [(ACCOUNT, BODY)]
+    assert (await storage.subscriptions.get(ACCOUNT, made["id"])).secret == BODY["secret"]
     bare = await client.post(PATH, {"url": URL, "event_types": ["call.missed"]})
     assert bare.data["has_secret"] is False
 
 
+@pytest.mark.usefixtures("subscribed")
 async def test_all_subscriptions_are_listed(client: Client) -> None:
     answer = await client.get(PATH)
     assert (answer.status, answer.data) == (200, [SHOWN])
 
 
-async def test_only_what_is_given_is_changed(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("subscribed")
+async def test_only_what_is_given_is_changed(client: Client, storage: Storage) -> None:
+    changes = asked(storage.subscriptions, "update")
     answer = await client.patch(ONE, {"is_active": False})
-    assert (answer.status, answer.data) == (200, SHOWN | {"is_active": False})
+    changed = {"is_active": False, "updated_at": answer.data["updated_at"]}
+    assert (answer.status, answer.data) == (200, SHOWN | changed)
+    assert answer.data["updated_at"] > SHOWN["updated_at"]
     bare = await client.patch(ONE, {"secret": None})
     assert bare.data["has_secret"] is False
-    assert fakes.subscriptions.asked == [{"is_active": False}, {"secret": None}]
+    assert changes == [
+        (ACCOUNT, SUBSCRIPTION_ID, {"is_active": False}),
+        (ACCOUNT, SUBSCRIPTION_ID, {"secret": None}),
+    ]
 
 
-async def test_a_subscription_is_deleted(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("subscribed")
+async def test_a_subscription_is_deleted(client: Client, storage: Storage) -> None:
     answer = await client.delete(ONE)
     assert (answer.status, answer.body) == (204, b"")
-    assert fakes.subscriptions.asked == [SUBSCRIPTION_ID]
+    assert await storage.subscriptions.list(ACCOUNT) == []
 
 
+@pytest.mark.usefixtures("subscribed")
 @pytest.mark.parametrize(
-    ("trial", "data"),
+    ("given", "data"),
     [
-        (Trial(204), {"success": True, "status_code": 204, "error": ""}),
-        (Trial(500, "answered 500"), {"success": False, "status_code": 500, "error": "answered 500"}),
-        (Trial(0, "no answer"), {"success": False, "status_code": 0, "error": "no answer"}),
+        (Answer(204), {"success": True, "status_code": 204, "error": ""}),
+        (Answer(500, "answered 500"), {"success": False, "status_code": 500, "error": "answered 500"}),
+        (Answer(0, "no answer"), {"success": False, "status_code": 0, "error": "no answer"}),
     ],
 )
 async def test_a_test_is_answered_with_200_whatever_came_of_it(
-    client: Client, fakes: Fakes, trial: Trial, data: dict[str, Any]
+    client: Client, stage: ApiStage, given: Answer, data: dict[str, Any]
 ) -> None:
-    fakes.subscriptions.trial = trial
+    answer_webhooks(stage, given)
     answer = await client.post(f"{ONE}/test", {})
     assert (answer.status, answer.data) == (200, data)
 
 
+@pytest.mark.usefixtures("subscribed")
 async def test_the_log_shows_deliveries_with_no_null_where_texts_are_expected(
-    client: Client, fakes: Fakes
+    client: Client, stage: ApiStage
 ) -> None:
+    await add_deliveries(stage, SUBSCRIPTION_ID, "call.missed")
+    logs = asked(stage.storage.subscriptions, "deliveries")
     answer = await client.get(f"{ONE}/deliveries")
     failed, pending = answer.data
     assert failed == {
@@ -92,7 +125,7 @@ async def test_the_log_shows_deliveries_with_no_null_where_texts_are_expected(
     }
     assert (pending["call_sid"], pending["error"], pending["response_code"]) == ("", "", 0)
     await client.get(f"{ONE}/deliveries?limit=200")
-    assert fakes.subscriptions.asked == [50, 200]
+    assert logs == [(ACCOUNT, SUBSCRIPTION_ID, 50), (ACCOUNT, SUBSCRIPTION_ID, 200)]
 
 
 @pytest.mark.parametrize("limit", ["0", "201", "ten", "-1"])
@@ -102,15 +135,23 @@ async def test_a_limit_that_is_none_is_refused(client: Client, limit: str) -> No
     assert answer.json()["error"].startswith("limit: ")
 
 
-async def test_one_delivery_and_all_that_failed_are_sent_again(client: Client, fakes: Fakes) -> None:
+@pytest.mark.usefixtures("subscribed")
+async def test_one_delivery_and_all_that_failed_are_sent_again(
+    client: Client, stage: ApiStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed_at = datetime(2026, 1, 30, 12, tzinfo=UTC)
+    await add_deliveries(stage, SUBSCRIPTION_ID, "call.missed", failed_at=failed_at, failed=4)
+    replays = asked(stage.storage.subscriptions, "replay_failed")
+    monkeypatch.setattr(subscriptions, "MAX_REPLAYED", 2)
     one = await client.post(f"{ONE}/deliveries/{DELIVERY_ID}/replay", {})
     assert (one.status, one.data) == (200, {"replayed": 1})
     window = {"status": "failed", "since": "2026-01-30T05:30:00+05:30", "until": "2026-01-31T00:00:00Z"}
     several = await client.post(f"{ONE}/deliveries/replay", window)
-    assert (several.status, several.data) == (200, {"replayed": 10_000, "truncated": True})
-    await client.post(f"{ONE}/deliveries/replay", {})
+    assert (several.status, several.data) == (200, {"replayed": 2, "truncated": True})
+    rest = await client.post(f"{ONE}/deliveries/replay", {})
+    assert rest.data == {"replayed": 1, "truncated": False}
     day = datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC)
-    assert fakes.subscriptions.asked == [day, (None, None)]
+    assert replays == [(ACCOUNT, SUBSCRIPTION_ID, *day), (ACCOUNT, SUBSCRIPTION_ID, None, None)]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +186,7 @@ async def test_what_is_wrong_is_said_in_plain_text_with_every_field(
     assert all(f"{word}: " in error["error"] for word in words), error
 
 
+@pytest.mark.usefixtures("subscribed")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -163,9 +205,9 @@ async def test_what_is_not_there_is_said_in_plain_text(client: Client, method: s
     assert answer.json()["error"].startswith("There is no such ")
 
 
-async def test_a_key_without_the_scope_is_refused_in_plain_text(client: Client, fakes: Fakes) -> None:
-    reader = "vp_" + "r" * 40
-    fakes.keys.principals[reader] = Principal(ACCOUNT, "key-r", "platform", frozenset({"webhooks.read"}))
+async def test_a_key_without_the_scope_is_refused_in_plain_text(client: Client, stage: ApiStage) -> None:
+    reader = "vp_" + "w" * 43
+    await stage.add_key(reader, "platform", ["webhooks.read"])
     headers = {"Authorization": f"Bearer {reader}"}
     assert (await client.get(PATH, headers=headers)).status == 200
     answer = await client.post(PATH, BODY, headers=headers)

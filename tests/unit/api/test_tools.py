@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
-from callcontrol.errors import DomainError, InsufficientBalance, ToolFailed, ToolTimedOut
-from callcontrol.models import Principal
-from callcontrol.tools.usage import UsageFilter
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.tools.aio import service
+from callcontrol.tools.store import usage
+from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
+from tests.support.api_facts import ACCOUNT, NOWHERE
+from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, NOWHERE, Fakes
 
 APP_KEY, ADMIN_KEY = "vt_" + "b" * 43, "vadm_" + "c" * 43
 APP = {"Authorization": f"Bearer {APP_KEY}"}
@@ -19,14 +22,13 @@ ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 TOOLS = "/integrations/v1/tools"
 MANAGED = "/integrations/admin/tools"
 FIND = {"name": "find_order", "description": "Finds an order.", "url": "https://shop.example.com/find"}
+CALL = {"to": "+919800000001", "message": "Your parcel is here."}
 
 
 @pytest.fixture(autouse=True)
-async def keys(fakes: Fakes) -> AsyncIterator[None]:
-    principals = fakes.keys.principals
-    principals[APP_KEY] = Principal(ACCOUNT, "key-t", "tools", frozenset({"tools"}))
-    principals[ADMIN_KEY] = Principal(ACCOUNT, "key-a", "admin", frozenset({"admin"}))
-    yield
+async def keys(stage: ApiStage) -> None:
+    await stage.add_key(APP_KEY, "tools", ["tools"])
+    await stage.add_key(ADMIN_KEY, "admin", ["admin"])
 
 
 async def test_tools_are_listed_with_what_models_need(client: Client) -> None:
@@ -41,41 +43,69 @@ async def test_tools_are_listed_with_what_models_need(client: Client) -> None:
     assert placed["kind"] == "builtin" and placed["input_schema"]["required"] == ["to"]
 
 
-async def test_a_tool_is_used_once_for_each_idempotency_key(client: Client, fakes: Fakes) -> None:
+async def test_a_tool_is_used_once_for_each_idempotency_key(client: Client, services: Services) -> None:
+    uses = asked(services.tools.service, "execute")
     headers = {**APP, "Idempotency-Key": "use-1"}
-    body = {"arguments": {"to": "+919800000001"}}
-    for _ in range(2):
-        answer = await client.post(f"{TOOLS}/place_call/execute", body, headers=headers)
-        assert answer.data == {"tool": "place_call", "result": {"call_sid": NOWHERE}, "duration_ms": 12}
-    assert fakes.tools.used == [("place_call", {"to": "+919800000001"})]
+    body = {"arguments": CALL}
+    answers = [await client.post(f"{TOOLS}/place_call/execute", body, headers=headers) for _ in range(2)]
+    first, second = (answer.data for answer in answers)
+    assert first == second
+    assert first.keys() == {"tool", "result", "duration_ms"} and first["tool"] == "place_call"
+    assert (await services.calls.get_call(ACCOUNT, first["result"]["call_sid"])).to == CALL["to"]
+    assert [(name, arguments) for _, name, arguments in uses] == [("place_call", CALL)]
 
 
-async def test_a_use_without_arguments_has_none(client: Client, fakes: Fakes) -> None:
+async def test_a_use_without_arguments_has_none(client: Client, services: Services) -> None:
+    uses = asked(services.tools.service, "execute")
     assert (await client.post(f"{TOOLS}/wallet_balance/execute", {}, headers=APP)).status == 200
-    assert fakes.tools.used == [("wallet_balance", {})]
+    assert [(name, arguments) for _, name, arguments in uses] == [("wallet_balance", {})]
+
+
+def no_such_host(host: str, port: int) -> Sequence[tuple[Any, ...]]:
+    raise OSError(f"{host} does not resolve")
+
+
+async def lose_the_server(stage: ApiStage) -> None:
+    """The account's own tool is on a host that is gone."""
+    await stage.services.tools.registry.register(ACCOUNT, FIND)
+    stage.storage.destinations._lookup = no_such_host
+
+
+async def nothing(stage: ApiStage) -> None:
+    """Leave everything as it is."""
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("before", "limit_s", "tool", "arguments", "status", "code"),
     [
-        (ToolFailed("broken", details={"status": 500}), 502, "TOOL_FAILED"),
-        (ToolTimedOut("slow"), 504, "TOOL_TIMED_OUT"),
-        (InsufficientBalance("empty"), 402, "INSUFFICIENT_BALANCE"),
+        (lose_the_server, 30.0, "find_order", {}, 502, "TOOL_FAILED"),
+        (nothing, 0.0, "wallet_balance", {}, 504, "TOOL_TIMED_OUT"),
+        (ApiStage.empty_wallet, 30.0, "place_call", CALL, 402, "INSUFFICIENT_BALANCE"),
     ],
     ids=["failed", "timed-out", "too-dear"],
 )
 async def test_failures_have_codes(
-    client: Client, fakes: Fakes, failure: DomainError, status: int, code: str
+    client: Client,
+    stage: ApiStage,
+    monkeypatch: pytest.MonkeyPatch,
+    before: Callable[[ApiStage], Awaitable[None]],
+    limit_s: float,
+    tool: str,
+    arguments: dict[str, Any],
+    status: int,
+    code: str,
 ) -> None:
-    fakes.tools.result = failure
-    answer = await client.post(f"{TOOLS}/place_call/execute", {}, headers=APP)
+    await before(stage)
+    monkeypatch.setattr(service, "_BUILTIN_TIMEOUT_S", limit_s)
+    answer = await client.post(f"{TOOLS}/{tool}/execute", {"arguments": arguments}, headers=APP)
     assert (answer.status, answer.code) == (status, code)
 
 
 @pytest.mark.parametrize("body", [{"arguments": []}, {"arguments": None}, {"args": {}}], ids=str)
-async def test_bodies_of_another_shape_are_refused(client: Client, fakes: Fakes, body: Any) -> None:
+async def test_bodies_of_another_shape_are_refused(client: Client, services: Services, body: Any) -> None:
+    uses = asked(services.tools.service, "execute")
     assert (await client.post(f"{TOOLS}/place_call/execute", body, headers=APP)).status == 400
-    assert fakes.tools.used == []
+    assert uses == []
 
 
 async def test_a_secret_is_shown_once_and_headers_never(client: Client) -> None:
@@ -93,7 +123,7 @@ async def test_a_secret_is_shown_once_and_headers_never(client: Client) -> None:
     assert (await client.get(f"{MANAGED}/find_order", headers=ADMIN)).status == 404
 
 
-async def test_nothing_but_an_output_schema_can_be_taken_away(client: Client, fakes: Fakes) -> None:
+async def test_nothing_but_an_output_schema_can_be_taken_away(client: Client) -> None:
     await client.post(MANAGED, {**FIND, "output_schema": {"type": "object"}}, headers=ADMIN)
     refused = await client.post(f"{MANAGED}/find_order", {"url": None, "headers": None}, headers=ADMIN)
     assert (refused.status, set(refused.fields)) == (400, {"url", "headers"})
@@ -105,14 +135,18 @@ async def test_app_keys_show_what_they_open(client: Client) -> None:
     path = "/integrations/admin/keys"
     made = await client.post(path, {"name": "desk", "tools": ["hang_up", "call_status"]}, headers=ADMIN)
     assert made.status == 201 and made.data["key"].startswith("vt_")
-    (listed,) = (await client.get(path, headers=ADMIN)).data
+    every = (await client.get(path, headers=ADMIN)).data
+    (listed,) = [item for item in every if item["name"] == "desk"]
     assert listed["tools"] == ["call_status", "hang_up"] and "key" not in listed
 
 
-async def test_usage_is_that_of_the_days_asked_for(client: Client, fakes: Fakes) -> None:
+async def test_usage_is_that_of_the_days_asked_for(client: Client, stage: ApiStage) -> None:
+    used = {UsageKey(ACCOUNT, "2026-01-31", "place_call", NOWHERE): Usage(3, 1, 100, 90)}
+    await stage.write(partial(usage.add, counted=used))
+    queries = asked(stage.services.tools.usage, "of_account")
     query = "start_date=2026-01-01&end_date=2026-01-31&tool=place_call"
     answer = await client.get(f"/integrations/admin/usage?{query}", headers=ADMIN)
-    assert fakes.tool_usage.wanted == [UsageFilter("2026-01-01", "2026-01-31", "place_call")]
+    assert queries == [(ACCOUNT, UsageFilter("2026-01-01", "2026-01-31", "place_call"))]
     assert (answer.data["calls"], answer.data["errors"]) == (3, 1)
     assert answer.data["rows"][0]["mean_ms"] == 33
     assert (await client.get("/integrations/admin/usage?start_date=soon", headers=ADMIN)).status == 400

@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
+from tests.support.api_facts import ACCOUNT, CARRIER_SID, NOWHERE, NUMBER_ID
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, CARRIER_SID, NOWHERE, NUMBER_ID, Fakes
 
 NUMBERS = "/v1/trunk-portal/numbers"
 NUMBER = {"number": "+918047000002", "carrier_sid": CARRIER_SID}
-
-
-@pytest.fixture(autouse=True)
-def trunk_numbers(fakes: Fakes, storage: Storage) -> None:
-    fakes.trunk_numbers = storage.trunk_numbers
 
 
 async def carrier_and_application(storage: Storage) -> tuple[str, str]:

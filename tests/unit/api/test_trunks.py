@@ -7,16 +7,24 @@ from typing import Any
 
 import pytest
 
-from callcontrol.trunks.registration import RegistrationView
-from sip.registration import RegistrationState
+from callcontrol.bootstrap.aio.services import Services, Storage
+from callcontrol.trunks.registration import RegistrationKey
+from tests.support.api_facts import (
+    ACCOUNT,
+    CARRIER_SID,
+    GATEWAY_HOST,
+    GATEWAY_SID,
+    NOWHERE,
+    OTHER_CARRIER_SID,
+)
+from tests.support.api_stage import asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import CARRIER_SID, GATEWAY_SID, NOWHERE, OTHER_CARRIER_SID, Fakes
 
 CARRIERS = "/v1/trunk-portal/carriers"
 GATEWAYS = f"{CARRIERS}/{CARRIER_SID}/gateways"
 
 
-async def test_a_carrier_is_created_and_shows_no_secret(client: Client, fakes: Fakes) -> None:
+async def test_a_carrier_is_created_and_shows_no_secret(client: Client, storage: Storage) -> None:
     answer = await client.post(
         CARRIERS,
         {
@@ -28,12 +36,13 @@ async def test_a_carrier_is_created_and_shows_no_secret(client: Client, fakes: F
         },
     )
     assert answer.status == 201
-    assert answer.data["carrier_sid"] == answer.data["sid"] == CARRIER_SID
+    assert answer.data["carrier_sid"] == answer.data["sid"]
     assert answer.data["codecs"] == ["PCMA"]
     assert answer.data["register_username"] == "user"
     assert "s3cret" not in answer.body.decode()
     assert "register_password" not in answer.data
-    assert fakes.trunks.values[0]["register_password"] == "s3cret"
+    kept = await storage.trunks.get_carrier(ACCOUNT, answer.data["sid"])
+    assert kept.register_password == "s3cret"
 
 
 async def test_read_and_delete(client: Client) -> None:
@@ -47,24 +56,26 @@ async def test_read_and_delete(client: Client) -> None:
     assert "X-Request-Id" in gone.headers
 
 
-async def test_a_change_answers_how_the_registrations_stand(client: Client, fakes: Fakes) -> None:
-    fakes.calls.registered[CARRIER_SID] = [
-        RegistrationView("sip.example.com", RegistrationState.REJECTED, "the registrar forbids it")
-    ]
+async def test_a_change_answers_how_the_registrations_stand(client: Client, services: Services) -> None:
+    key = RegistrationKey(CARRIER_SID, "sip.example.com")
+    services.calls._registrations._refused[key] = "the registrar forbids it"
     changed = await client.patch(f"{CARRIERS}/{CARRIER_SID}", {"name": "Renamed"})
     assert changed.data["register_status"]["reason"] == "the registrar forbids it"
     assert [item["registrar"] for item in changed.data["registrations"]] == ["sip.example.com"]
 
 
-async def test_only_what_is_given_changes(client: Client, fakes: Fakes) -> None:
+async def test_only_what_is_given_changes(client: Client, services: Services) -> None:
+    carriers, gateways = (asked(services.trunks, f"update_{kind}") for kind in ("carrier", "gateway"))
+    named = (await client.post(GATEWAYS, {"host": "sip.example.com"})).data["gateway_sid"]
     changed = await client.patch(
         f"{CARRIERS}/{CARRIER_SID}", {"codecs": ["PCMA"], "diversion": None, "max_cps": 5}
     )
     assert (changed.status, changed.data["codecs"], changed.data["max_cps"]) == (200, ["PCMA"], 5)
-    assert fakes.trunks.values == [{"codecs": ["PCMA"], "diversion": None, "max_cps": 5}]
+    assert carriers == [(ACCOUNT, CARRIER_SID, {"codecs": ["PCMA"], "diversion": None, "max_cps": 5})]
     await client.patch(f"{CARRIERS}/{CARRIER_SID}", {"register_password": "n3w"})
-    await client.patch(f"{GATEWAYS}/{GATEWAY_SID}", {"port": None, "protocol": "auto"})
-    assert fakes.trunks.values[1:] == [{"register_password": "n3w"}, {"port": 0, "protocol": "auto"}]
+    await client.patch(f"{GATEWAYS}/{named}", {"port": None, "protocol": "auto"})
+    assert carriers[1:] == [(ACCOUNT, CARRIER_SID, {"register_password": "n3w"})]
+    assert gateways == [(ACCOUNT, CARRIER_SID, named, {"port": 0, "protocol": "auto"})]
     for path, body in (
         (f"{CARRIERS}/{CARRIER_SID}", {"name": None}),
         (f"{CARRIERS}/{CARRIER_SID}", {"name": ""}),
@@ -79,17 +90,18 @@ async def test_only_what_is_given_changes(client: Client, fakes: Fakes) -> None:
     assert (await client.patch(f"{CARRIERS}/{OTHER_CARRIER_SID}", {})).code == "FORBIDDEN"
 
 
-async def test_gateways(client: Client, fakes: Fakes) -> None:
+async def test_gateways(client: Client, services: Services) -> None:
     made = await client.post(GATEWAYS, {"host": "sip.example.com", "priority": 2, "inbound": False})
     assert made.status == 201
-    assert (made.data["gateway_sid"], made.data["port"], made.data["protocol"]) == (GATEWAY_SID, 5060, "udp")
+    assert (made.data["port"], made.data["protocol"]) == (5060, "udp")
     assert made.data["health"] == {"state": "unknown", "last_ok_at": None, "rtt_ms": None}
-    fakes.calls.gateways.probed(made.data["gateway_sid"], datetime(2026, 1, 1, tzinfo=UTC), 0.0, 12.34)
+    services.calls.gateways.probed(made.data["gateway_sid"], datetime(2026, 1, 1, tzinfo=UTC), 0.0, 12.34)
     shown = await client.get(f"{GATEWAYS}/{made.data['gateway_sid']}")
     assert shown.data["health"] == {"state": "up", "last_ok_at": "2026-01-01T00:00:00.000Z", "rtt_ms": 12.3}
-    assert fakes.trunks.values[0]["priority"] == 2
+    kept = await services.trunks.get_gateway(ACCOUNT, CARRIER_SID, made.data["gateway_sid"])
+    assert (kept.priority, kept.inbound) == (2, False)
     listed = await client.get(GATEWAYS)
-    assert listed.data[0]["host"] == "192.0.2.1"
+    assert [gateway["host"] for gateway in listed.data] == [GATEWAY_HOST, "sip.example.com"]
     one = await client.get(f"{GATEWAYS}/{GATEWAY_SID}")
     assert (one.status, one.data["gateway_sid"]) == (200, GATEWAY_SID)
     assert (await client.get(f"{GATEWAYS}/{NOWHERE}")).code == "NOT_FOUND"
@@ -98,11 +110,11 @@ async def test_gateways(client: Client, fakes: Fakes) -> None:
     assert (missing.status, missing.code) == (404, "NOT_FOUND")
 
 
-async def test_what_trunks_say_of_media(client: Client, fakes: Fakes) -> None:
+async def test_what_trunks_say_of_media(client: Client, storage: Storage) -> None:
     media = {"codecs": ["OPUS", "G722", "L16", "PCMA", "PCMU"], "srtp": "sdes", "dtmf_type": "tones"}
     made = await client.post(CARRIERS, {"name": "Wide", **media})
     assert made.status == 201
-    assert fakes.trunks.values[0]["srtp"] == "sdes"
+    assert (await storage.trunks.get_carrier(ACCOUNT, made.data["sid"])).srtp == "sdes"
     changed = await client.patch(f"{CARRIERS}/{CARRIER_SID}", media)
     assert changed.status == 200
     assert {name: changed.data[name] for name in media} == media

@@ -7,14 +7,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from api.schemas.wallet import wallet_json
+from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.values import to_micros
 from callcontrol.models import LedgerFilter, Position, Wallet
 from callcontrol.wallet.money import hour_of
+from tests.support.api_facts import ACCOUNT, ENDED_SID, MOMENT
+from tests.support.api_stage import asked
 from tests.unit.api.client import Client
-from tests.unit.api.fakes import ACCOUNT, CALL_SID, MOMENT, Fakes
 
 
-async def test_the_wallet_in_rupees(client: Client, fakes: Fakes) -> None:
-    fakes.wallets.limit_paise = 50_000
+async def test_the_wallet_in_rupees(client: Client, storage: Storage) -> None:
+    await storage.accounts.update(ACCOUNT, {"max_spend_paise_per_hour": 50_000})
     answer = await client.get("/v1/wallet")
     assert answer.status == 200
     shown = answer.data
@@ -36,15 +39,19 @@ def test_what_was_spent_counts_until_its_hour_is_over() -> None:
     assert wallet_json(wallet, None, now + timedelta(seconds=1))["spent_this_hour"] == 0.0
 
 
-async def test_the_ledger_by_page_and_by_cursor(client: Client, fakes: Fakes) -> None:
-    answer = await client.get("/v1/wallet/ledger?kind=charge&start_date=2026-01-01&end_date=2026-01-31")
+async def test_the_ledger_by_page_and_by_cursor(client: Client, storage: Storage) -> None:
+    lists = asked(storage.wallet, "ledger")
+    answer = await client.get("/v1/wallet/ledger")
     assert [(entry["id"], entry["amount"]) for entry in answer.data] == [(2, -0.6), (1, 1001.1)]
-    assert answer.data[0]["call_sid"] == CALL_SID
+    assert answer.data[0]["call_sid"] == ENDED_SID
+    found = await client.get("/v1/wallet/ledger?kind=charge&start_date=2026-01-01&end_date=2026-01-31")
+    assert [entry["id"] for entry in found.data] == [2]
     span = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
-    assert fakes.wallets.asked == [(LedgerFilter("charge", *span), None)]
+    assert lists[-1][3:] == (LedgerFilter("charge", *span), None)
     cursor = (await client.get("/v1/wallet/ledger?per_page=1")).json()["meta"]["next_cursor"]
-    assert (await client.get(f"/v1/wallet/ledger?cursor={cursor}")).status == 200
-    assert fakes.wallets.asked[-1] == (LedgerFilter(), Position(5, "2"))
+    later = await client.get(f"/v1/wallet/ledger?cursor={cursor}")
+    assert (later.status, [entry["id"] for entry in later.data]) == (200, [1])
+    assert lists[-1][3:] == (LedgerFilter(), Position(to_micros(MOMENT), "2"))
 
 
 @pytest.mark.parametrize(

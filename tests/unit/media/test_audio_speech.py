@@ -15,6 +15,7 @@ from media.aio.speech import ClipCache, EspeakSynthesizer, SpeechStore
 from media.audio import Clip, SpeechError, SpeechUnavailable, tone, write_wav
 from media.audio.speech import ESPEAK_VOICES, espeak_arguments, speech_text
 from tests.support.levels import level_dbfs
+from tests.support.waiting import PATIENCE_S
 
 SECRET = "your code is four seven one"
 needs_espeak = pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
@@ -93,17 +94,19 @@ async def test_too_many_texts_are_refused_and_giving_up_harms_nobody(tmp_path: P
     speaker = EspeakSynthesizer(
         program=program(tmp_path, "time.sleep(0.3); out.write(sound)"), at_once=1, max_waiting=1
     )
-    gives_up = asyncio.create_task(speaker.speak("one", "en"))
-    waits = asyncio.create_task(speaker.speak("one", "en"))
-    other = asyncio.create_task(speaker.speak("two", "en"))
-    await asyncio.sleep(0)
-    with pytest.raises(SpeechUnavailable, match="2 texts are already being spoken"):
-        await speaker.speak("three", "en")
-    gives_up.cancel()
-    assert (await waits).duration_ms == 300
-    assert (await other).duration_ms == 300
-    assert len(runs(tmp_path)) == 2
-    await speaker.close()
+    gives_up, *others = (asyncio.create_task(speaker.speak(text, "en")) for text in ("one", "one", "two"))
+    try:
+        await asyncio.sleep(0)
+        with pytest.raises(SpeechUnavailable, match="2 texts are already being spoken"):
+            await speaker.speak("three", "en")
+        gives_up.cancel()
+        done, pending = await asyncio.wait(others, timeout=PATIENCE_S, return_when=asyncio.FIRST_EXCEPTION)
+        assert not pending, (pending, [task.exception() for task in done])
+        assert [(await other).duration_ms for other in others] == [300, 300]
+        assert len(runs(tmp_path)) == 2
+    finally:
+        # Tasks that nobody cancels would keep the loop from ending.
+        await speaker.close()
 
 
 async def test_without_the_program_it_says_so() -> None:

@@ -108,7 +108,7 @@ def _insert_keys(connection: Connection) -> None:
 
 
 def _insert_trunks(connection: Connection, revision: int) -> None:
-    dated = {"created_at": MOMENT, "updated_at": MOMENT}
+    dated: dict[str, Any] = {"created_at": MOMENT, "updated_at": MOMENT}
     for carrier_sid, owner in (
         (PLATFORM_CARRIER_SID, None),
         (CARRIER_SID, ACCOUNT),

@@ -267,10 +267,10 @@ async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
         (None, {"to": "sip:desk@pbx.example.com"}, 400, "VALIDATION_ERROR"),
         (ApiStage.empty_wallet, {}, 402, "INSUFFICIENT_BALANCE"),
         (None, {"from": "+918047000009"}, 403, "NUMBER_NOT_OWNED"),
-        (None, {"stream_url": "wss://10.0.0.1/ws"}, 403, "FORBIDDEN"),
+        (None, {"to": "+14155550123"}, 403, "FORBIDDEN"),
         (ApiStage.stop_platform_carrier, {}, 503, "SERVICE_UNAVAILABLE"),
     ],
-    ids=["no gateway's host", "no money", "another's number", "private host", "no carrier"],
+    ids=["no gateway's host", "no money", "another's number", "another country", "no carrier"],
 )
 async def test_refusals(
     client: Client,

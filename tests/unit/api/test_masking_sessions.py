@@ -156,7 +156,7 @@ async def test_numbers(client: Client) -> None:
         OTHER_MASKED: "en",
         NUMBER: "ta",
     }
-    (with_session,) = [item["id"] for item in shown if item["number"] == MASKED]
+    (with_session,) = [item["phone_number_id"] for item in shown if item["number"] == MASKED]
     refused = await client.request("DELETE", f"{NUMBERS}/{with_session}")
     assert (refused.status, refused.code) == (409, "conflict")
     assert (await client.request("DELETE", f"{NUMBERS}/{with_session}?force=true")).status == 204

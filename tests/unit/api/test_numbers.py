@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -216,10 +217,16 @@ async def bind(stage: ApiStage) -> None:
     await stage.storage.numbers.bind(ACCOUNT, NUMBER_ID, Binding("missed_call"))
 
 
-async def remember_key(stage: ApiStage) -> None:
-    """Have the key be known without the database, which is then closed."""
+async def lose_the_disk(stage: ApiStage) -> None:
+    """Have no row be readable any more; the key is known without them."""
     await stage.storage.keys.authenticate(KEY)
-    await stage.storage.database.close()
+
+    async def look_up(_: object) -> None:
+        failure = sqlite3.OperationalError("disk I/O error")
+        failure.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise failure
+
+    setattr(stage.storage.database._backend, "look_up", look_up)  # noqa: B010 - mypy: it is a method.
 
 
 @pytest.mark.parametrize(
@@ -231,7 +238,7 @@ async def remember_key(stage: ApiStage) -> None:
         (ApiStage.stop_platform_carrier, 1, None, 503, "not_configured"),
         (ApiStage.stop_platform_carrier, 2, None, 503, "not_configured"),
         (ApiStage.stop_platform_carrier, 3, {}, 503, "not_configured"),
-        (remember_key, 0, None, 503, "not_configured"),
+        (lose_the_disk, 0, None, 503, "not_configured"),
         (ApiStage.stop_writer, 1, None, 503, "not_configured"),
         (ApiStage.stop_writer, 2, None, 503, "not_configured"),
         (ApiStage.stop_writer, 3, {}, 503, "not_configured"),

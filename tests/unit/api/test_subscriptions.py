@@ -154,6 +154,7 @@ async def test_one_delivery_and_all_that_failed_are_sent_again(
     assert replays == [(ACCOUNT, SUBSCRIPTION_ID, *day), (ACCOUNT, SUBSCRIPTION_ID, None, None)]
 
 
+@pytest.mark.usefixtures("subscribed")
 @pytest.mark.parametrize(
     ("method", "path", "body", "words"),
     [

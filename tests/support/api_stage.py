@@ -188,7 +188,7 @@ async def api_stage(folder: Path) -> AsyncIterator[ApiStage]:
         secrets=SECRETS,
         name_servers=[("127.0.0.1", 9)],
     )
-    inventory = SandboxInventory.standard(lambda number: storage.directory.number(number) is not None)
+    inventory = SandboxInventory(lambda number: storage.directory.number(number) is not None)
     services = Services(
         storage,
         ServiceSettings(calls=CallControlSettings(sip_listens=(), data_dir=folder)),

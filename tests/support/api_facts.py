@@ -14,8 +14,8 @@ from callcontrol.bootstrap.reseal import reseal_all
 from callcontrol.calls.records.store import calls
 from callcontrol.database.revisions import next_revision
 from callcontrol.models import ApiKey, CallRecord, CallStatus, Environment, Service
-from callcontrol.numbers.store import numbers
-from callcontrol.trunks import store as trunks
+from callcontrol.numbers.store.numbers import NUMBERS
+from callcontrol.trunks.store import CARRIERS, GATEWAYS
 from callcontrol.wallet import store as wallets
 from tests.support.domain import make_account, make_carrier, make_gateway, make_number
 
@@ -118,14 +118,14 @@ def _insert_trunks(connection: Connection, revision: int) -> None:
         (OTHER_CARRIER_SID, OTHER_ACCOUNT),
     ):
         carrier = make_carrier(carrier_sid, owner, name="Own trunk", register_password="s3cret", **dated)
-        trunks.insert_carrier(connection, carrier, revision)
+        CARRIERS.insert(connection, carrier, revision)
     for gateway_sid, carrier_sid, host, outbound in (
         (PLATFORM_GATEWAY_SID, PLATFORM_CARRIER_SID, PLATFORM_HOST, True),
         (GATEWAY_SID, CARRIER_SID, GATEWAY_HOST, False),
     ):
         gateway = make_gateway(gateway_sid, host, 5060, carrier_sid=carrier_sid, outbound=outbound, **dated)
-        trunks.insert_gateway(connection, gateway, revision)
+        GATEWAYS.insert(connection, gateway, revision)
     number = make_number(
         NUMBER, phone_number_id=NUMBER_ID, account_sid=ACCOUNT, friendly_name="Front desk", **dated
     )
-    numbers.insert(connection, number, revision)
+    NUMBERS.insert(connection, number, revision)

@@ -14,7 +14,13 @@ from sqlalchemy.engine import Connection
 
 from api.mcp.gateway import McpGateway
 from api.process.lifecycle import Lifecycle, Phase
-from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage
+from callcontrol.bootstrap.aio.services import (
+    Providers,
+    Services,
+    ServiceSettings,
+    Storage,
+    StorageSettings,
+)
 from callcontrol.calls.aio.settings import CallControlSettings
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.call import CallMachine
@@ -184,9 +190,9 @@ async def api_stage(folder: Path) -> AsyncIterator[ApiStage]:
     # Names of gateways are looked up where nobody listens.
     storage = await Storage.open(
         await sqlite_url(folder / "api.db", fill),
+        StorageSettings(name_servers=[("127.0.0.1", 9)]),
         deliver=False,
         secrets=SECRETS,
-        name_servers=[("127.0.0.1", 9)],
     )
     inventory = SandboxInventory(lambda number: storage.directory.number(number) is not None)
     services = Services(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.schemas.serializers import rfc3339
 from callcontrol.bootstrap.aio.services import Services
+from callcontrol.clock import timestamp
 from callcontrol.numbers.inventory import Listing, ListingFilter
 from callcontrol.numbers.orders import PurchaseRequest
 from tests.support.api_facts import ACCOUNT
@@ -60,7 +60,7 @@ async def test_a_purchase_answers_exactly_its_fields(client: Client, services: S
             "total_charged": 1248.5,
             "currency": "INR",
             "new_wallet_balance": 100.5,
-            "next_billing_at": rfc3339(bought.billing.next_at),
+            "next_billing_at": timestamp(bought.billing.next_at),
         },
     )
     wanted = PurchaseRequest(live_ref="did_1", friendly_name="Sales", months=3, acknowledged_paise=124_850)

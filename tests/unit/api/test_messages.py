@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.schemas.serializers import rfc3339
 from callcontrol.bootstrap.aio.services import Services
+from callcontrol.clock import timestamp
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.store.messages import MessageFilter
 from tests.support.api_facts import ACCOUNT, NOWHERE
@@ -37,7 +37,7 @@ async def test_a_message_is_answered_without_an_envelope(client: Client, service
         "messageId": kept.message_id,
         "to": TO,
         "type": "text",
-        "timestamp": rfc3339(kept.created_at),
+        "timestamp": timestamp(kept.created_at),
     }
     assert requests[0][1].text == kept.content["text"] == BODY["text"]
 

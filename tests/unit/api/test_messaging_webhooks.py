@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.schemas.serializers import rfc3339
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.clock import timestamp
 from callcontrol.messaging.events import EVENTS
 from callcontrol.webhooks.aio import client as webhooks
 from callcontrol.webhooks.aio import subscriptions
@@ -65,7 +65,7 @@ async def test_the_secret_is_shown_once(client: Client, storage: Storage) -> Non
     requests = asked(storage.webhook_endpoints, "create")
     made = await client.post(PATH, BODY, key=KEY)
     (kept,) = await storage.webhook_endpoints.list(ACCOUNT)
-    dates = dict.fromkeys(("createdAt", "updatedAt"), rfc3339(kept.created_at))
+    dates = dict.fromkeys(("createdAt", "updatedAt"), timestamp(kept.created_at))
     data = {**SHOWN, **dates, "secret": kept.secret}
     assert (made.status, made.json()) == (201, {"success": True, "data": data})
     assert requests == [(ACCOUNT, {"url": URL, "event_types": ["message.sent"]})]

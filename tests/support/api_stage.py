@@ -129,7 +129,7 @@ class ApiStage:
         return record
 
     def park(self, machine: CallMachine | None = None, record: CallRecord | None = None) -> ParkedCall:
-        """Have a call be active, by default the account's first one, in the state of a machine."""
+        """Make a call active, by default the account's first one, in the state of a machine."""
         if record is None:
             assert machine is not None
             record = machine.record
@@ -141,7 +141,7 @@ class ApiStage:
         return parked
 
     async def empty_wallet(self) -> None:
-        """Take all money from the account."""
+        """Charge the account all its money."""
         available = (await self.storage.wallet.wallet(ACCOUNT)).available_paise
         await self.write(
             partial(
@@ -163,7 +163,7 @@ class ApiStage:
         await self.write(lambda connection: connection.execute(sa.text(f"DROP TABLE {name}")).close())
 
     async def stop_writer(self) -> None:
-        """Have the database take no more writes."""
+        """Make the database refuse writes."""
         await self.storage.writer.close()
 
 

@@ -40,7 +40,7 @@ async def add_deliveries(
 
 
 def answer_webhooks(stage: ApiStage, answer: Answer) -> None:
-    """Have every receiver of webhooks answer the same."""
+    """Make every receiver of webhooks answer the same."""
 
     async def attempt(*_: object) -> Answer:
         return answer

@@ -218,7 +218,7 @@ async def bind(stage: ApiStage) -> None:
 
 
 async def lose_the_disk(stage: ApiStage) -> None:
-    """Have no row be readable any more; the key is known without them."""
+    """Make every row unreadable; the key is known without them."""
     await stage.storage.keys.authenticate(KEY)
 
     async def look_up(_: object) -> None:

@@ -23,7 +23,9 @@ from tests.support.secrets import SECRETS
 
 async def main():
     url, account_sid, hook = sys.argv[1:]
-    storage = await Storage.open(url, allow_private_destinations=True, secrets=SECRETS)
+    storage = await Storage.open(
+        url, StorageSettings(allow_private_destinations=True), secrets=SECRETS
+    )
 
     async def call():
         record = CallRecord(new_id(), account_sid, "outbound", "+911", "+912", utc_now())

@@ -64,30 +64,42 @@ class Router:
             raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
         return attempts
 
-    def redirected(self, account_sid: str, attempt: RouteAttempt, uri: SipUri) -> RouteAttempt | None:
+    def redirects(self, account_sid: str, attempt: RouteAttempt) -> Redirects | None:
         """
-        Route to the target of a gateway's redirection; None if it may not be followed.
+        Policy for a carrier's redirections (3xx); None if they are not followed.
 
-        It always stays with the same carrier: a number that may be dialled goes through the redirecting
-        gateway, a user at one of the carrier's own gateways goes to that gateway.
+        A call stays with the same carrier: a number that may be dialled goes through the redirecting gateway,
+        a user at one of the carrier's own gateways goes to that gateway.
         """
-        carrier = attempt.carrier
-        try:
-            if uri.scheme == "tel":
-                number = number_in(user_of(uri))
-                if number is None:
-                    return None
-                check_allowed(PhoneTarget(number), self._allowed_countries)
-                return RouteAttempt(carrier, attempt.gateway, user_for(carrier, number))
-            found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
-            if uri.scheme != "sip" or not uri.user or found is None:
-                return None
-            check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
-        except Forbidden:
+        if not attempt.carrier.follows_redirects:
             return None
-        return (
-            RouteAttempt(carrier, found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
-        )
+
+        def accept(uri: SipUri) -> Redirection | None:
+            try:
+                found = self._redirected(account_sid, attempt, uri)
+                if found is None:
+                    return None
+                gateway, user = found
+                return Redirection(request_uri(gateway, user), destination_of(attempt.carrier, gateway))
+            except (Forbidden, InvalidValue):
+                return None
+
+        return Redirects(accept, MAX_REDIRECTIONS)
+
+    def _redirected(self, account_sid: str, attempt: RouteAttempt, uri: SipUri) -> tuple[Gateway, str] | None:
+        """Return the gateway and the user of a redirection's target; raises if it may not be dialled."""
+        carrier = attempt.carrier
+        if uri.scheme == "tel":
+            number = number_in(user_of(uri))
+            if number is None:
+                return None
+            check_allowed(PhoneTarget(number), self._allowed_countries)
+            return attempt.gateway, user_for(carrier, number)
+        found = self._routes.gateway_for_host(account_sid, uri.host, uri.port)
+        if uri.scheme != "sip" or not uri.user or found is None:
+            return None
+        check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
+        return (found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target
@@ -131,25 +143,3 @@ class Router:
 
 def _user_at(carrier: Carrier, target: Target) -> str:
     return user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user
-
-
-def redirect_policy(router: Router, account_sid: str, attempt: RouteAttempt) -> Redirects | None:
-    """
-    Policy for a carrier's redirections (3xx): to its own gateways, and to numbers we may dial.
-
-    None if they are not followed.
-    """
-    if not attempt.carrier.follows_redirects:
-        return None
-
-    def accept(uri: SipUri) -> Redirection | None:
-        found = router.redirected(account_sid, attempt, uri)
-        if found is None:
-            return None
-        try:
-            target = request_uri(found.gateway, found.user)
-        except InvalidValue:
-            return None
-        return Redirection(target, destination_of(found.carrier, found.gateway))
-
-    return Redirects(accept, MAX_REDIRECTIONS)

@@ -43,7 +43,6 @@ from callcontrol.errors import (
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.models.trunks import MediaPolicy
-from callcontrol.routing.router import redirect_policy
 from callcontrol.trunks.inbound_invite import Received
 from sip import InvalidValue
 from sip.aio import InboundSession
@@ -186,7 +185,7 @@ class Performer:
             self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
             return
         try:
-            redirects = redirect_policy(self._context.router, self._record.account_sid, attempt)
+            redirects = self._context.router.redirects(self._record.account_sid, attempt)
             call_id = self.sip.dial(effect.leg, attempt, effect.party, offer, effect.peer_leg, redirects)
         except InvalidValue as error:
             # The configuration of the carrier contains a name or a domain that no URI can hold.

@@ -8,7 +8,7 @@ from callcontrol.directory.directory import Changes, Directory
 from callcontrol.models import Carrier
 from callcontrol.models.routes import RouteAttempt
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.router import Router, redirect_policy
+from callcontrol.routing.router import Router
 from sip import SipUri
 from tests.support.domain import ACCOUNT_SID, make_carrier, make_gateway
 
@@ -32,7 +32,7 @@ def judged(uri: str, carrier: Carrier = CARRIER) -> str | None:
         )
     )
     router = Router(directory, Capacity(10, 10), {"IN"})
-    redirects = redirect_policy(router, ACCOUNT_SID, RouteAttempt(carrier, FIRST, "+919812345678"))
+    redirects = router.redirects(ACCOUNT_SID, RouteAttempt(carrier, FIRST, "+919812345678"))
     if redirects is None:
         return None
     found = redirects.judge(SipUri.parse(uri))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.effects.instructions import AskWebhook, RouteCaller
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.instructions import CallerRouted, InstructionsFailed, InstructionsReceived

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.ports import CallRecords
 from callcontrol.calls.product import ProductPolicy, Products

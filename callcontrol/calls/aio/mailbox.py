@@ -1,16 +1,16 @@
 """
-Mailbox of one call: its queue of events, its timers, and the tasks that run beside it.
+Mailbox of one call: its queue of events, its timers, its log, and the tasks that run beside it.
 
 The performers of a call hold its mailbox and not its task. So there are no reference cycles, and a call is
 freed as soon as its task is over: cycles would wait for the garbage collector, which rarely runs.
 """
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
-from callcontrol.calls.aio.log import CallLogger
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransfer
 from callcontrol.calls.events.answers import Timer, TimerFired
@@ -22,6 +22,7 @@ from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord
 
+_CALLS: Final = logging.getLogger("callcontrol.calls.call")
 _MAX_QUEUED: Final = 1000
 # Events that a peer can send at any rate. All others are limited in number, and a call may need each of them.
 _SHED: Final = (
@@ -36,6 +37,24 @@ _SHED: Final = (
     DigitsRequested,
 )
 _WIND_UP_LIMIT_S: Final = 10.0
+
+
+class CallLogger(logging.LoggerAdapter[logging.Logger]):
+    """
+    Logger of one call: each line carries its ``call_sid``, in the text and as a field of the log record.
+
+    Once the first party's dialog is known, ``call_id`` (its SIP Call-ID) is a field as well.
+    """
+
+    def __init__(self, call_sid: str) -> None:
+        super().__init__(_CALLS, {"call_sid": call_sid})
+        self._call_sid = call_sid
+        self.call_id: str | None = None
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Prefix the line with the identifier, and add it to the fields of the log record."""
+        kwargs["extra"] = {"call_sid": self._call_sid, "call_id": self.call_id, **kwargs.get("extra", {})}
+        return f"call {self._call_sid}: {msg}", kwargs
 
 
 class CallMailbox:
@@ -57,6 +76,7 @@ class CallMailbox:
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._due: set[Timer] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._helpers: set[asyncio.Task[None]] = set()
         self._shedding = False
 
     # --- called by the call's task --------------------------------------------------------------------------
@@ -82,6 +102,11 @@ class CallMailbox:
         """Stop every timer."""
         for timer in list(self._timers):
             self.disarm(timer)
+
+    def cancel_helpers(self) -> None:
+        """Cancel the tasks whose results only an active call needs."""
+        for task in self._helpers:
+            task.cancel()
 
     async def wind_up(self) -> None:
         """Wait up to 10 s for the tasks beside the call, then cancel them."""
@@ -109,10 +134,17 @@ class CallMailbox:
         self.outcomes.append(event)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run slow work in a task beside the call."""
+        """Run slow work in a task beside the call, which is completed after the end of the call."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
+
+    def spawn_helper(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run slow work in a task beside the call, which the end of the call cancels."""
+        task = self.spawn(work)
+        self._helpers.add(task)
+        task.add_done_callback(self._helpers.discard)
         return task
 
     def arm(self, timer: Timer, delay_s: float) -> None:

@@ -9,7 +9,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.agent import AGENT_EFFECTS, AGENT_NOTIFICATIONS, AgentLink, AgentPerformer
 from callcontrol.calls.aio.context import CallContext
 from callcontrol.calls.aio.dtmf import InfoDigits
-from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.aio.mailbox import CallMailbox
 from callcontrol.calls.aio.media.conferences import CONFERENCE_EFFECTS, ConferencePerformer
 from callcontrol.calls.aio.media.leg import MediaRefusal

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from callcontrol.calls.aio.admission import CallGate
-from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.effects.instructions import AskWebhook, RouteCaller
 from callcontrol.calls.events import Event
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, Plan

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
-from callcontrol.calls.aio.log import CallLogger
+from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.records.end import close_record

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.calls.aio.admission import CallGate
-from callcontrol.calls.aio.resource_limits import CALL_DESCRIPTORS, HostLimits
+from callcontrol.calls.aio.admission import CALL_DESCRIPTORS, CallGate, HostLimits
 from callcontrol.errors import ServiceUnavailable
 
 

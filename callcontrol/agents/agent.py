@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from callcontrol.agents.script import stock_script, stock_words, usable
 from callcontrol.agents.script_parser import read_script, text_errors
-from callcontrol.calls.plan import Converse, Stream
+from callcontrol.agents.steps.converse import Converse
+from callcontrol.calls.plan import Stream
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.errors import BindFailed, FieldError, ValidationFailed
 from callcontrol.models import Binding, VoiceAgent

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from callcontrol.agents.steps.converse import ConverseStep
+from callcontrol.agents.steps.converse import Converse, ConverseStep
 from callcontrol.assistant.product import ASSISTANT
 from callcontrol.calls.plan import (
     Announce,
     Answer,
-    Connect,
-    Converse,
     Dial,
     Gather,
     JoinConference,
@@ -18,7 +16,6 @@ from callcontrol.calls.plan import (
     RecordMessage,
     RequestInstructions,
     Ring,
-    RouteByCaller,
     Say,
     SendDtmf,
     Step,
@@ -42,8 +39,8 @@ from callcontrol.calls.steps.gather import GatherStep, SayStep
 from callcontrol.calls.steps.record_message import MessageStep
 from callcontrol.calls.steps.webhook import WebhookStep
 from callcontrol.masking.product import MASKING
-from callcontrol.masking.steps.connect import MaskedDialStep
-from callcontrol.masking.steps.route_by_caller import RouteByCallerStep
+from callcontrol.masking.steps.connect import Connect, MaskedDialStep
+from callcontrol.masking.steps.route_by_caller import RouteByCaller, RouteByCallerStep
 from callcontrol.otp.product import OTP
 
 PRODUCTS: Final = Products(MASKING, OTP, ASSISTANT)

@@ -5,13 +5,11 @@ A plan is made from an API request, or from the binding of the called number. It
 ``callcontrol.calls.call`` runs it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from callcontrol.models import Binding
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, Target
-from callcontrol.models.scripts import Script
 from callcontrol.numbers.binding import choice_of
 from callcontrol.trunks.inbound_invite import Caller
 from media.audio import Sound
@@ -32,13 +30,22 @@ WebhookFormat = Literal["json", "form"]
 MachineDetection = Literal["off", "detect", "hangup"]
 
 
+class Step:
+    """Base class of the steps of a plan. A product defines its own beside the machines that run them."""
+
+    __slots__ = ()
+
+    dials: ClassVar[bool] = False
+    """True when the step may dial a second party."""
+
+
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Step):
     """Answer the caller, if not yet answered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class Play(Step):
     """Play audio: ``prompt:NAME``, or the http(s) URL of a WAV."""
 
     url: str
@@ -46,7 +53,7 @@ class Play:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Say(Step):
     """Speak a text ``loops`` times, in a language such as ``hi-IN``."""
 
     text: str
@@ -55,21 +62,21 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Step):
     """Wait for a while."""
 
     length_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class SendDtmf:
+class SendDtmf(Step):
     """Send telephone digits; ``w`` waits 500 ms, ``W`` one second."""
 
     digits: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Step):
     """
     Connect the call to a voice agent until one of the two leaves.
 
@@ -81,23 +88,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Converse:
-    """
-    Connect the party to the built-in agent, which follows its script, in a language such as ``hi-IN``.
-
-    The greeting comes before the first node, and only a key interrupts it. Texts may refer to ``variables``,
-    and to ``from`` and ``to``.
-    """
-
-    agent_id: str
-    script: Script
-    language: str = "en-IN"
-    greeting: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Dial:
+class Dial(Step):
     """
     Dial a second party and connect the two until one hangs up.
 
@@ -106,41 +97,14 @@ class Dial:
     that party's answer.
     """
 
+    dials: ClassVar[bool] = True
     party: Party
     action: "RequestInstructions | None" = None
     time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Connect:
-    """
-    Dial the second party of a masked call and connect the two until one hangs up.
-
-    ``max_duration_s`` counts from that party's answer; None is no limit. ``record`` records both parties from
-    then on.
-    """
-
-    party: Party
-    max_duration_s: float | None = None
-    record: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RouteByCaller:
-    """
-    Find the party that the caller of a masked number reaches, and ``Connect`` the two.
-
-    ``caller_number`` is None for a caller without a number. A caller who reaches nobody hears an announcement
-    in ``language``.
-    """
-
-    caller_number: str | None
-    masked_number: str
-    language: str = "en"
-
-
-@dataclass(frozen=True, slots=True)
-class Announce:
+class Announce(Step):
     """
     Repeat the same sounds several times, with a short silence between; the key ``*`` repeats them.
 
@@ -154,7 +118,7 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestInstructions:
+class RequestInstructions(Step):
     """
     Ask the customer's server for instructions, which replace the rest of the plan.
 
@@ -175,7 +139,7 @@ class RequestInstructions:
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(Step):
     """
     Collect keys that the party presses, while prompts are played.
 
@@ -194,7 +158,7 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordMessage:
+class RecordMessage(Step):
     """
     Record the party's message into a file of the call.
 
@@ -210,7 +174,7 @@ class RecordMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinConference:
+class JoinConference(Step):
     """
     Connect the party to a conference of the account, by its name.
 
@@ -227,44 +191,22 @@ class JoinConference:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class Ring(Step):
     """Ring without an answer, for ``timeout_s``."""
 
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Step):
     """Reject the caller; end a call that is already answered."""
 
     status: int = 486
 
 
 @dataclass(frozen=True, slots=True)
-class Hangup:
+class Hangup(Step):
     """End the call."""
-
-
-Step = (
-    Answer
-    | Play
-    | Say
-    | Gather
-    | RecordMessage
-    | JoinConference
-    | Announce
-    | Pause
-    | SendDtmf
-    | Stream
-    | Converse
-    | Dial
-    | Connect
-    | RouteByCaller
-    | RequestInstructions
-    | Ring
-    | Reject
-    | Hangup
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +234,7 @@ class Plan:
     @property
     def dials(self) -> bool:
         """True when a second party may be dialled."""
-        return any(isinstance(step, Dial | Connect | RouteByCaller) for step in self.steps)
+        return any(step.dials for step in self.steps)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:

@@ -3,10 +3,11 @@
 from typing import Final
 
 from callcontrol.calls.events.commands import RedirectRequested, TransferCommand
-from callcontrol.calls.plan import Plan, RouteByCaller
+from callcontrol.calls.plan import Plan
 from callcontrol.calls.product import BoundCall, InboundPlan, ProductPolicy
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_event, masked_object
 from callcontrol.masking.progress import MaskedProgress, cut_off
+from callcontrol.masking.steps.route_by_caller import RouteByCaller
 from callcontrol.masking.store import calls as masked_calls
 
 __all__ = ["MASKING", "plan_inbound"]

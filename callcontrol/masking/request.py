@@ -8,8 +8,9 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.calls.plan import Connect, Plan
+from callcontrol.calls.plan import Plan
 from callcontrol.errors import FieldError
+from callcontrol.masking.steps.connect import Connect
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget
 from callcontrol.trunks.number_format import parsed_number
 

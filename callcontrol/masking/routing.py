@@ -7,15 +7,16 @@ caller that neither knows is an unknown caller.
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from callcontrol.calls.events.instructions import CallerRoute, RoutingResult
 from callcontrol.clock import timestamp
 from callcontrol.errors import DomainError
 from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S
 from callcontrol.masking.sessions import MaskingSession
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.masking.steps.connect import Connect
+from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget
 from callcontrol.routing.targets import is_answered_by_somebody, parse_target
 
 TIMEOUT_S: Final = 3.0
@@ -30,6 +31,28 @@ _MAX_SHOWN_CHARS: Final = 100
 
 class InvalidRoutingAnswer(Exception):
     """The answer of a routing webhook is invalid; the message names the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRoute:
+    """Target of a caller, in E.164, with settings of the call; and the session that routes it, if any."""
+
+    target_number: str
+    record: bool
+    max_duration_s: int | None = None
+    session_id: str | None = None
+
+    def connect(self, masked_number: str) -> Connect:
+        """The step that joins the two."""
+        party = Party(PhoneTarget(self.target_number), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S)
+        limit_s = None if self.max_duration_s is None else float(self.max_duration_s)
+        return Connect(party, limit_s, self.record)
+
+
+UnroutedReason = Literal["unknown", "rejected"]
+"""No session or webhook names a target, or the customer's server rejects the caller."""
+
+RoutingResult = CallerRoute | UnroutedReason
 
 
 def session_route(session: MaskingSession, caller: str, *, record_calls: bool) -> CallerRoute:

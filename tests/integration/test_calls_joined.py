@@ -38,9 +38,6 @@ class Party:
             engine,
             lambda event: None,
             MediaSettings(hold_music=Clip(sine(1500, 1000))),
-            on_mark=lambda name, cleared: None,
-            on_overflow=lambda dropped_ms: None,
-            on_level=lambda full, level_ms: None,
         )
         self.phone = MediaBench(engine).open()
         self.heard = bytearray()

@@ -376,7 +376,7 @@ async def test_what_the_customer_does_not_say_makes_an_unknown_caller(
 async def test_a_customer_who_never_answers_is_not_waited_for(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    routes: Any = exchange.server.control._services.masked_routes
+    routes: Any = exchange.server.services.masked_routes
     monkeypatch.setattr(routes._client, "_timeout_s", 0.2)
     caller, gate = exchange.mobile(), Gate()
     async with exchange.routed_by(gate):

@@ -9,11 +9,11 @@ from callcontrol.calls.effects.records import FindRoute, Finish, Save
 from callcontrol.calls.events.answers import RouteRefused
 from callcontrol.calls.events.legs import LegAnswered, LegProgress
 from callcontrol.calls.hangup_cause import NORMAL_CIRCUIT_CONGESTION
-from callcontrol.calls.plan import Connect
 from callcontrol.calls.records.events import call_event
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
+from callcontrol.masking.steps.connect import Connect
 from callcontrol.wallet.meter import Rates
 from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER

@@ -5,7 +5,8 @@ A transfer is a bridge of its own. The party hears ringing meanwhile, the bridge
 once the two are joined, and the script continues when it fails.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from callcontrol.agents.script import fill, sentences, stock_words
@@ -17,17 +18,33 @@ from callcontrol.calls.effects.records import Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.media import DigitReceived, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.calls.plan import Converse
+from callcontrol.calls.plan import Step
 from callcontrol.calls.steps.base import CallParts, RunningStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
 from callcontrol.models.routes import Party
-from callcontrol.models.scripts import DIGITS, FAILED, NONE, SPEECH, Forwarding, Listening, Node
+from callcontrol.models.scripts import DIGITS, FAILED, NONE, SPEECH, Forwarding, Listening, Node, Script
 from callcontrol.routing.targets import parse_transfer_target
 
 _LAST_WORDS: Final = Node()
 """Node of a conversation that exceeds its number of turns: it hangs up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converse(Step):
+    """
+    Connect the party to the built-in agent, which follows its script, in a language such as ``hi-IN``.
+
+    The greeting comes before the first node, and only a key interrupts it. Texts may refer to ``variables``,
+    and to ``from`` and ``to``.
+    """
+
+    agent_id: str
+    script: Script
+    language: str = "en-IN"
+    greeting: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class ConverseStep(RunningStep):

@@ -29,8 +29,9 @@ from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, make_step
 from callcontrol.calls.aio.admission import CallGate
+from callcontrol.calls.aio.context import CallControlSettings, CallFeatures
 from callcontrol.calls.aio.service import CallControl, CallServices
-from callcontrol.calls.aio.settings import CallControlSettings, CallFeatures
+from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.recording import RECORDINGS_FOLDER
 from callcontrol.calls.records.aio import CallStore, CdrService
 from callcontrol.database.aio.database import Database
@@ -49,7 +50,9 @@ from callcontrol.masking.aio.routing import MaskedRouter
 from callcontrol.masking.aio.service import MaskingService
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
+from callcontrol.masking.calls import PRODUCT as MASKED
 from callcontrol.masking.settings import EVENTS as MASKING_EVENTS
+from callcontrol.masking.steps.route_by_caller import RouteCaller
 from callcontrol.messaging.aio.campaigns import CampaignService
 from callcontrol.messaging.aio.channels import ChannelService
 from callcontrol.messaging.aio.contacts import ContactListService, ContactService
@@ -346,13 +349,14 @@ class Services:
                 numbers=storage.numbers,
                 routes=directory,
                 destinations=storage.destinations,
-                features=call_features(settings.calls, directory, storage.destinations, storage.refresh),
+                features=call_features(
+                    settings.calls, directory, storage.destinations, storage.refresh, self.masked_routes
+                ),
                 refresh=storage.refresh,
                 gate=gate or CallGate(lambda: writer.failing),
-                masked_routes=self.masked_routes,
-                transcripts=storage.transcripts,
+                add_segment=storage.transcripts.add,
+                add_message=storage.messages.add,
                 speech=providers.speech,
-                messages=storage.messages,
             ),
         )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
@@ -461,13 +465,18 @@ def call_features(
     routes: Directory,
     destinations: Destinations,
     refresh: Callable[[], Awaitable[None]],
+    masked_routes: MaskedRouter | None = None,
 ) -> CallFeatures:
-    """Build the features that calls with these settings use."""
+    """Build the features that calls with these settings use; no masked number is called without routes."""
     prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
     rules = VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
+    instructions = InstructionClient(destinations, rules)
+    effects = {AskWebhook: instructions.request, StopAsking: instructions.stop}
     return CallFeatures(
         products=PRODUCTS,
         make_step=make_step,
-        instructions=InstructionClient(destinations, rules),
         plan_request=CallRequests(routes, refresh, rules).plan,
+        effects={**effects, RouteCaller: masked_routes.perform} if masked_routes is not None else effects,
+        prepare={MASKED: masked_routes.prepare} if masked_routes is not None else {},
+        close=instructions.close,
     )

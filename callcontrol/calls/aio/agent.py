@@ -2,26 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.aio.media.audio import Ears, LegAudio
+from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
+from callcontrol.calls.aio.media.audio import Ears
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import agent as do
 from callcontrol.calls.events import Event
 from callcontrol.calls.events import agent as events
 from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused
 from callcontrol.calls.events.commands import ListenStatus
-from callcontrol.calls.records.metrics import StreamMetrics
-from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DestinationForbidden
-from callcontrol.models import Account, CallRecord
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
-from media.aio.tap import AgentTap
 from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentDtmf,
@@ -36,47 +33,45 @@ from media.streams import (
     StreamConnectError,
     StreamSetup,
 )
+from media.types import MarkReached, PlayoutLevel, PlayoutOverflow
 
 log = logging.getLogger(__name__)
 
 _SILENCE: Final = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
 """The byte for silence in each encoding."""
 
-Post = Callable[[Event], None]
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
-
-class AgentLink:
+class AgentPerformer(EffectPerformer):
     """
-    The stream of a call to its agent; one at a time.
+    Performs the agent effects of one call: keeps the stream to its agent, one at a time.
 
-    ``spawn`` runs slow work as a task of the call. Events of a stopped stream are not posted.
+    Events of a stopped stream are not posted.
     """
 
-    def __init__(
-        self,
-        destinations: Destinations,
-        account: Account,
-        post: Post,
-        spawn: Spawn,
-        settings: AgentStreamSettings | None = None,
-        metrics: StreamMetrics | None = None,
-    ) -> None:
-        self._destinations = destinations
-        self._settings = settings or AgentStreamSettings()
-        self._metrics = metrics or StreamMetrics()
-        self._account = account
-        self._post = post
-        self._spawn = spawn
+    def __init__(self, call: ActiveCall) -> None:
+        context = call.context
+        self._destinations = context.services.destinations
+        self._settings = context.settings.streams
+        self._metrics = context.metrics.streams
+        self._record = call.record
+        self._account = call.account
+        self._audio = call.media.audio
+        self._post = call.mailbox.post
+        self._spawn = call.mailbox.spawn
         self._stream: AgentStream | None = None
         self._opening: asyncio.Task[None] | None = None
         self._listening: ListenStatus = "resume"
-        self.choice: StreamChoice | None = None
+        self._choice: StreamChoice | None = None
         """Stream settings of the agent, while one is connected."""
+        call.media.tell_agent = self._tell_queue
 
-    def open(self, effect: do.OpenAgent, record: CallRecord) -> None:
+    def release(self) -> None:
+        """Close the stream: the call is over."""
+        self._close("stopped", "stream_hangup")
+
+    def _open(self, effect: do.OpenAgent) -> None:
         """Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows."""
-        choice = effect.choice
+        choice, record = effect.choice, self._record
         # The start event of an outbound call's stream is sent when the party has answered.
         secret, former_secret = self._account.stream_secrets(utc_now())
         announce = record.direction == "inbound" or record.answered_at is not None
@@ -103,9 +98,9 @@ class AgentLink:
         if effect.budget_s is not None:
             dial = replace(settings.dial, budget_s=effect.budget_s, offsets_s=(0.0,))
             settings = replace(settings, dial=dial)
-        self._opening = self._spawn(self._open(setup, choice, announce, settings))
+        self._opening = self._spawn(self._connect(setup, choice, announce, settings))
 
-    async def _open(
+    async def _connect(
         self, setup: StreamSetup, choice: StreamChoice, announce: bool, settings: AgentStreamSettings
     ) -> None:
         try:
@@ -125,7 +120,7 @@ class AgentLink:
         self._metrics.connects["connected"] += 1
         self._metrics.open += 1
         self._stream, self._opening = stream, None
-        self.choice, self._listening = choice, "resume"
+        self._choice, self._listening = choice, "resume"
         self._post(AgentOpened())
 
     async def _resolve(self, host: str, port: int, tls: bool) -> list[Any]:
@@ -135,9 +130,9 @@ class AgentLink:
             raise StreamConnectError("forbidden", detail=refusal.message) from None
 
     @property
-    def ears(self) -> Ears:
+    def _ears(self) -> Ears:
         """Receivers of audio for the agent; with track ``both`` also of what its party hears."""
-        stream, choice = self._stream, self.choice
+        stream, choice = self._stream, self._choice
         assert stream is not None and choice is not None
         said: Callable[[bytes], None] = stream.send_audio
         heard: Callable[[bytes], None] = partial(stream.send_audio, track="outbound")
@@ -147,21 +142,37 @@ class AgentLink:
             said, heard = _silenced(said, choice), _silenced(heard, choice)
         return Ears(said, heard if choice.track == "both" else None)
 
-    def listen(self, status: ListenStatus) -> None:
-        """Set what the agent hears; ``ears`` change with it."""
-        self._listening = status
-
-    def start(self, tap: AgentTap) -> None:
+    def _start(self, effect: do.StartAgent) -> None:
         """Start the flow of audio."""
-        if self._stream is not None:
+        if self._choice is None or self._stream is None:
+            return
+        tap = self._audio.open_tap(effect.leg, self._choice, self._ears)
+        if tap is not None:
             self._stream.start(tap)
 
-    def stop(self, reason: str, detail: str) -> None:
+    def _move(self, effect: do.MoveAgent) -> None:
+        if self._choice is not None:
+            self._audio.close_taps()
+            self._start(do.StartAgent(effect.leg))
+
+    def _listen(self, effect: do.ListenAgent) -> None:
+        self._listening = effect.status
+        if self._choice is not None:
+            self._audio.redirect_taps(self._ears)
+
+    def _drain(self, effect: do.DrainAgent) -> None:
+        self._audio.drain(effect.leg)
+
+    def _stop(self, effect: do.StopAgent) -> None:
+        self._close(effect.reason, effect.detail)
+        self._audio.close_taps()
+
+    def _close(self, reason: str, detail: str) -> None:
         """Send the reason of the end and close the stream, or cancel the connection attempt."""
         if self._opening is not None:
             self._opening.cancel()
             self._opening = None
-        stream, self._stream, self.choice = self._stream, None, None
+        stream, self._stream, self._choice = self._stream, None, None
         if stream is not None:
             self._metrics.open -= 1
             self._spawn(self._end(stream, reason, detail))
@@ -172,52 +183,50 @@ class AgentLink:
         finally:
             self._metrics.frames_dropped += stream.frames_dropped
 
-    def tell_digit(self, effect: do.TellAgentDigit) -> None:
+    def _tell_digit(self, effect: do.TellAgentDigit) -> None:
         """Notify the agent of a pressed key."""
         if self._stream is not None:
             self._stream.send_dtmf(effect.digit, effect.duration_ms)
 
-    def tell_digits_sent(self, effect: do.TellAgentDigitsSent) -> None:
+    def _tell_digits_sent(self, effect: do.TellAgentDigitsSent) -> None:
         """Notify the agent that its digits are sent."""
         if self._stream is not None:
             self._stream.accept(AgentDtmf(effect.digits))
 
-    def tell_done(self, effect: do.TellAgentDone) -> None:
+    def _tell_done(self, effect: do.TellAgentDone) -> None:
         """Notify the agent that a command was carried out."""
         if self._stream is not None:
             self._stream.accept(effect.command)
 
-    def tell_speech(self, effect: do.TellAgentSpeech) -> None:
+    def _tell_speech(self, effect: do.TellAgentSpeech) -> None:
         """Notify the agent that the party talks, or is silent again."""
         if self._stream is not None:
             self._stream.notify_speech(effect.active)
 
-    def tell_hold(self, effect: do.TellAgentHold) -> None:
+    def _tell_hold(self, effect: do.TellAgentHold) -> None:
         """Notify the agent that the party has put us on hold, or has resumed."""
         if self._stream is not None:
             self._stream.notify_hold(effect.active)
 
-    def tell_mark(self, name: str, cleared: bool) -> None:
-        """Notify the agent that a mark was reached, or cleared."""
-        if self._stream is not None:
-            self._stream.mark_reached(name, cleared)
+    def _tell_queue(self, event: MarkReached | PlayoutOverflow | PlayoutLevel) -> None:
+        """Notify the agent that a mark was reached, audio was dropped, or it should pause or may resume."""
+        stream = self._stream
+        if stream is None:
+            return
+        match event:
+            case MarkReached():
+                stream.mark_reached(event.name, event.cleared)
+            case PlayoutOverflow():
+                stream.playout_overflow(event.dropped_ms)
+            case PlayoutLevel():
+                stream.notify_buffer(event.state == "xoff", event.level_ms)
 
-    def tell_overflow(self, dropped_ms: int) -> None:
-        """Notify the agent that audio was dropped."""
-        if self._stream is not None:
-            self._stream.playout_overflow(dropped_ms)
-
-    def tell_level(self, full: bool, level_ms: int) -> None:
-        """Notify the agent that it should pause sending, or may resume, with the queued length."""
-        if self._stream is not None:
-            self._stream.notify_buffer(full, level_ms)
-
-    def tell_transfer(self, effect: do.TellAgentTransfer) -> None:
+    def _tell_transfer(self, effect: do.TellAgentTransfer) -> None:
         """Notify the agent of the progress of its transfer."""
         if self._stream is not None:
             self._stream.transfer_status(effect.status, effect.sip_status, effect.cause)
 
-    def tell_error(self, effect: do.TellAgentError) -> None:
+    def _tell_error(self, effect: do.TellAgentError) -> None:
         """Notify the agent that its command ``ref`` was not carried out."""
         if self._stream is not None:
             self._stream.refuse(effect.ref, effect.message, effect.code)
@@ -263,42 +272,6 @@ def _exit_of(event: StreamClosed) -> AgentExit:
     return AgentExit.NORMAL if event.drain else AgentExit.AT_ONCE
 
 
-class AgentPerformer:
-    """Performs the agent effects of one call."""
-
-    def __init__(self, record: CallRecord, audio: LegAudio, agent: AgentLink) -> None:
-        self._record = record
-        self._audio = audio
-        self._agent = agent
-
-    def _open(self, effect: do.OpenAgent) -> None:
-        self._agent.open(effect, self._record)
-
-    def _start(self, effect: do.StartAgent) -> None:
-        if self._agent.choice is None:
-            return
-        tap = self._audio.open_tap(effect.leg, self._agent.choice, self._agent.ears)
-        if tap is not None:
-            self._agent.start(tap)
-
-    def _move(self, effect: do.MoveAgent) -> None:
-        if self._agent.choice is not None:
-            self._audio.close_taps()
-            self._start(do.StartAgent(effect.leg))
-
-    def _listen(self, effect: do.ListenAgent) -> None:
-        self._agent.listen(effect.status)
-        if self._agent.choice is not None:
-            self._audio.redirect_taps(self._agent.ears)
-
-    def _drain(self, effect: do.DrainAgent) -> None:
-        self._audio.drain(effect.leg)
-
-    def _stop(self, effect: do.StopAgent) -> None:
-        self._agent.stop(effect.reason, effect.detail)
-        self._audio.close_taps()
-
-
 AGENT_EFFECTS: Final[dict[type[Effect], Callable[[AgentPerformer, Any], None]]] = {
     do.OpenAgent: AgentPerformer._open,
     do.StartAgent: AgentPerformer._start,
@@ -306,13 +279,11 @@ AGENT_EFFECTS: Final[dict[type[Effect], Callable[[AgentPerformer, Any], None]]] 
     do.ListenAgent: AgentPerformer._listen,
     do.DrainAgent: AgentPerformer._drain,
     do.StopAgent: AgentPerformer._stop,
-}
-AGENT_NOTIFICATIONS: Final[dict[type[Effect], Callable[[AgentLink, Any], None]]] = {
-    do.TellAgentDigit: AgentLink.tell_digit,
-    do.TellAgentDigitsSent: AgentLink.tell_digits_sent,
-    do.TellAgentDone: AgentLink.tell_done,
-    do.TellAgentSpeech: AgentLink.tell_speech,
-    do.TellAgentHold: AgentLink.tell_hold,
-    do.TellAgentTransfer: AgentLink.tell_transfer,
-    do.TellAgentError: AgentLink.tell_error,
+    do.TellAgentDigit: AgentPerformer._tell_digit,
+    do.TellAgentDigitsSent: AgentPerformer._tell_digits_sent,
+    do.TellAgentDone: AgentPerformer._tell_done,
+    do.TellAgentSpeech: AgentPerformer._tell_speech,
+    do.TellAgentHold: AgentPerformer._tell_hold,
+    do.TellAgentTransfer: AgentPerformer._tell_transfer,
+    do.TellAgentError: AgentPerformer._tell_error,
 }

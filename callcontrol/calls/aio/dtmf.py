@@ -71,13 +71,12 @@ class InfoDigits:
         self,
         send_digit: Callable[[LegId, str, int], None],
         post: Callable[[Event], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._send_digit = send_digit
         self._post = post
         self._spawn = spawn
         self._turns: dict[LegId, asyncio.Lock] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = 0
 
     def send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, *, by_api: bool = False) -> None:
@@ -86,14 +85,7 @@ class InfoDigits:
             self._post(DigitsSent(leg, digits, "too many digits are waiting", by_api))
             return
         self._waiting += 1
-        task = self._spawn(self._send(leg, digits, duration_ms, gap_ms, by_api))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def stop(self) -> None:
-        """Cancel all digits: the call is over, and the remaining pauses would only delay its end."""
-        for task in list(self._tasks):
-            task.cancel()
+        self._spawn(self._send(leg, digits, duration_ms, gap_ms, by_api))
 
     async def _send(self, leg: LegId, digits: str, duration_ms: int, gap_ms: int, by_api: bool) -> None:
         try:

@@ -7,9 +7,9 @@ from math import ceil
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.registry import leg_ref_of
 from callcontrol.calls.aio.runner import CallRunner
-from callcontrol.calls.aio.settings import CallControlSettings, CallServices
 from callcontrol.calls.inbound import Arrival, Invitation, origin_for, receive, wanted_events
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.directory.directory import Directory

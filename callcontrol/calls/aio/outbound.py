@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.settings import CallControlSettings, CallServices
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.plan import Dial, Plan
 from callcontrol.calls.ports import CallAttachment
 from callcontrol.calls.records.metrics import CallMetrics

@@ -2,22 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.aio.agent import AGENT_EFFECTS, AGENT_NOTIFICATIONS, AgentLink, AgentPerformer
-from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.dtmf import InfoDigits
-from callcontrol.calls.aio.mailbox import CallLogger
-from callcontrol.calls.aio.mailbox import CallMailbox
+from callcontrol.calls.aio.agent import AGENT_EFFECTS, AgentPerformer
+from callcontrol.calls.aio.context import ActiveCall, CallContext, EffectPerformer
+from callcontrol.calls.aio.mailbox import CallLogger, CallMailbox
 from callcontrol.calls.aio.media.conferences import CONFERENCE_EFFECTS, ConferencePerformer
 from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
-from callcontrol.calls.effects import Effect, instructions, media, records, signalling, transfers
+from callcontrol.calls.effects import Effect, media, records, signalling, transfers
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
 from callcontrol.calls.events.legs import LegCancelled, LegFailed, LegRefused, MediaConnected, OfferTaken
@@ -43,9 +40,14 @@ from callcontrol.errors import (
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.models.trunks import MediaPolicy
-from callcontrol.trunks.inbound_invite import Received
+from callcontrol.routing.router import redirect_policy
+from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.media_policy import MediaPolicy
 from sip import InvalidValue
 from sip.aio import InboundSession
+
+PartT = TypeVar("PartT", bound=EffectPerformer)
 
 
 class Performer:
@@ -70,23 +72,8 @@ class Performer:
         self._offer = b""
         self._warning: str | None = None
         """Warning header value for the rejection of the caller's offer."""
-        self._trunks: dict[LegId, tuple[Carrier, Gateway]] = {}
-        self.agent = AgentLink(
-            context.destinations,
-            account,
-            mailbox.post,
-            mailbox.spawn,
-            context.streams,
-            context.metrics.streams,
-        )
         self.media = MediaLegs(
-            context.engine,
-            partial(_report, mailbox),
-            context.media,
-            on_mark=self.agent.tell_mark,
-            on_overflow=self.agent.tell_overflow,
-            on_level=self.agent.tell_level,
-            on_quality=context.quality.observe,
+            context.engine, partial(_report, mailbox), context.media, context.quality.observe
         )
         self.sip = SipLegs(
             context,
@@ -95,33 +82,36 @@ class Performer:
             partial(_late_answer, mailbox.log, self.media),
             private=not policy.passes_headers,
         )
-        self.asker = context.instructions.for_call(
-            record,
-            account,
-            mailbox.log,
-            mailbox.post,
-            mailbox.spawn,
-            context.masked_routes,
-        )
-        self._agents = AgentPerformer(record, self.media.audio, self.agent)
-        self.transfers = TransferPerformer(
-            context, record, self.sip, self.media, mailbox.post, mailbox.post_outcome
-        )
-        self._info_digits = InfoDigits(self.sip.send_digit, mailbox.post, mailbox.spawn)
-        self._conferences = ConferencePerformer(context.conferences, record, self.media, mailbox)
-        # Bound to the table, not to the performer, which is freed as soon as the call is over.
-        self._playback = MediaPerformer(
-            context, record, self.media, mailbox, self._info_digits, partial(_takes_info, self._trunks)
-        )
+        self._call = ActiveCall(context, record, account, mailbox, self.sip, self.media)
+        self._trunks = self._call.trunks
+        self._parts: dict[type[EffectPerformer], EffectPerformer] = {}
 
     def perform(self, effect: Effect) -> None:
         """Perform one effect; its outcome is posted to the mailbox."""
-        part, perform = EFFECTS[type(effect)]
-        perform(part(self), effect)
+        known = EFFECTS.get(type(effect))
+        if known is None:
+            self._context.services.features.effects[type(effect)](self._call, effect)
+        else:
+            part, perform = known
+            perform(self if part is None else self.part(part), effect)
 
-    def adopt(self, session: InboundSession, trunk: tuple[Carrier, Gateway], received: Received) -> None:
+    def part(self, kind: type[PartT]) -> PartT:
+        """Return the performer of a topic."""
+        made = self._parts.get(kind)
+        if not isinstance(made, kind):
+            made = self._parts[kind] = kind(self._call)
+        return made
+
+    def adopt(
+        self,
+        session: InboundSession,
+        trunk: tuple[Carrier, Gateway],
+        received: Received,
+        caller: Caller | None,
+    ) -> None:
         """Adopt the session of a caller; it counts on its trunk until its leg's media is closed."""
         carrier, gateway = trunk
+        self._call.caller = caller
         self._hold_place(A_LEG, carrier, gateway)
         self.sip.adopt(A_LEG, session, carrier, received)
         self._offer = session.request.body
@@ -146,13 +136,11 @@ class Performer:
 
     def release(self) -> None:
         """Free all sessions, streams, ports and trunk capacity still in use."""
-        self.transfers.release()
-        self._conferences.release()
-        self._playback.release()
+        self._mailbox.cancel_helpers()
+        for part in self._parts.values():
+            part.release()
+        self._context.registry.remove(self._record.call_sid)
         self.sip.release()
-        self._info_digits.stop()
-        self.asker.stop_all()
-        self.agent.stop("stopped", "stream_hangup")
         self.media.close_all()
         for leg in list(self._trunks):
             self._leave_place(leg)
@@ -199,7 +187,7 @@ class Performer:
         self._context.traces.claim(self._record.call_sid, "a" if effect.peer_leg is None else "b", call_id)
 
     def _take_in(self, effect: transfers.AdoptLeg) -> None:
-        waiting = self.transfers.take(effect.token)
+        waiting = self.part(TransferPerformer).take(effect.token)
         if waiting is not None:
             session, trunk, received = waiting
             self._hold_place(effect.leg, *trunk)
@@ -263,17 +251,6 @@ class Performer:
         trunk = self._trunks.get(leg)
         return MediaPolicy.of(*trunk) if trunk is not None else MediaPolicy()
 
-    # --- the customer's server ------------------------------------------------------------------------------
-
-    def _ask_webhook(self, effect: instructions.AskWebhook) -> None:
-        self.asker.ask(effect)
-
-    def _route_caller(self, effect: instructions.RouteCaller) -> None:
-        self.asker.route(effect)
-
-    def _stop_asking(self, effect: instructions.StopAsking) -> None:
-        self.asker.stop(effect.number)
-
     # --- routing, time, money, records ----------------------------------------------------------------------
 
     def _find_route(self, effect: records.FindRoute) -> None:
@@ -303,7 +280,7 @@ class Performer:
 
     async def _extend_reserve(self, total_paise: int) -> None:
         try:
-            await self._context.wallets.extend(self._record.call_sid, total_paise)
+            await self._context.services.wallets.extend(self._record.call_sid, total_paise)
         except InsufficientBalance:
             self._context.metrics.wallet_failures["extend"] += 1
             self._mailbox.post(ReserveRefused())
@@ -316,21 +293,24 @@ class Performer:
 
     def _save(self, effect: records.Save) -> None:
         events = self._events(effect.event, effect.details, effect.shown) if effect.event is not None else []
-        self._context.records.update(self._record, events=events)
+        self._context.services.calls.update(self._record, events=events)
 
     def _transcribe(self, effect: records.Transcribe) -> None:
-        if self._context.transcripts is not None:
-            self._context.transcripts.add(self._record, effect.segment)
+        services = self._context.services
+        if services.add_segment is not None:
+            services.add_segment(self._record, effect.segment)
             # The record counts the segments, for a process that recovers the call after a crash.
-            self._context.records.update(self._record)
+            services.calls.update(self._record)
 
     def _finish(self, effect: records.Finish) -> None:
         record = self._record
         record.price_paise = effect.charge_paise
         record.quality = self.media.quality()
         events = self.event("call.completed")
-        self._context.records.finish(record, charge_paise=effect.charge_paise, events=events)
-        self.transfers.release()
+        self._context.services.calls.finish(record, charge_paise=effect.charge_paise, events=events)
+        if TransferPerformer in self._parts:
+            self._parts[TransferPerformer].release()
+        self._context.registry.remove(record.call_sid)
         self._mailbox.closed()
 
 
@@ -339,11 +319,6 @@ def _report(mailbox: CallMailbox, event: Event) -> None:
     if isinstance(event, RecordingEnded) and event.problem is not None:
         mailbox.log.warning("the recording failed: %s (%s)", event.problem, event.path)
     mailbox.post(event)
-
-
-def _takes_info(trunks: Mapping[LegId, tuple[Carrier, Gateway]], leg: LegId) -> bool:
-    trunk = trunks.get(leg)
-    return trunk is not None and trunk[0].dtmf_type == "info"
 
 
 def _late_answer(log: CallLogger, media: MediaLegs, leg: LegId, body: bytes) -> None:
@@ -372,9 +347,6 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     media.ConnectMedia: Performer._connect,
     media.AnswerOffer: Performer._answer_offer,
     media.CloseMedia: Performer._close_media,
-    instructions.AskWebhook: Performer._ask_webhook,
-    instructions.RouteCaller: Performer._route_caller,
-    instructions.StopAsking: Performer._stop_asking,
     records.FindRoute: Performer._find_route,
     records.RestGateway: Performer._rest_gateway,
     records.Arm: Performer._arm,
@@ -385,13 +357,12 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     records.Finish: Performer._finish,
 }
 Perform = Callable[[Any, Any], None]
-TABLES: Final[tuple[tuple[Callable[[Performer], Any], Mapping[type[Effect], Perform]], ...]] = (
-    (lambda performer: performer, _OWN_EFFECTS),
-    (attrgetter("_playback"), MEDIA_EFFECTS),
-    (attrgetter("_conferences"), CONFERENCE_EFFECTS),
-    (attrgetter("_agents"), AGENT_EFFECTS),
-    (attrgetter("agent"), AGENT_NOTIFICATIONS),
-    (attrgetter("transfers"), TRANSFER_EFFECTS),
+TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Perform]], ...]] = (
+    (None, _OWN_EFFECTS),
+    (MediaPerformer, MEDIA_EFFECTS),
+    (ConferencePerformer, CONFERENCE_EFFECTS),
+    (AgentPerformer, AGENT_EFFECTS),
+    (TransferPerformer, TRANSFER_EFFECTS),
 )
 EFFECTS: Final = {effect: (part, perform) for part, table in TABLES for effect, perform in table.items()}
-"""Part of the performer that performs an effect, and its method."""
+"""Topic that performs an effect, None for the performer itself, and its method."""

@@ -13,6 +13,7 @@ from callcontrol.calls.aio.context import CallContext
 from callcontrol.calls.aio.mailbox import CallMailbox
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.performer import Performer
+from callcontrol.calls.aio.transfers import TransferPerformer
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
@@ -63,8 +64,7 @@ class CallRunner:
     ) -> None:
         """Adopt the session of a caller; from now on all its events are handled."""
         self.record.sip_call_id = self.log.call_id = session.call_id
-        self._performer.adopt(session, trunk, received)
-        self._performer.asker.caller = caller
+        self._performer.adopt(session, trunk, received, caller)
         self._context.traces.claim(self.record.call_sid, "a", session.call_id)
 
     def replace(
@@ -75,7 +75,7 @@ class CallRunner:
         received: Received,
     ) -> None:
         """Queue a caller that asks to replace a leg; the call accepts or declines it."""
-        self._performer.transfers.wait(leg, (session, trunk, received))
+        self._performer.part(TransferPerformer).wait(leg, (session, trunk, received))
         self._context.traces.claim(self.record.call_sid, "b", session.call_id)
 
     @property
@@ -125,10 +125,12 @@ class CallRunner:
             await self._run(self._machine.refuse, refusal)
 
     async def _insert(self, reserve_paise: int, refusal: Ending | None) -> Ending | None:
-        records, record, routes = self._context.records, self.record, self._context.masked_routes
+        services, record = self._context.services, self.record
+        records = services.calls
         record.status = CallStatus.INITIATED
-        if routes is not None:
-            await routes.prepare(record)
+        prepare = services.features.prepare.get(record.product or "")
+        if prepare is not None:
+            await prepare(record)
         events = self._performer.event("call.initiated")
         if refusal is None:
             try:
@@ -201,6 +203,6 @@ class CallRunner:
             return
         charge_paise = self.record.price_paise or 0
         if not self.record.status.ended:
-            rates, policy = self._context.rates, self._machine.policy
+            rates, policy = self._context.settings.rates, self._machine.policy
             charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, rates, policy)
-        self._context.records.finish(self.record, charge_paise=charge_paise)
+        self._context.services.calls.finish(self.record, charge_paise=charge_paise)

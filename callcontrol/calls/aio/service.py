@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.admission import REASONS
-from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.context import CallContext, CallControlSettings, CallServices
 from callcontrol.calls.aio.crash_recovery import CrashRecovery
 from callcontrol.calls.aio.inbound import Arrivals
 from callcontrol.calls.aio.media.conferences import Conferences
@@ -21,7 +21,6 @@ from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
 from callcontrol.calls.aio.outbound import Originator
 from callcontrol.calls.aio.registry import CallRegistry
 from callcontrol.calls.aio.runner import CallRunner
-from callcontrol.calls.aio.settings import CallControlSettings, CallServices
 from callcontrol.calls.aio.sip_trace import TraceBook, TraceEntry
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.events.commands import HangupRequested, TransferCommand
@@ -158,32 +157,23 @@ class CallControl:
                 settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
             )
         self._context = CallContext(
+            settings=settings,
+            services=self._services,
             user_agent=self._user_agent,
             engine=self._engine,
-            records=self._services.calls,
-            wallets=self._services.wallets,
-            destinations=self._services.destinations,
             router=self._router,
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
             registry=CallRegistry(self._user_agent),
-            instructions=self._services.features.instructions,
-            rates=settings.rates,
             recordings_dir=recordings_dir,
             media=MediaSettings(
                 settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
             ),
-            streams=settings.streams,
             quality=self.quality,
             metrics=self.metrics,
-            masked_routes=self._services.masked_routes,
-            transcripts=self._services.transcripts,
             conferences=Conferences(self._engine, hold_music),
-            speech=self._services.speech,
-            messages=self._services.messages,
             service_route=self._registrations.service_route,
-            forwarded_headers=settings.forwarded_headers,
             on_gateway=self._prober.note,
         )
         await self._recovery.settle(await self._cut_off(), self.settings.rates)
@@ -243,7 +233,7 @@ class CallControl:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._audio.close()
-        await self._services.features.instructions.close()
+        await self._services.features.close()
         if self._started:
             self._started = False
             await self._recovery.close()

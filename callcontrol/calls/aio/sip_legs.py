@@ -82,11 +82,11 @@ class SipLegs:
         self._user_agent = context.user_agent
         self._post = post
         self._on_late_answer = on_late_answer
-        self._open_headers = context.forwarded_headers
+        self._open_headers = context.settings.forwarded_headers
         self._on_gateway = context.on_gateway
         self._service_route = context.service_route
         self._private = private
-        self._journal = DialogJournal(record.dialogs, partial(context.records.update, record))
+        self._journal = DialogJournal(record.dialogs, partial(context.services.calls.update, record))
         self._ids = SessionIds(record.call_sid.replace("-", ""))  # for parties without one (RFC 7989)
         self._call_sid = record.call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -284,7 +284,7 @@ class SipLegs:
 
     def _listener(self, leg: LegId, gateway_sid: str | None = None) -> Callable[[SessionEvent], None]:
         def listen(event: SessionEvent) -> None:
-            if gateway_sid is not None and self._on_gateway is not None:
+            if gateway_sid is not None:
                 self._on_gateway(gateway_sid, event)
             if isinstance(event, OfferAnswered):
                 self._on_late_answer(leg, event.body)

@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.media.legs import MediaLegs
-from callcontrol.calls.aio.sip_legs import SipLegs
+from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import transfers as do
-from callcontrol.calls.events import Event
 from callcontrol.calls.events.transfers import (
     JoinRequested,
     LegReferred,
@@ -20,8 +17,8 @@ from callcontrol.calls.events.transfers import (
     ReplacementCalled,
 )
 from callcontrol.ids import LegId
-from callcontrol.models import CallRecord, Carrier, Gateway
-from callcontrol.trunks.inbound_invite import Received
+from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.inbound_headers import Received
 from sip import InvalidValue
 from sip.aio import InboundSession
 
@@ -29,24 +26,16 @@ WaitingCaller = tuple[InboundSession, tuple[Carrier, Gateway], Received]
 """A caller waiting to join the call, with its trunk and the headers of its INVITE."""
 
 
-class TransferPerformer:
+class TransferPerformer(EffectPerformer):
     """Performs the transfer effects of one call."""
 
-    def __init__(
-        self,
-        context: CallContext,
-        record: CallRecord,
-        sip: SipLegs,
-        media: MediaLegs,
-        post: Callable[[Event], None],
-        post_outcome: Callable[[Event], None],
-    ) -> None:
-        self._registry = context.registry
-        self._record = record
-        self._sip = sip
-        self._media = media
-        self._post = post
-        self._post_outcome = post_outcome
+    def __init__(self, call: ActiveCall) -> None:
+        self._registry = call.context.registry
+        self._record = call.record
+        self._sip = call.sip
+        self._media = call.media
+        self._post = call.mailbox.post
+        self._post_outcome = call.mailbox.post_outcome
         self._waiting: dict[int, WaitingCaller] = {}
         self._tokens = 0
 
@@ -62,10 +51,9 @@ class TransferPerformer:
         return self._waiting.pop(token, None)
 
     def release(self) -> None:
-        """Decline all waiting callers, and leave the joined call."""
+        """Decline all waiting callers: the call is over."""
         for token in list(self._waiting):
             self._decline(do.RefuseReplacement(token))
-        self._registry.remove(self._record.call_sid)
 
     def _accept(self, effect: do.AcceptTransfer) -> None:
         self._sip.accept_refer(effect.leg)

@@ -26,19 +26,6 @@ class AskWebhook(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteCaller(Effect):
-    """
-    Look up the party that a caller reaches by a masked number; both numbers are in E.164.
-
-    ``CallerRouted`` of the same ``number`` follows. ``caller_number`` is None for a caller without a number.
-    """
-
-    number: int
-    caller_number: str | None
-    masked_number: str
-
-
-@dataclass(frozen=True, slots=True)
 class StopAsking(Effect):
     """Cancel a request; without effect when it was answered."""
 

@@ -5,23 +5,25 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.events.instructions import RoutingResult
+from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.url_policy import Destinations
+from callcontrol.errors import DomainError
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
-from callcontrol.masking.calls import PRODUCT
 from callcontrol.masking.routing import (
     MAX_ANSWER_BYTES,
     ROUTING_EVENT,
     TIMEOUT_S,
     InvalidRoutingAnswer,
+    RoutingResult,
     read_routing,
     routing_request,
     session_route,
 )
 from callcontrol.masking.settings import MaskingSettings
+from callcontrol.masking.steps.route_by_caller import CallerRouted, RouteCaller
 from callcontrol.models import CallRecord, WebhookEvent
 
 __all__ = ["MaskedRouter"]
@@ -31,7 +33,7 @@ log: Final = logging.getLogger(__name__)
 
 class MaskedRouter:
     """
-    Finds the target of a caller; implements ``callcontrol.calls.ports.MaskedRoutes``.
+    Finds the target of a caller.
 
     ``numbers`` knows the masked numbers; ``secrets_of`` returns the signing secrets of an account, for
     requests to servers of accounts whose masking webhook has no secret of its own.
@@ -62,11 +64,21 @@ class MaskedRouter:
         Raises:
             ServiceUnavailable: The database does not answer.
         """
-        if record.product != PRODUCT:
-            return
         settings = await self._settings.of(record.account_sid)
         record.status_webhook_url = settings.events_to
         record.details = {**(record.details or {}), "subscription_id": settings.subscription_id}
+
+    def perform(self, call: ActiveCall, effect: RouteCaller) -> None:
+        """Find the target of a caller; ``CallerRouted`` follows while the call is active."""
+        call.mailbox.spawn_helper(self._perform(call, effect))
+
+    async def _perform(self, call: ActiveCall, effect: RouteCaller) -> None:
+        found = None
+        try:
+            found = await self.route(call.record, effect.caller_number, effect.masked_number)
+        except DomainError as failure:
+            call.mailbox.log.warning("the caller was not routed: %s", failure.message)
+        call.mailbox.post(CallerRouted(effect.number, found))
 
     async def route(self, record: CallRecord, caller: str | None, masked_number: str) -> RoutingResult:
         """

@@ -6,8 +6,9 @@ up and hears nothing hangs up.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
@@ -16,11 +17,12 @@ from callcontrol.calls.effects.records import Arm, Disarm, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.legs import LegProgress
-from callcontrol.calls.plan import Connect
+from callcontrol.calls.plan import Step
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.bridge import BridgeState, BridgeStep
 from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
 from callcontrol.masking.progress import MaskedProgress
+from callcontrol.models.routes import Party
 from media.audio import Clip, Sound, tone
 
 WARNING_LEAD_S: Final = 10.0
@@ -28,6 +30,21 @@ WARNING_LEAD_S: Final = 10.0
 
 _WARNING_HZ: Final = 1400.0
 _WARNING_MS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Connect(Step):
+    """
+    Dial the second party of a masked call and connect the two until one hangs up.
+
+    ``max_duration_s`` counts from that party's answer; None is no limit. ``record`` records both parties from
+    then on.
+    """
+
+    dials: ClassVar[bool] = True
+    party: Party
+    max_duration_s: float | None = None
+    record: bool = False
 
 
 class MaskedDialStep(BridgeStep):

@@ -6,21 +6,21 @@ that the number is not active, and is refused.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum, auto
-from typing import Final
+from typing import ClassVar, Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.instructions import RouteCaller, StopAsking
 from callcontrol.calls.effects.media import PlayAudio, StopAudio
 from callcontrol.calls.effects.records import Arm, Disarm, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
-from callcontrol.calls.events.instructions import CallerRoute, CallerRouted
 from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.hangup_cause import CALL_REJECTED, NO_ROUTE_DESTINATION, NORMAL_TEMPORARY_FAILURE
-from callcontrol.calls.plan import RouteByCaller
+from callcontrol.calls.plan import Step
 from callcontrol.calls.steps.base import CallParts, TableStep
+from callcontrol.masking.routing import CallerRoute, RoutingResult
 from callcontrol.models import CallStatus
 from sip.machine import Rules, compile_rules
 
@@ -57,6 +57,42 @@ class RoutingInput(IntEnum):
     PROMPTED = auto()
     STOP = auto()
     """Command: the call ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteByCaller(Step):
+    """
+    Find the party that the caller of a masked number reaches, and ``Connect`` the two.
+
+    ``caller_number`` is None for a caller without a number. A caller who reaches nobody hears an announcement
+    in ``language``.
+    """
+
+    dials: ClassVar[bool] = True
+    caller_number: str | None
+    masked_number: str
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCaller(Effect):
+    """
+    Look up the party that a caller reaches by a masked number; both numbers are in E.164.
+
+    ``CallerRouted`` of the same ``number`` follows. ``caller_number`` is None for a caller without a number.
+    """
+
+    number: int
+    caller_number: str | None
+    masked_number: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRouted(Event):
+    """The party that the caller of a masked number reaches; ``found`` is None when the lookup failed."""
+
+    number: int
+    found: RoutingResult | None
 
 
 class RouteByCallerStep(TableStep[RoutingState]):
@@ -124,9 +160,6 @@ class RouteByCallerStep(TableStep[RoutingState]):
         self.ending = _ROUTING_FAILED
         yield from ()
 
-    def _cancel_request(self, _: Event | None) -> Iterator[Effect]:
-        yield StopAsking(self._number)
-
     def _stop_prompt(self, _: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.RING)
         if not self.call.a_leg.over:
@@ -147,7 +180,7 @@ RULES: Final[Rules[RoutingState, RoutingInput]] = {
     (_S.REQUESTING, _I.UNKNOWN): (_S.PROMPTING, RouteByCallerStep._play_prompt),
     (_S.REQUESTING, _I.REJECTED): (_S.OVER, RouteByCallerStep._reject),
     (_S.REQUESTING, _I.FAILED): (_S.OVER, RouteByCallerStep._fail),
-    (_S.REQUESTING, _I.STOP): (_S.OVER, RouteByCallerStep._cancel_request),
+    (_S.REQUESTING, _I.STOP): (_S.OVER, RouteByCallerStep._nothing),
     (_S.PROMPTING, _I.PROMPTED): (_S.OVER, RouteByCallerStep._prompt_ended),
     (_S.PROMPTING, _I.STOP): (_S.OVER, RouteByCallerStep._stop_prompt),
 }

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from callcontrol.calls.aio.mailbox import CallMailbox
-from callcontrol.calls.aio.media.legs import MediaLegs
+from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.conference_room import ConferenceRoom, MemberTerms
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import media as do
@@ -18,7 +17,6 @@ from callcontrol.calls.events.media import (
     ConferenceRefused,
 )
 from callcontrol.ids import LegId
-from callcontrol.models import CallRecord
 from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, RtpStream
 from media.audio import Clip, Sound, hold_music, tone
 from media.errors import MediaError
@@ -167,26 +165,24 @@ def _refused(member: ConferenceMember, error: MediaError) -> None:
     log.warning("cannot join the conference: %s", error, extra={"call_sid": member.call_sid})
 
 
-class ConferencePerformer:
+class ConferencePerformer(EffectPerformer):
     """Performs the conference effects of one call."""
 
-    def __init__(
-        self, conferences: Conferences | None, record: CallRecord, media: MediaLegs, mailbox: CallMailbox
-    ) -> None:
-        self._conferences = conferences
-        self._record = record
-        self._media = media
-        self._mailbox = mailbox
+    def __init__(self, call: ActiveCall) -> None:
+        self._conferences = call.context.conferences
+        self._record = call.record
+        self._media = call.media
+        self._mailbox = call.mailbox
         self._members: dict[int, str] = {}
 
     def release(self) -> None:
-        """Leave all conferences at the end of the call."""
+        """Leave all conferences: the call is over."""
         for leg in list(self._members):
             self._leave(do.LeaveConference(leg))
 
     def _enter(self, effect: do.EnterConference) -> None:
         stream = self._media.stream_of(effect.leg)
-        if self._conferences is None or stream is None:
+        if stream is None:
             self._mailbox.post_outcome(ConferenceRefused(effect.leg, "media"))
             return
         record = self._record
@@ -198,7 +194,7 @@ class ConferencePerformer:
 
     def _leave(self, effect: do.LeaveConference) -> None:
         name = self._members.pop(effect.leg, None)
-        if name is not None and self._conferences is not None:
+        if name is not None:
             self._conferences.leave(name)
 
 

@@ -5,6 +5,7 @@ The media of one call: an RTP stream for each leg, and the parts that use them.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 from callcontrol.calls.aio.dtmf import LegDigits
 from callcontrol.calls.aio.media.audio import DRAIN_MARK, LegAudio
@@ -48,9 +49,8 @@ class MediaLegs:
     """
     The media of one call, by leg.
 
-    ``post`` receives the reports of the streams. Marks of an agent go to ``on_mark``, overflows of its queue
-    to ``on_overflow`` and its fill level to ``on_level``, directly: the call decides nothing about them.
-    ``on_quality`` is called with each closed leg that had media.
+    ``post`` receives the reports of the streams. ``on_quality`` is called with each closed leg that had
+    media.
     """
 
     def __init__(
@@ -58,26 +58,33 @@ class MediaLegs:
         engine: MediaEngine,
         post: Callable[[Event], None],
         settings: MediaSettings,
-        *,
-        on_mark: Callable[[str, bool], None],
-        on_overflow: Callable[[int], None],
-        on_level: Callable[[bool, int], None],
         on_quality: Callable[[LegQuality], None] = lambda quality: None,
     ) -> None:
         self._engine = engine
         self._post = post
         self._settings = settings
-        self._on_mark = on_mark
-        self._on_overflow = on_overflow
-        self._on_level = on_level
         self._on_quality = on_quality
         self.first_leg: LegId = A_LEG
         """The leg that the quality of the call is reported for."""
+        self.tell_agent: Callable[[MarkReached | PlayoutOverflow | PlayoutLevel], None] | None = None
+        """Notifies the agent of its marks and its queue: the call decides nothing about them."""
         self._legs: dict[LegId, LegMedia] = {}
         self._qualities: dict[LegId, LegQuality] = {}
-        self.audio = LegAudio(self._legs, post, settings)
-        self.digits = LegDigits(self._legs, post)
-        self.messages = LegMessages(engine, self._legs, post)
+
+    @cached_property
+    def audio(self) -> LegAudio:
+        """Links between the legs, and what they hear."""
+        return LegAudio(self._legs, self._post, self._settings)
+
+    @cached_property
+    def digits(self) -> LegDigits:
+        """Digits sent in RTP."""
+        return LegDigits(self._legs, self._post)
+
+    @cached_property
+    def messages(self) -> LegMessages:
+        """Messages being recorded."""
+        return LegMessages(self._engine, self._legs, self._post)
 
     @property
     def descriptions(self) -> Descriptions:
@@ -88,7 +95,8 @@ class MediaLegs:
         return self._engine.open_stream(lambda event: self._on_event(leg, event), near)
 
     def _hold_changed(self, media: LegMedia) -> None:
-        self.audio.hold_changed(media)
+        if media.other is not None:
+            self.audio.hold_changed(media)
         for leg, known in self._legs.items():
             if known is media and media.told_hold != media.holds:
                 media.told_hold = media.holds
@@ -133,7 +141,8 @@ class MediaLegs:
         """Free the leg's stream; a recording is completed first and reported."""
         media = self._legs.pop(leg, None)
         if media is not None:
-            self.audio.part(media)
+            if media.other is not None:
+                self.audio.part(media)
             media.peer_leg = None
             name = "a" if leg == self.first_leg else "b"
             media.stream.close()
@@ -164,15 +173,11 @@ class MediaLegs:
 
     def _on_event(self, leg: LegId, event: object) -> None:
         match event:
-            case MarkReached():
-                if event.name == DRAIN_MARK:
-                    self._post(PlayoutDrained(leg))
-                else:
-                    self._on_mark(event.name, event.cleared)
-            case PlayoutOverflow():
-                self._on_overflow(event.dropped_ms)
-            case PlayoutLevel():
-                self._on_level(event.state == "xoff", event.level_ms)
+            case MarkReached(name=name) if name == DRAIN_MARK:
+                self._post(PlayoutDrained(leg))
+            case MarkReached() | PlayoutOverflow() | PlayoutLevel():
+                if self.tell_agent is not None:
+                    self.tell_agent(event)
             case PlaybackFinished():
                 self.audio.played(leg, event.playback_id)
             case DtmfReceived():

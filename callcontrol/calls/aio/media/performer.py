@@ -4,14 +4,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id
-from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.aio.dtmf import InfoDigits
-from callcontrol.calls.aio.mailbox import CallMailbox
-from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.prompts import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import media as do
@@ -19,42 +17,26 @@ from callcontrol.calls.effects.records import KeepMessage
 from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.recording import recording_file
 from callcontrol.ids import LegId
-from callcontrol.models import CallRecord
 from media.audio import AudioError, Clip
 
 NO_SPEECH: Final = "this server speaks no texts"
 
 
-class MediaPerformer:
-    """
-    Performs the media effects of one call.
+class MediaPerformer(EffectPerformer):
+    """Performs the media effects of one call."""
 
-    ``takes_info`` returns True for a leg whose trunk takes digits in INFO.
-    """
-
-    def __init__(
-        self,
-        context: CallContext,
-        record: CallRecord,
-        media: MediaLegs,
-        mailbox: CallMailbox,
-        info_digits: InfoDigits,
-        takes_info: Callable[[LegId], bool],
-    ) -> None:
-        self._context = context
-        self._record = record
-        self._media = media
-        self._mailbox = mailbox
-        self._info_digits = info_digits
-        self._takes_info = takes_info
+    def __init__(self, call: ActiveCall) -> None:
+        self._call = call
+        self._audio_source = call.context.audio
+        self._media = call.media
+        self._mailbox = call.mailbox
         self._loading: dict[LegId, asyncio.Task[None]] = {}
         """Tasks that load audio for a leg, by leg."""
 
-    def release(self) -> None:
-        """Stop loading audio: the call is over."""
-        for task in self._loading.values():
-            task.cancel()
-        self._loading.clear()
+    @cached_property
+    def _info_digits(self) -> InfoDigits:
+        mailbox = self._mailbox
+        return InfoDigits(self._call.sip.send_digit, mailbox.post, mailbox.spawn_helper)
 
     def _link(self, effect: do.LinkMedia) -> None:
         self._media.audio.link(effect.leg, effect.other)
@@ -66,10 +48,11 @@ class MediaPerformer:
 
     def _play(self, effect: do.PlayAudio) -> None:
         if not effect.url.startswith(PROMPT_SCHEME):
-            self._load(effect.leg, partial(self._context.audio.fetch, effect.url), effect.loops, effect.turn)
+            fetch = partial(self._audio_source.fetch, effect.url)
+            self._load(effect.leg, fetch, effect.loops, effect.turn)
             return
         try:
-            clip = self._context.audio.prompt(effect.url.removeprefix(PROMPT_SCHEME))
+            clip = self._audio_source.prompt(effect.url.removeprefix(PROMPT_SCHEME))
         except AudioUnavailable as error:
             self._mailbox.log.warning("not played: %s", error)
             self._mailbox.post_outcome(PlaybackEnded(effect.leg, str(error), effect.turn))
@@ -77,7 +60,7 @@ class MediaPerformer:
             self._media.audio.play(effect.leg, clip, effect.loops, effect.turn)
 
     def _speak(self, effect: do.Speak) -> None:
-        speech = self._context.speech
+        speech = self._call.context.services.speech
         if speech is None:
             self._mailbox.log.warning("not spoken: %s", NO_SPEECH)
             self._mailbox.post_outcome(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
@@ -89,7 +72,7 @@ class MediaPerformer:
         former = self._loading.pop(leg, None)
         if former is not None:
             former.cancel()
-        task = self._mailbox.spawn(self._play_loaded(leg, source, loops, turn))
+        task = self._mailbox.spawn_helper(self._play_loaded(leg, source, loops, turn))
         self._loading[leg] = task
         task.add_done_callback(lambda done: self._loaded(leg, done))
 
@@ -127,30 +110,31 @@ class MediaPerformer:
     # --- digits, files, detection ---------------------------------------------------------------------------
 
     def _send_digits(self, effect: do.SendDigits) -> None:
-        digits = self._info_digits if self._takes_info(effect.leg) else self._media.digits
+        digits = self._info_digits if self._call.takes_info(effect.leg) else self._media.digits
         digits.send(effect.leg, effect.digits, effect.duration_ms, effect.gap_ms, by_api=effect.by_api)
 
     def _relay_digit(self, effect: do.RelayDigit) -> None:
-        if self._takes_info(effect.leg):
+        if self._call.takes_info(effect.leg):
             self._info_digits.send(effect.leg, effect.digit, effect.duration_ms, 0)
         else:
             self._media.digits.relay(effect.leg, effect.digit, effect.duration_ms)
 
     def _record_leg(self, effect: do.StartRecording) -> None:
-        path = self._context.recordings_dir / recording_file(self._record.call_sid)
+        path = self._call.context.recordings_dir / recording_file(self._call.record.call_sid)
         self._media.audio.record(effect.leg, str(path), effect.channels)
 
     def _start_message(self, effect: do.StartMessage) -> None:
         message_sid = new_id()
-        path = self._context.recordings_dir / recording_file(message_sid)
+        path = self._call.context.recordings_dir / recording_file(message_sid)
         self._media.messages.start(effect.leg, effect.number, message_sid, str(path), effect.max_length_s)
 
     def _stop_message(self, effect: do.StopMessage) -> None:
         self._media.messages.stop(effect.number)
 
     def _keep_message(self, effect: KeepMessage) -> None:
-        if self._context.messages is not None:
-            self._context.messages.add(effect.message)
+        add_message = self._call.context.services.add_message
+        if add_message is not None:
+            add_message(effect.message)
 
     def _drop_message(self, effect: do.DropMessage) -> None:
         self._mailbox.spawn(asyncio.to_thread(_unlink, effect.path))

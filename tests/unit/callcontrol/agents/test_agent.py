@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from callcontrol.agents.agent import agent_step, changed_agent, new_agent, with_agent
-from callcontrol.calls.plan import Converse, Stream
+from callcontrol.agents.steps.converse import Converse
+from callcontrol.calls.plan import Stream
 from callcontrol.calls.requests import CreateCall
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import ValidationFailed

@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.events.instructions import CallerRoute, RoutingResult
-from callcontrol.calls.plan import Connect
-from callcontrol.masking.routing import InvalidRoutingAnswer, read_routing, routing_request, session_route
+from callcontrol.masking.routing import (
+    CallerRoute,
+    InvalidRoutingAnswer,
+    RoutingResult,
+    read_routing,
+    routing_request,
+    session_route,
+)
 from callcontrol.masking.sessions import MaskingSession, choose, session_object
+from callcontrol.masking.steps.connect import Connect
 from callcontrol.models.routes import PhoneTarget
 from tests.support.domain import ACCOUNT_SID, NOW
 

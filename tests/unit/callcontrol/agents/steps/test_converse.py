@@ -6,6 +6,7 @@ import pytest
 
 from callcontrol.agents.script import stock_script, stock_words
 from callcontrol.agents.script_parser import read_script
+from callcontrol.agents.steps.converse import Converse
 from callcontrol.agents.steps.turn import CUT_SHORT, END_OF_SPEECH_S, MAX_SPEECH_S
 from callcontrol.calls.effects.media import (
     DetectSpeech,
@@ -23,7 +24,7 @@ from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed, LegProgress
 from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NO_ROUTE_DESTINATION
-from callcontrol.calls.plan import Converse, Hangup
+from callcontrol.calls.plan import Hangup
 from callcontrol.models import CallStatus
 from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party, outcome, placed
 from tests.support.domain import CALLEE

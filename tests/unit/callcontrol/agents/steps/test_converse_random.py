@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callcontrol.agents.script_parser import read_script
+from callcontrol.agents.steps.converse import Converse
 from callcontrol.calls.effects.media import Speak
 from callcontrol.calls.effects.records import Transcribe
 from callcontrol.calls.events import Event
@@ -15,7 +16,7 @@ from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed, LegProgress
 from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, SpeechEnded, SpeechStarted
 from callcontrol.calls.hangup_cause import NO_ROUTE_DESTINATION
-from callcontrol.calls.plan import Converse, Pause
+from callcontrol.calls.plan import Pause
 from tests.support.call_drive import A, Drive, assert_nothing_left, make_attempt, make_party, placed
 from tests.support.domain import CALLEE
 from tests.support.examples import examples

@@ -2,20 +2,19 @@
 
 import pytest
 
-from callcontrol.calls.effects.instructions import RouteCaller, StopAsking
 from callcontrol.calls.effects.media import LinkMedia, PlayAudio, StopAudio
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, RejectLeg, RingLeg
 from callcontrol.calls.events.commands import HangupRequested
-from callcontrol.calls.events.instructions import CallerRoute, CallerRouted, RoutingResult
 from callcontrol.calls.events.legs import LegAnswered, LegCancelled, LegProgress
 from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.calls.plan import Plan, RouteByCaller
+from callcontrol.calls.plan import Plan
 from callcontrol.calls.product import BoundCall
 from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.masking.calls import masked_details
 from callcontrol.masking.product import MASKING, plan_inbound
-from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S
+from callcontrol.masking.routing import CallerRoute, RoutingResult
+from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S, CallerRouted, RouteByCaller, RouteCaller
 from callcontrol.models import Binding
 from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.meter import Rates
@@ -96,10 +95,9 @@ def test_a_caller_is_not_called_unknown_when_nobody_could_be_asked() -> None:
     assert_nothing_left(drive)
 
 
-def test_a_caller_who_gives_up_while_it_is_asked_is_asked_for_no_more() -> None:
+def test_a_caller_who_gives_up_while_the_route_is_looked_up_reaches_nobody() -> None:
     drive = called(routed=False)
     drive.feed(LegCancelled(A))
-    assert drive.done(StopAsking) == [StopAsking(1)]
     assert_nothing_left(drive)
     drive.feed(CallerRouted(1, ROUTE))
     assert not drive.done(DialLeg)

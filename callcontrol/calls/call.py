@@ -22,10 +22,10 @@ from callcontrol.calls.effects.records import Arm, Disarm, Finish, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.agent import AgentTransfer
 from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, Timer, TimerFired
-from callcontrol.calls.events.commands import RedirectRequested
+from callcontrol.calls.events.commands import LiveCommand, RedirectRequested
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
-from callcontrol.calls.events.legs import LegProgress, MediaConnected, OfferTaken
-from callcontrol.calls.events.media import DigitReceived, MessageEnded, RecordingEnded
+from callcontrol.calls.events.legs import LegEnded, LegProgress, MediaConnected, OfferTaken
+from callcontrol.calls.events.media import DigitReceived, DigitsSent, MessageEnded, RecordingEnded
 from callcontrol.calls.events.transfers import (
     JoinRequested,
     ReplacementCalled,
@@ -38,7 +38,7 @@ from callcontrol.calls.hangup_cause import (
     rejection_of,
 )
 from callcontrol.calls.leg import InboundLeg, Leg, LegInput, LegParams, OutboundLeg
-from callcontrol.calls.leg_events import leg_handler
+from callcontrol.calls.leg_events import LEG_HANDLERS
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
 from callcontrol.calls.product import NO_PRODUCT, ProductPolicy
@@ -46,8 +46,7 @@ from callcontrol.calls.recording import RECORDING_LIMIT_S, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
 from callcontrol.calls.reserve import CallCharges
 from callcontrol.calls.steps.agent_stream import AgentStep
-from callcontrol.calls.steps.base import MakeStep, RunningStep
-from callcontrol.calls.steps.gather import DtmfTypeAhead
+from callcontrol.calls.steps.base import DtmfTypeAhead, MakeStep, RunningStep
 from callcontrol.calls.steps.webhook import CallWebhooks
 from callcontrol.calls.transfers.manager import CallTransfers
 from callcontrol.calls.voicemail import CallMessages
@@ -127,9 +126,8 @@ class CallMachine(Machine[CallState]):
         self.keys = DtmfTypeAhead()
         self.progress = policy.progress(record, rates)
         self._ending: Ending | None = None
-        parts = self._parts
-        self.transfers = CallTransfers(parts)
-        self.webhooks = CallWebhooks(parts)
+        self._transfers: CallTransfers | None = None
+        self._webhooks: CallWebhooks | None = None
 
     @property
     def _parts(self) -> "CallMachine":
@@ -140,6 +138,20 @@ class CallMachine(Machine[CallState]):
         """
         parts: CallMachine = weakref.proxy(self)
         return parts
+
+    @property
+    def transfers(self) -> CallTransfers:
+        """The transfers of the call."""
+        if self._transfers is None:
+            self._transfers = CallTransfers(self._parts)
+        return self._transfers
+
+    @property
+    def webhooks(self) -> CallWebhooks:
+        """The requests for instructions that the API ordered."""
+        if self._webhooks is None:
+            self._webhooks = CallWebhooks(self._parts)
+        return self._webhooks
 
     # --- what the runner calls ------------------------------------------------------------------------------
 
@@ -327,19 +339,14 @@ class CallMachine(Machine[CallState]):
                 yield effect
 
     def _dispatch(self, event: Event) -> Iterator[Effect]:
-        handler = _HANDLERS.get(type(event)) or leg_handler(event)
-        if handler is not None:
-            yield from handler(self, event)
-        elif control.is_command(event):
-            yield from control.handle(self._parts, event)
-        else:
-            yield from self.forward(event)
+        yield from _HANDLERS.get(type(event), CallMachine.forward)(self, event)
 
     def forward(self, event: Event) -> Iterator[Effect]:
         """Pass an event to its waiting parts: the first party's dialer, transfers and the current step."""
         if self._failover is not None and self._failover.state is FailoverState.DIALING:
             yield from self._reaching(self._failover, event)
-        yield from self.transfers.handle(event)
+        if self._transfers is not None:
+            yield from self._transfers.handle(event)
         if self._step is not None and self.state is not CallState.ENDED:
             if self._step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
                 self.keys.append(event)
@@ -375,11 +382,26 @@ class CallMachine(Machine[CallState]):
         else:
             yield from self.forward(event)
 
+    def _command(self, command: LiveCommand) -> Iterator[Effect]:
+        yield from control.handle(self._parts, command)
+
+    def is_transfer(self, event: LegEnded) -> bool:
+        """Return True for the BYE of a party that has transferred the other: it does not end the call."""
+        return self._transfers is not None and self._transfers.claims(event)
+
+    def _stop_transfers(self) -> Iterator[Effect]:
+        if self._transfers is not None:
+            yield from self._transfers.stop()
+
     def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
         """Handle an agent's request to transfer its party; refused while the party itself transfers."""
         if self.transfers.busy:
             yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
         else:
+            yield from self.forward(event)
+
+    def _digits_sent(self, event: DigitsSent) -> Iterator[Effect]:
+        if not event.by_api:
             yield from self.forward(event)
 
     def _timer(self, event: TimerFired) -> Iterator[Effect]:
@@ -429,7 +451,7 @@ class CallMachine(Machine[CallState]):
         if not self._steps or waits or self.a_leg.over:
             yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
-        yield from self.transfers.stop()  # the transfer's party has left
+        yield from self._stop_transfers()  # the transfer's party has left
         step = self._steps.pop(0)
         if isinstance(step, Hangup | Reject):
             yield from self.end(ending_of(step))
@@ -496,8 +518,9 @@ class CallMachine(Machine[CallState]):
         if self.state is CallState.ENDED:
             return
         self._ending = ending
-        yield from self.transfers.stop()
-        yield from self.webhooks.stop()
+        yield from self._stop_transfers()
+        if self._webhooks is not None:
+            yield from self._webhooks.stop()
         if self._step is not None and not self._step.over:
             yield from self._step.stop(ending)
         status = rejection_of(ending.cause, ending.sip_status)
@@ -520,7 +543,10 @@ class CallMachine(Machine[CallState]):
             yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 
 
-_HANDLERS: Final[dict[type, Callable[[CallMachine, Any], Iterator[Effect]]]] = {
+_HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterator[Effect]]]] = {
+    **LEG_HANDLERS,
+    **dict.fromkeys(control.COMMANDS, CallMachine._command),
+    DigitsSent: CallMachine._digits_sent,
     OfferTaken: CallMachine._offer_taken,
     MediaConnected: CallMachine._connected,
     AgentTransfer: CallMachine._agent_transfer,

@@ -57,7 +57,7 @@ def _cancelled(call: "CallMachine", event: LegCancelled) -> Iterator[Effect]:
 
 
 def _ended(call: "CallMachine", event: LegEnded) -> Iterator[Effect]:
-    claimed = call.transfers.claims(event)
+    claimed = call.is_transfer(event)
     yield from _lost(call, event.leg)
     if claimed:
         yield from call.transfers.handle(event)
@@ -130,7 +130,7 @@ def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
         yield StopDetecting(event.leg)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
+LEG_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
     LegRefused: _refused,
     LegCancelled: _cancelled,
     LegEnded: _ended,
@@ -142,8 +142,4 @@ _HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effec
     MachineDetected: _detected,
     GreetingOver: _greeted,
 }
-
-
-def leg_handler(event: Event) -> Callable[["CallMachine", Any], Iterator[Effect]] | None:
-    """Return the handler of a leg event; None for any other event."""
-    return _HANDLERS.get(type(event))
+"""Handlers by event."""

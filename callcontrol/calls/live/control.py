@@ -25,7 +25,6 @@ from callcontrol.calls.events.commands import (
     TimeLimitRequested,
     TransferCommand,
 )
-from callcontrol.calls.events.media import DigitsSent
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
@@ -41,15 +40,10 @@ _LISTENING: Final = {"pause": "paused", "silence": "silenced", "resume": "stream
 """Stream states by listen status."""
 
 
-def is_command(event: Event) -> bool:
-    """True for a command of the API, or the result of one."""
-    return event.by_api if isinstance(event, DigitsSent) else type(event) in _HANDLERS
-
-
-def handle(call: "CallMachine", event: Event) -> Iterator[Effect]:
+def handle(call: "CallMachine", command: LiveCommand) -> Iterator[Effect]:
     """Carry out a command, if it is still possible."""
-    if isinstance(event, LiveCommand) and reject_reason(call, event) is None:
-        yield from _HANDLERS[type(event)](call, event)
+    if reject_reason(call, command) is None:
+        yield from COMMANDS[type(command)](call, command)
 
 
 def reject_reason(call: "CallMachine", command: LiveCommand) -> str | None:
@@ -180,7 +174,7 @@ def _limit_time(call: "CallMachine", command: TimeLimitRequested) -> Iterator[Ef
     yield from call.limit_time(command.limit_s)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
+COMMANDS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
     HangupRequested: _hang_up,
     MuteRequested: _mute,
     ListenRequested: _listen,
@@ -189,6 +183,7 @@ _HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effec
     TransferCommand: _transfer,
     TimeLimitRequested: _limit_time,
 }
+"""Handlers by command."""
 
 _CHECKS: Final[dict[type[Event], Callable[["CallMachine", Any], str | None]]] = {
     HangupRequested: _may_hang_up,

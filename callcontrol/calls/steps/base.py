@@ -8,7 +8,7 @@ The small steps are here; a second party is in ``callcontrol.calls.steps.bridge`
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
@@ -16,7 +16,7 @@ from callcontrol.calls.effects.media import PlayAudio, SendDigits, StopAudio
 from callcontrol.calls.effects.records import Arm, Disarm
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
-from callcontrol.calls.events.media import DigitsSent, PlaybackEnded
+from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.leg import Leg, OutboundLeg
 from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
@@ -27,10 +27,27 @@ from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.routes import Party, RouteAttempt
 from sip.machine import Machine
 
-if TYPE_CHECKING:
-    from callcontrol.calls.steps.gather import DtmfTypeAhead
-
 StateT = TypeVar("StateT", bound=IntEnum)
+
+MAX_KEPT: Final = 32
+"""Limit of kept keys; later ones are dropped, since no input is that long."""
+
+
+class DtmfTypeAhead:
+    """The keys that the first party pressed ahead, in order."""
+
+    def __init__(self) -> None:
+        self._keys = ""
+
+    def append(self, event: DigitReceived) -> None:
+        """Append a key."""
+        if len(self._keys) < MAX_KEPT:
+            self._keys += event.digit
+
+    def drain(self) -> str:
+        """Return all kept keys and clear them."""
+        keys, self._keys = self._keys, ""
+        return keys
 
 
 class CallParts(Protocol):
@@ -57,7 +74,7 @@ class CallParts(Protocol):
         """The messages left on the call."""
 
     @property
-    def keys(self) -> "DtmfTypeAhead":
+    def keys(self) -> DtmfTypeAhead:
         """The keys that the first party pressed ahead."""
 
     @property

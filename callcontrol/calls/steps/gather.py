@@ -16,26 +16,6 @@ from callcontrol.calls.steps.base import CallParts, RunningStep, TableStep
 from callcontrol.calls.steps.prompts import Prompts
 from sip.machine import Rules, compile_rules
 
-MAX_KEPT = 32
-"""Limit of kept keys; later ones are dropped, since no input is that long."""
-
-
-class DtmfTypeAhead:
-    """The keys that the first party pressed ahead, in order."""
-
-    def __init__(self) -> None:
-        self._keys = ""
-
-    def append(self, event: DigitReceived) -> None:
-        """Append a key."""
-        if len(self._keys) < MAX_KEPT:
-            self._keys += event.digit
-
-    def drain(self) -> str:
-        """Return all kept keys and clear them."""
-        keys, self._keys = self._keys, ""
-        return keys
-
 
 class SayStep(RunningStep):
     """Speak a text; a text that cannot be spoken is skipped."""

@@ -12,7 +12,7 @@ from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegEnded
 from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
 from callcontrol.calls.plan import Gather, Hangup, Pause, Play, RequestInstructions, Say, Step
-from callcontrol.calls.steps.gather import MAX_KEPT
+from callcontrol.calls.steps.base import MAX_KEPT
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
 
 ACTION = RequestInstructions("https://customer.example/menu", event="call.gathered")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord
 from callcontrol.models.routes import Party, PhoneTarget
-from callcontrol.wallet.meter import Rates
 
 __all__ = ["TEST_PREFIX", "confined", "is_sandbox", "is_test_number", "rates_of"]
 

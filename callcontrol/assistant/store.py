@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
-from callcontrol.assistant.calls import ENDED, PRODUCT, status_of
+from callcontrol.assistant.calls import ENDED, status_of
 from callcontrol.database.listing import Condition, Listing, Narrowing
 from callcontrol.database.statements import Statement, insert_into, update_columns
 from callcontrol.database.tables.assistant import assistant_calls
@@ -31,9 +31,7 @@ Row = Mapping[str, Any]
 
 
 def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new assistant call from its record's row ``call``; ignore other products."""
-    if call["product"] != PRODUCT:
-        return
+    """Write the row of a new assistant call from its record's row ``call``."""
     details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
     outbound = call["direction"] == "outbound"
     _INSERT.run(
@@ -52,8 +50,8 @@ def insert(connection: Connection, call: Row) -> None:
 
 
 def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Update rows from the records' rows ``calls``; ignore other products."""
-    rows = [_state_of(call) for call in calls if call["product"] == PRODUCT]
+    """Update rows from the records' rows ``calls``."""
+    rows = [_state_of(call) for call in calls]
     _STEP.many(connection, [row for row in rows if row["outcome"] is None])
     _END.many(connection, [row for row in rows if row["outcome"] is not None])
 

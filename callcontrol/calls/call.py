@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import IntEnum, auto
 from typing import Any, Final
 
+from callcontrol.calls.charges import CallCharges, Rates
 from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.agent import TellAgentError
@@ -42,19 +43,16 @@ from callcontrol.calls.leg_events import LEG_HANDLERS
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
 from callcontrol.calls.product import NO_PRODUCT, ProductPolicy
-from callcontrol.calls.recording import RECORDING_LIMIT_S, CallRecording
+from callcontrol.calls.recording import RECORDING_LIMIT_S, CallMessages, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
-from callcontrol.calls.reserve import CallCharges
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.base import DtmfTypeAhead, MakeStep, RunningStep
 from callcontrol.calls.steps.webhook import CallWebhooks
 from callcontrol.calls.transfers.manager import CallTransfers
-from callcontrol.calls.voicemail import CallMessages
 from callcontrol.clock import WallClock
 from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.routes import Party, RouteAttempt
-from callcontrol.wallet.meter import Rates
 from sip.machine import Machine, Rules, compile_rules
 
 

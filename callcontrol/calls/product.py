@@ -6,6 +6,7 @@ describes in its own folder, as a ``ProductPolicy``, where its calls differ; the
 policies to the call machinery as ``Products``.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +14,18 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.calls.plan import Plan
 from callcontrol.calls.records.call_json import call_object
+from callcontrol.clock import timestamp
 from callcontrol.directory.directory import Directory
-from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent
+from callcontrol.errors import DomainError
+from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent, WebhookEvent
 from callcontrol.models.routes import Party
-from callcontrol.trunks.inbound_invite import Caller
-from callcontrol.wallet.meter import Rates
+from callcontrol.trunks.caller_identity import Caller
 
 _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
@@ -50,7 +53,7 @@ class ProductRow(Protocol):
     """
     SQL of a row that a product keeps for each of its calls, written with the call's record.
 
-    ``call`` is the row of the record; rows of other products are ignored.
+    ``call`` is the row of the record.
     """
 
     def insert(self, connection: Connection, call: Mapping[str, Any]) -> None:
@@ -61,6 +64,23 @@ class ProductRow(Protocol):
 
     def delete(self, connection: Connection, call_sid: str) -> None:
         """Delete a row whose insert was abandoned."""
+
+
+class CallAttachment(Protocol):
+    """
+    A row of a product that is written in the transaction that inserts its call.
+
+    Its methods may run several times, each time in a new transaction after the previous one was rolled back.
+    """
+
+    def refusal(self, connection: Connection) -> DomainError | None:
+        """Return why the call must not be placed, or None; called before anything is written."""
+
+    def insert(self, connection: Connection, call_sid: str) -> None:
+        """Write the row; the call is already inserted."""
+
+    def take_back(self, connection: Connection) -> None:
+        """Delete the row: the request that placed the call was abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +155,46 @@ class ProductPolicy:
     plan_inbound: Callable[[BoundCall], InboundPlan] | None = None
     row: ProductRow | None = None
 
+    def webhook_event(
+        self,
+        record: CallRecord,
+        event: str,
+        details: Mapping[str, Any],
+        *,
+        event_id: str,
+        at: datetime,
+        shown: Mapping[str, Any] | None = None,
+    ) -> WebhookEvent | None:
+        """
+        Return an event of a call for its status webhook, None when nobody subscribed to it.
+
+        ``shown`` is the call at the time of the event; None stands for the present record. Increments
+        ``record.sequence``: receivers see every number once, without gaps. ``details`` of the record name the
+        subscription of a product whose events go to one.
+        """
+        url = record.status_webhook_url
+        name = None if url is None else self.event_name(record, event)
+        if url is None or name is None:
+            return None
+        record.sequence += 1
+        body = {
+            "event": name,
+            "event_id": event_id,
+            "timestamp": timestamp(at),
+            "sequence": record.sequence,
+            "data": {**(self.shape(record) if shown is None else shown), **details},
+        }
+        return WebhookEvent(
+            event_id=event_id,
+            account_sid=record.account_sid,
+            event=name,
+            url=url,
+            body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+            created_at=at,
+            call_sid=record.call_sid,
+            subscription_id=(record.details or {}).get("subscription_id"),
+        )
+
 
 NO_PRODUCT: Final = ProductPolicy()
 """Policy of calls of the call interface."""
@@ -149,8 +209,8 @@ class Products:
             policy.target: policy.plan_inbound for policy in policies if policy.plan_inbound is not None
         }
         """Planners of inbound calls, by the target of the number's binding."""
-        self.rows = tuple(policy.row for policy in policies if policy.row is not None)
-        """Rows that are written with the records of calls."""
+        self.rows = {policy.name: policy.row for policy in policies if policy.row is not None}
+        """Rows that are written with the records of calls, by product."""
 
     def of(self, record: CallRecord) -> ProductPolicy:
         """Policy of a call."""

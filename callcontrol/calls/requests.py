@@ -86,7 +86,7 @@ class CallMetadata:
 
     ``product`` is the product that placed the call, when that is not the call interface (``otp``, ...), and
     ``details`` are the product's data for it; both decide the form of its events
-    (``callcontrol.calls.records.events``).
+    (``callcontrol.calls.product``).
     """
 
     tag: str | None = None

@@ -12,13 +12,13 @@ from enum import IntEnum, auto
 from math import ceil
 from typing import Any, Final
 
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, ORIGINATOR_CANCEL, HangupCause
 from callcontrol.calls.product import CallProgress
 from callcontrol.clock import timestamp
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.wallet.meter import Rates
 from sip.machine import next_state
 
 _LEG_ENDED: Final = frozenset({"completed", "busy", "no-answer", "failed", "canceled"})

@@ -19,7 +19,7 @@ _ALL: Final = LedgerFilter()
 
 class WalletService:
     """
-    Money of accounts, in paise; see ``callcontrol.calls.ports.Wallets``.
+    Money of accounts, in paise.
 
     Reads of money include the settlement of every call that has ended.
     """

@@ -15,9 +15,9 @@ import pytest
 from api.process.server import Server
 from callcontrol.bootstrap.aio.services import Storage, call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import CallFilter, CallStatus
-from callcontrol.wallet.meter import Rates
 from sip import Confirmed
 from sip.aio import Listen
 from tests.integration.test_calls_storage import far_end, furnish, open_storage

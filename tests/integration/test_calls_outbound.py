@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from callcontrol.calls.charges import Rates
 from callcontrol.clock import WallClock
 from callcontrol.errors import (
     CallEnded,
@@ -20,7 +21,6 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import CallFilter, CallRecord, CallStatus
-from callcontrol.wallet.meter import Rates
 from media.audio import Clip, tone, write_wav
 from sip import Cancelled, Confirmed, Ended
 from tests.support.domain import (

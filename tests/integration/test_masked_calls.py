@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
 from callcontrol.masking.request import masked_plan
-from callcontrol.wallet.meter import Rates
 from sip import Cancelled, Confirmed, Ended, OfferAnswered, ReferFailed
 from sip.aio import InboundSession
 from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway

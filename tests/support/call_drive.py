@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from callcontrol.bootstrap.products import make_step
 from callcontrol.calls.call import CallMachine
+from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.agent import OpenAgent
 from callcontrol.calls.effects.media import CloseMedia, ConnectMedia
@@ -15,11 +16,9 @@ from callcontrol.calls.events.agent import AgentOpened
 from callcontrol.calls.events.answers import RouteFound, Timer, TimerFired
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegProgress, MediaConnected, OfferTaken
 from callcontrol.calls.plan import Dial, Plan, Step, Stream
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.models import CallRecord
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
-from callcontrol.wallet.meter import Rates
 from media.streams import choose_stream
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from callcontrol.calls.ports import CallAttachment
+from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.recording import PENDING
+from callcontrol.calls.records.aio import CallStore
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import (
     DestinationForbidden,
@@ -31,6 +32,8 @@ from callcontrol.models import (
     Wallet,
     WebhookEvent,
 )
+from callcontrol.numbers.aio.service import NumberService
+from callcontrol.wallet.aio import WalletService
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ACCOUNT_SID = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
@@ -128,7 +131,7 @@ class MemoryDirectory(Directory):
         )
 
 
-class MemoryWallets:
+class MemoryWallets(WalletService):
     """Prepaid money of one account."""
 
     def __init__(self, balance_paise: int = 100_000) -> None:
@@ -172,7 +175,7 @@ class MemoryWallets:
         return [Reserve(sid, ACCOUNT_SID, paise, NOW) for sid, paise in self.reserves.items()]
 
 
-class MemoryRecords:
+class MemoryRecords(CallStore):
     """Call records, the money of their calls, and the events that were published with them."""
 
     def __init__(self, wallets: MemoryWallets) -> None:
@@ -261,7 +264,7 @@ class MemoryRecords:
         return [event.event for event in self.events]
 
 
-class MemoryNumbers:
+class MemoryNumbers(NumberService):
     """Numbers of accounts, as the directory has them."""
 
     def __init__(self, directory: Directory) -> None:

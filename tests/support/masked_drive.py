@@ -4,17 +4,15 @@ from typing import Any
 
 from callcontrol.bootstrap.products import PRODUCTS, make_step
 from callcontrol.calls.call import CallMachine
+from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.records import FindRoute, Finish, Save
 from callcontrol.calls.events.answers import RouteRefused
 from callcontrol.calls.events.legs import LegAnswered, LegProgress
 from callcontrol.calls.hangup_cause import NORMAL_CIRCUIT_CONGESTION
-from callcontrol.calls.records.events import call_event
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
 from callcontrol.masking.steps.connect import Connect
-from callcontrol.wallet.meter import Rates
 from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER
 
@@ -78,8 +76,8 @@ class Masked(Drive):
             saved.append(("call.completed", None))
         told = []
         for number, (event, shown) in enumerate(saved):
-            made = call_event(
-                self.record, event, {}, PRODUCTS.of(self.record), event_id=str(number), at=NOW, shown=shown
+            made = PRODUCTS.of(self.record).webhook_event(
+                self.record, event, {}, event_id=str(number), at=NOW, shown=shown
             )
             if made is not None:
                 assert made.subscription_id == "subscription-1"

@@ -9,9 +9,9 @@ from typing import Any
 
 from callcontrol.bootstrap.aio.services import call_features
 from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord
-from callcontrol.wallet.meter import Rates
 from media.aio import MediaEngine
 from media.audio.speech import Synthesizer
 from sip.aio import Listen

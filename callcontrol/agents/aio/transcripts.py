@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 class TranscriptStore:
-    """Transcripts of calls; see ``callcontrol.calls.ports.Transcripts``. Attach it to one writer."""
+    """Transcripts of calls. Attach it to one writer."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database

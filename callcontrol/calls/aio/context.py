@@ -12,10 +12,11 @@ from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.prompts import AudioSource
 from callcontrol.calls.aio.sip_trace import TraceBook
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, Plan
-from callcontrol.calls.ports import CallRecords, Numbers, Wallets
 from callcontrol.calls.product import Products
+from callcontrol.calls.records.aio import CallStore
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
@@ -24,11 +25,12 @@ from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.ids import LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, Message, TranscriptSegment
+from callcontrol.numbers.aio.service import NumberService
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.gateway_health import PING_EVERY_S
-from callcontrol.wallet.meter import Rates
+from callcontrol.wallet.aio import WalletService
 from media.aio import MediaEngine
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio.speech import Synthesizer
@@ -126,9 +128,9 @@ class CallServices:
     an entry is missing: another process may have added it a moment ago.
     """
 
-    calls: CallRecords
-    wallets: Wallets
-    numbers: Numbers
+    calls: CallStore
+    wallets: WalletService
+    numbers: NumberService
     routes: Directory
     destinations: Destinations
     features: CallFeatures

@@ -9,17 +9,16 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.mailbox import CallLogger
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
-from callcontrol.calls.ports import CallRecords
 from callcontrol.calls.product import ProductPolicy, Products
 from callcontrol.calls.recording import PENDING, recording_file, recording_url
+from callcontrol.calls.records.aio import CallStore
 from callcontrol.calls.records.end import close_record
-from callcontrol.calls.records.events import call_event
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import CallRecord, WebhookEvent
 from callcontrol.trunks.outbound_invite import credentials_of
-from callcontrol.wallet.meter import Rates
 from sip import Credentials, ParseError
 from sip.aio import UserAgent
 
@@ -44,7 +43,7 @@ class CrashRecovery:
     """
 
     def __init__(
-        self, user_agent: UserAgent, calls: CallRecords, routes: Directory, products: Products, folder: Path
+        self, user_agent: UserAgent, calls: CallStore, routes: Directory, products: Products, folder: Path
     ) -> None:
         self._products = products
         self._folder = folder
@@ -169,7 +168,7 @@ def _recorded_ms(path: Path) -> int | None:
 
 def _late_event(record: CallRecord, policy: ProductPolicy, event: str, **details: Any) -> list[WebhookEvent]:
     """Return an event that a previous process did not send; empty when nobody subscribed to it."""
-    event_made = call_event(record, event, details, policy, event_id=new_id(), at=utc_now())
+    event_made = policy.webhook_event(record, event, details, event_id=new_id(), at=utc_now())
     return [event_made] if event_made is not None else []
 
 

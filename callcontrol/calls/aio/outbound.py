@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.charges import initial_reserve_paise
 from callcontrol.calls.plan import Dial, Plan
-from callcontrol.calls.ports import CallAttachment
+from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.errors import (
     DomainError,
     FieldError,

@@ -27,7 +27,6 @@ from callcontrol.calls.hangup_cause import (
     HangupCause,
 )
 from callcontrol.calls.product import ProductPolicy
-from callcontrol.calls.records.events import call_event
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -120,8 +119,8 @@ class Performer:
         """Return an event for the customer; empty when it is not wanted."""
         if self._record.status_webhook_url is None:
             return []
-        made = call_event(
-            self._record, name, details or {}, self._policy, event_id=new_id(), at=utc_now(), shown=shown
+        made = self._policy.webhook_event(
+            self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown
         )
         return [made] if made is not None else []
 

@@ -23,17 +23,17 @@ from callcontrol.calls.aio.registry import CallRegistry
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.sip_trace import TraceBook, TraceEntry
 from callcontrol.calls.call import CallMachine
+from callcontrol.calls.charges import initial_reserve_paise
 from callcontrol.calls.events.commands import HangupRequested, TransferCommand
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.calls.inbound import Arrival
 from callcontrol.calls.live.requests import FIELD_OF, LiveUpdate, commands_of
 from callcontrol.calls.plan import Plan
-from callcontrol.calls.ports import CallAttachment
+from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.recording import RECORDINGS_FOLDER
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.clock import WallClock
 from callcontrol.errors import (
     CallEnded,

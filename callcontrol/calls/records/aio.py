@@ -10,13 +10,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.ports import CallAttachment, EventOutbox
-from callcontrol.calls.product import ProductRow, Products
+from callcontrol.calls.product import CallAttachment, ProductRow, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.calls.records.missed import missed_call
 from callcontrol.calls.records.store import calls, orphaned_dialogs
@@ -43,8 +42,27 @@ _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
 
 
+class EventOutbox(Protocol):
+    """Queue of events for customers; see ``callcontrol.webhooks.aio.outbox.Outbox``."""
+
+    def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
+        """Write the deliveries of events, which queues them for sending; returns their number."""
+
+    def take_back(self, connection: Connection, events: Sequence[WebhookEvent]) -> None:
+        """Delete deliveries whose transaction was abandoned."""
+
+    def committed(self, events: Sequence[PublishedEvent]) -> None:
+        """Deliver events that are now durable."""
+
+
 class CallStore:
-    """The records of calls; see ``callcontrol.calls.ports.CallRecords``. Attach it to one writer."""
+    """
+    The records of calls. Attach it to one writer.
+
+    For a request it refuses it raises ``DomainError`` and nothing else; ``ServiceUnavailable`` says that the
+    database is failing or its queue is full and that nothing was done. ``update`` and ``finish`` never wait
+    and never fail: what they write is kept until it can be written.
+    """
 
     def __init__(
         self,
@@ -82,7 +100,14 @@ class CallStore:
         events: Sequence[WebhookEvent] = (),
         attachment: CallAttachment | None = None,
     ) -> None:
-        """Commit a new call with its reserve, its events and its attachment; sets ``record.node``."""
+        """
+        Commit a new call with its reserve, its events and its attachment; sets ``record.node``.
+
+        Raises:
+            InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
+            ServiceUnavailable: The database cannot take the call; nothing was written.
+            DomainError: The attachment refuses; nothing was written.
+        """
         record.node = self._node
         await self._writer.commit(
             partial(
@@ -96,7 +121,7 @@ class CallStore:
             ),
             undo=partial(
                 self._transactions.take_back,
-                record.call_sid,
+                record,
                 events,
                 record.created_at,
                 attachment,
@@ -117,7 +142,8 @@ class CallStore:
         """
         Write the last state of a call, settle its reserve and queue its events, in one transaction.
 
-        It also publishes the event of a missed call, and the end events of the call's product.
+        It also publishes the event of a missed call, and the end events of the call's product. A call that is
+        finished twice is charged once.
         """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
@@ -131,7 +157,13 @@ class CallStore:
         await self._writer.flush()
 
     async def get(self, account_sid: str, call_sid: str) -> CallRecord:
-        """Return one call of the account, in its newest state."""
+        """
+        Return one call of the account, in its newest state.
+
+        Raises:
+            NotFound: There is no such call.
+            Forbidden: The call belongs to another account.
+        """
         record = await self.find(call_sid)
         if record is None:
             raise NotFound("There is no such call.")
@@ -270,7 +302,7 @@ class _Held:
 class _Transactions:
     """Operations on a connection that write calls, together with the rows of products and the events."""
 
-    def __init__(self, product_rows: Sequence[ProductRow], outbox: EventOutbox) -> None:
+    def __init__(self, product_rows: Mapping[str | None, ProductRow], outbox: EventOutbox) -> None:
         self._product_rows = product_rows
         self._outbox = outbox
 
@@ -293,9 +325,10 @@ class _Transactions:
         if refusal is not None:
             return refusal
         calls.insert(connection, row)
-        for product_row in self._product_rows:
-            product_row.insert(connection, row)
-        self._outbox.publish(connection, events)
+        if row["product"] in self._product_rows:
+            self._product_rows[row["product"]].insert(connection, row)
+        if events:
+            self._outbox.publish(connection, events)
         if attachment is not None:
             attachment.insert(connection, row["call_sid"])
         if claim is not None:
@@ -304,7 +337,7 @@ class _Transactions:
 
     def take_back(
         self,
-        call_sid: str,
+        record: CallRecord,
         events: Sequence[WebhookEvent],
         now: datetime,
         attachment: CallAttachment | None,
@@ -313,10 +346,10 @@ class _Transactions:
         """Delete a call whose insert was abandoned."""
         if attachment is not None:
             attachment.take_back(connection)
-        wallet.settle(connection, call_sid, 0, now)
-        calls.delete(connection, call_sid)
-        for product_row in self._product_rows:
-            product_row.delete(connection, call_sid)
+        wallet.settle(connection, record.call_sid, 0, now)
+        calls.delete(connection, record.call_sid)
+        if record.product in self._product_rows:
+            self._product_rows[record.product].delete(connection, record.call_sid)
         self._outbox.take_back(connection, events)
 
     def write_all(
@@ -333,9 +366,10 @@ class _Transactions:
             if row["call_sid"] in charged:
                 row["price_paise"] = charged[row["call_sid"]]
         calls.update(connection, rows)
-        for product_row in self._product_rows:
-            product_row.update(connection, rows)
-        self._outbox.publish(connection, events)
+        for product in {row["product"] for row in rows} & self._product_rows.keys():
+            self._product_rows[product].update(connection, [row for row in rows if row["product"] == product])
+        if events:
+            self._outbox.publish(connection, events)
         return charged
 
     def write_each(

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, outcome_of
 from callcontrol.calls.plan import Hangup, Reject
 from callcontrol.calls.product import ProductPolicy
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.wallet.meter import Rates
 from sip import reason_phrase
 
 

@@ -21,8 +21,7 @@ from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.leg import Leg, OutboundLeg
 from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
 from callcontrol.calls.product import CallProgress
-from callcontrol.calls.recording import CallRecording
-from callcontrol.calls.voicemail import CallMessages
+from callcontrol.calls.recording import CallMessages, CallRecording
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.routes import Party, RouteAttempt
 from sip.machine import Machine

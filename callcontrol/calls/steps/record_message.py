@@ -19,8 +19,8 @@ from callcontrol.calls.events.media import (
     SpeechStarted,
 )
 from callcontrol.calls.plan import RecordMessage
+from callcontrol.calls.recording import message_metadata
 from callcontrol.calls.steps.base import CallParts, TableStep
-from callcontrol.calls.voicemail import message_metadata
 from media.audio import Clip, Sound, tone
 from sip.machine import Rules, compile_rules
 

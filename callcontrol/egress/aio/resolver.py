@@ -33,7 +33,7 @@ def _system_lookup(host: str, port: int) -> Sequence[SocketAddress]:
 
 class DestinationGuard:
     """
-    Destination checks of this process; implements ``callcontrol.calls.ports.Destinations``.
+    Destination checks of this process; implements ``callcontrol.egress.url_policy.Destinations``.
 
     A host with one forbidden address is rejected as a whole: otherwise the owner of the name could choose
     which address is used.

@@ -11,7 +11,7 @@ from callcontrol.database.listing import Condition, Listing, Narrowing
 from callcontrol.database.statements import Statement, insert_into, update_columns
 from callcontrol.database.tables.masking import masked_calls
 from callcontrol.database.values import clean, to_micros, unpack
-from callcontrol.masking.calls import ENDED, PRODUCT
+from callcontrol.masking.calls import ENDED
 from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
 
 LISTING: Final = Listing(masked_calls.c.created_at, masked_calls.c.call_sid)
@@ -41,19 +41,16 @@ Row = Mapping[str, Any]
 
 
 def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new masked call from its record's row ``call``; ignore other products."""
-    if call["product"] == PRODUCT:
-        _INSERT.run(connection, row_of(call))
+    """Write the row of a new masked call from its record's row ``call``."""
+    _INSERT.run(connection, row_of(call))
 
 
 def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Update rows from the records' rows ``calls``; ignore other products."""
+    """Update rows from the records' rows ``calls``."""
     stepped: list[Row] = []
     routed: list[Row] = []
     ended: list[Row] = []
     for call in calls:
-        if call["product"] != PRODUCT:
-            continue
         row = row_of(call)
         if row["outcome"] is not None:
             ended.append(row)

@@ -40,7 +40,7 @@ MAX_LISTED: Final = 100_000
 
 
 class NumberService:
-    """Numbers of accounts; see ``callcontrol.calls.ports.Numbers``."""
+    """Numbers of accounts."""
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.records.end import close_record
 from callcontrol.database.tables.masking import masked_calls as table
@@ -27,7 +28,6 @@ from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter, Window
 from callcontrol.masking.sessions import SessionCounts, SessionRequest
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import Account, CallRecord, Position
-from callcontrol.wallet.meter import Rates
 from tests.support.examples import examples
 from tests.support.masked_records import masked_record, move, some_records, store
 from tests.support.query_plans import plans

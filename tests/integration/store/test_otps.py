@@ -17,7 +17,7 @@ from callcontrol.bootstrap.aio import services as storage_module
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import Announce, Plan
-from callcontrol.calls.ports import CallAttachment
+from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.tables.otp import otps
 from callcontrol.errors import (

@@ -17,11 +17,10 @@ from callcontrol.assistant.calls import (
 )
 from callcontrol.assistant.sandbox import confined, is_sandbox, is_test_number, rates_of
 from callcontrol.bootstrap.products import PRODUCTS
-from callcontrol.calls.records.events import call_event
+from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.routes import Party, PhoneTarget, SipTarget
-from callcontrol.wallet.meter import Rates
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER
 from tests.unit.callcontrol.calls.test_call_parts import make_record
 
@@ -120,7 +119,7 @@ def test_what_is_told_of_a_call_that_is_up(name: str, told: dict[str, object], e
 
 def test_status_webhooks_of_the_platform_keep_their_shape() -> None:
     record = agent_call(status_webhook_url="https://app.example", status_webhook_events=("answered",))
-    event = call_event(record, "call.answered", {}, PRODUCTS.of(record), event_id="1", at=NOW)
+    event = PRODUCTS.of(record).webhook_event(record, "call.answered", {}, event_id="1", at=NOW)
     assert event is not None and event.event == "call.answered" and b'"call_sid"' in event.body
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects.media import (
     ConnectMedia,
     LinkMedia,
@@ -28,8 +29,6 @@ from callcontrol.calls.events.transfers import TransferRequested
 from callcontrol.calls.hangup_cause import CRASH, SYSTEM_SHUTDOWN
 from callcontrol.calls.live.control import reject_reason
 from callcontrol.calls.records.end import close_record
-from callcontrol.calls.records.events import call_event
-from callcontrol.wallet.meter import Rates
 from sip import SipUri
 from tests.support.call_drive import A, B, make_party
 from tests.support.domain import NOW, OWN_NUMBER
@@ -295,5 +294,5 @@ def test_a_call_that_a_restart_cut_off_has_an_end(
     assert drive.shown["duration_sec"] == 0
     if drive.shown["answered_at"] is not None:
         assert drive.shown["ended_at"] == drive.shown["answered_at"]
-    made = call_event(drive.record, "call.completed", {}, PRODUCTS.of(drive.record), event_id="1", at=NOW)
+    made = PRODUCTS.of(drive.record).webhook_event(drive.record, "call.completed", {}, event_id="1", at=NOW)
     assert made is not None and made.event == f"masking.call.{status}"

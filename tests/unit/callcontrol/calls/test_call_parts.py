@@ -8,13 +8,12 @@ import pytest
 from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.aio.sip_trace import TraceBook
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.records.end import close_record
-from callcontrol.calls.records.events import call_event
 from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
-from callcontrol.wallet.meter import Rates
 from sip.aio import Listen, TraceRecord
 from tests.support.call_drive import CALL_SID
 from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER
@@ -45,9 +44,11 @@ def test_stream_sids_differ_by_call_and_number() -> None:
 
 def test_events_are_numbered_and_chosen() -> None:
     record = make_record(status_webhook_url="https://x.example/", status_webhook_events=("answered",))
-    assert call_event(record, "call.ringing", {}, PRODUCTS.of(record), event_id="1", at=NOW) is None
-    answered = call_event(record, "call.answered", {}, PRODUCTS.of(record), event_id="2", at=NOW)
-    failed = call_event(record, "stream.failed", {"reason": "dns"}, PRODUCTS.of(record), event_id="3", at=NOW)
+    assert PRODUCTS.of(record).webhook_event(record, "call.ringing", {}, event_id="1", at=NOW) is None
+    answered = PRODUCTS.of(record).webhook_event(record, "call.answered", {}, event_id="2", at=NOW)
+    failed = PRODUCTS.of(record).webhook_event(
+        record, "stream.failed", {"reason": "dns"}, event_id="3", at=NOW
+    )
     assert answered is not None and failed is not None
     body = json.loads(failed.body)
     assert (body["event"], body["event_id"], body["sequence"], body["timestamp"]) == (
@@ -59,7 +60,7 @@ def test_events_are_numbered_and_chosen() -> None:
     assert (body["data"]["reason"], body["data"]["call_sid"]) == ("dns", CALL_SID)
     assert (answered.url, answered.call_sid, answered.event_id) == ("https://x.example/", CALL_SID, "2")
     assert (
-        call_event(make_record(), "call.answered", {}, PRODUCTS.of(make_record()), event_id="4", at=NOW)
+        PRODUCTS.of(make_record()).webhook_event(make_record(), "call.answered", {}, event_id="4", at=NOW)
         is None
     )
 

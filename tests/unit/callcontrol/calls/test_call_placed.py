@@ -2,6 +2,7 @@
 
 import pytest
 
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects.agent import StopAgent
 from callcontrol.calls.effects.media import (
@@ -22,7 +23,6 @@ from callcontrol.calls.events.media import DigitsSent, PlaybackEnded, RecordingE
 from callcontrol.calls.hangup_cause import CALL_REJECTED, SYSTEM_SHUTDOWN
 from callcontrol.calls.plan import Answer, Hangup, Pause, Play, Reject, SendDtmf
 from callcontrol.models import CallStatus
-from callcontrol.wallet.meter import Rates
 from tests.support.call_drive import (
     CALLER,
     DIAL,

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.calls.plan import Dial, Ring, Stream
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.masking.steps.route_by_caller import RouteByCaller
 from callcontrol.models import Binding
 from callcontrol.models.routes import PhoneTarget
-from callcontrol.wallet.meter import Rates
 from sip import Headers, NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.wallet.meter import Meter
+from callcontrol.calls.charges import Meter
 
 
 def test_pulses_are_started_ones() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.bootstrap.products import PRODUCTS
-from callcontrol.calls.records.events import call_event
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.otp.otp import (
@@ -162,7 +161,7 @@ def test_the_number_is_masked() -> None:
 
 
 def told(made: CallRecord, event: str) -> str | None:
-    sent = call_event(made, event, {}, PRODUCTS.of(made), event_id="e", at=NOW)
+    sent = PRODUCTS.of(made).webhook_event(made, event, {}, event_id="e", at=NOW)
     if sent is None:
         return None
     body = json.loads(sent.body)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import (
     ALLOTTED_TIMEOUT,
     BALANCE_EXHAUSTED,
@@ -30,7 +31,6 @@ from callcontrol.calls.hangup_cause import (
 from callcontrol.calls.records.end import close_record
 from callcontrol.calls.records.missed import missed_call, missed_reason
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.wallet.meter import Rates
 from tests.support.domain import ACCOUNT_SID, NOW
 
 CALL_SID = "44444444-4444-4444-8444-444444444444"

@@ -24,8 +24,7 @@ from callcontrol.calls.events.media import (
     SpeechStarted,
 )
 from callcontrol.calls.plan import Hangup, Pause, RecordMessage, RequestInstructions, Say
-from callcontrol.calls.recording import RECORDING_LIMIT_S
-from callcontrol.calls.voicemail import MAX_MESSAGES
+from callcontrol.calls.recording import MAX_MESSAGES, RECORDING_LIMIT_S
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
 
 SID = "7f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"

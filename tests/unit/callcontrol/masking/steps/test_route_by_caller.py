@@ -2,6 +2,7 @@
 
 import pytest
 
+from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.effects.media import LinkMedia, PlayAudio, StopAudio
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, RejectLeg, RingLeg
 from callcontrol.calls.events.commands import HangupRequested
@@ -10,14 +11,12 @@ from callcontrol.calls.events.media import PlaybackEnded
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.calls.plan import Plan
 from callcontrol.calls.product import BoundCall
-from callcontrol.calls.reserve import initial_reserve_paise
 from callcontrol.masking.calls import masked_details
 from callcontrol.masking.product import MASKING, plan_inbound
 from callcontrol.masking.routing import CallerRoute, RoutingResult
 from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S, CallerRouted, RouteByCaller, RouteCaller
 from callcontrol.models import Binding
-from callcontrol.trunks.inbound_invite import Caller
-from callcontrol.wallet.meter import Rates
+from callcontrol.trunks.caller_identity import Caller
 from tests.support.call_drive import CALLER, A, B, Drive, assert_nothing_left, outcome
 from tests.support.domain import CALLEE, OWN_NUMBER, MemoryDirectory, make_number
 

@@ -268,11 +268,11 @@ class MemoryNumbers(NumberService):
     """Numbers of accounts, as the directory has them."""
 
     def __init__(self, directory: Directory) -> None:
-        self._directory = directory
+        self._numbers = directory
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
-        found = self._directory.number(number)
-        if found is None or found.account_sid != account_sid or not found.registered:
+        found = self._numbers.number(number)
+        if found is None or found[0].account_sid != account_sid or not found[0].registered:
             raise NumberNotOwned("The number is not on the account.")
         return found
 

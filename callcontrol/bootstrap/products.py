@@ -1,7 +1,6 @@
 """Registries of what plugs into calls: the products, and the machines that run the steps of a plan."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from callcontrol.agents.steps.converse import Converse, ConverseStep
 from callcontrol.assistant.product import ASSISTANT
@@ -18,7 +17,6 @@ from callcontrol.calls.plan import (
     Ring,
     Say,
     SendDtmf,
-    Step,
     Stream,
 )
 from callcontrol.calls.product import Products
@@ -26,15 +24,14 @@ from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.announce import AnnounceStep
 from callcontrol.calls.steps.base import (
     AnswerStep,
-    CallParts,
     DigitsStep,
     PauseStep,
     PlayStep,
     RingStep,
-    RunningStep,
+    StepMakers,
 )
+from callcontrol.calls.steps.bridge import DialStep
 from callcontrol.calls.steps.conference import ConferenceStep
-from callcontrol.calls.steps.dial import DialStep
 from callcontrol.calls.steps.gather import GatherStep, SayStep
 from callcontrol.calls.steps.record_message import MessageStep
 from callcontrol.calls.steps.webhook import WebhookStep
@@ -46,7 +43,7 @@ from callcontrol.otp.product import OTP
 PRODUCTS: Final = Products(MASKING, OTP, ASSISTANT)
 """All products of the platform."""
 
-_MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
+STEPS: Final[StepMakers] = {
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,
     Say: SayStep,
@@ -64,8 +61,4 @@ _MAKERS: Final[Mapping[type, Callable[[CallParts, Any], RunningStep]]] = {
     RouteByCaller: RouteByCallerStep,
     RequestInstructions: WebhookStep,
 }
-
-
-def make_step(call: CallParts, step: Step) -> RunningStep:
-    """Create the machine of a step, ready to begin; ``Hangup`` and ``Reject`` have none."""
-    return _MAKERS[type(step)](call, step)
+"""Machines of the steps of a plan; ``Hangup`` and ``Reject`` have none."""

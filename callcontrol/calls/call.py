@@ -46,7 +46,7 @@ from callcontrol.calls.product import NO_PRODUCT, ProductPolicy
 from callcontrol.calls.recording import RECORDING_LIMIT_S, CallMessages, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
 from callcontrol.calls.steps.agent_stream import AgentStep
-from callcontrol.calls.steps.base import DtmfTypeAhead, MakeStep, RunningStep
+from callcontrol.calls.steps.base import DtmfTypeAhead, RunningStep, StepMakers
 from callcontrol.calls.steps.webhook import CallWebhooks
 from callcontrol.calls.transfers.manager import CallTransfers
 from callcontrol.clock import WallClock
@@ -90,13 +90,13 @@ class CallMachine(Machine[CallState]):
         *,
         rates: Rates,
         clock: WallClock,
-        make_step: MakeStep,
+        step_makers: StepMakers,
         policy: ProductPolicy = NO_PRODUCT,
         reserved_paise: int = 0,
         stream_protocol: str = "exotel",
     ) -> None:
         self.record = record
-        self._make_step = make_step
+        self._step_makers = step_makers
         self.policy = policy
         """Policy of the call's product."""
         rates = policy.rates(record, rates)
@@ -454,7 +454,7 @@ class CallMachine(Machine[CallState]):
         if isinstance(step, Hangup | Reject):
             yield from self.end(ending_of(step))
             return
-        self._step = self._make_step(self._parts, step)
+        self._step = self._step_makers[type(step)](self._parts, step)
         if not self._step.keeps_keys and not isinstance(step, Gather):
             self.keys.drain()  # they were not meant for the steps after this one
         if self._step.needs_answer:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from callcontrol.calls.records.missed import CALL_MISSED
+from callcontrol.calls.records.end import CALL_MISSED
 from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = [

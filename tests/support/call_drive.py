@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from callcontrol.bootstrap.products import make_step
+from callcontrol.bootstrap.products import STEPS
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.effects import Effect
@@ -75,7 +75,7 @@ class Drive:
             self.plan,
             rates=rates,
             clock=WallClock(self.now, NOW),
-            make_step=make_step,
+            step_makers=STEPS,
             reserved_paise=initial_reserve_paise(self.plan, rates),
         )
         self.timers: dict[Timer, float] = {}

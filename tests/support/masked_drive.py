@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from callcontrol.bootstrap.products import PRODUCTS, make_step
+from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.charges import Rates, initial_reserve_paise
 from callcontrol.calls.effects import Effect
@@ -47,7 +47,7 @@ class Masked(Drive):
             rates=rates,
             policy=PRODUCTS.of(self.record),
             clock=WallClock(self.now, NOW),
-            make_step=make_step,
+            step_makers=STEPS,
             reserved_paise=initial_reserve_paise(self.plan, rates),
         )
         self.reachable = True

@@ -27,7 +27,7 @@ from callcontrol.assistant.calls import agent_updated
 from callcontrol.bootstrap import reseal as sealed_rows
 from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
-from callcontrol.bootstrap.products import PRODUCTS, make_step
+from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.aio.admission import CallGate
 from callcontrol.calls.aio.context import CallControlSettings, CallFeatures
 from callcontrol.calls.aio.service import CallControl, CallServices
@@ -474,7 +474,7 @@ def call_features(
     effects = {AskWebhook: instructions.request, StopAsking: instructions.stop}
     return CallFeatures(
         products=PRODUCTS,
-        make_step=make_step,
+        steps=STEPS,
         plan_request=CallRequests(routes, refresh, rules).plan,
         effects={**effects, RouteCaller: masked_routes.perform} if masked_routes is not None else effects,
         prepare={MASKED: masked_routes.prepare} if masked_routes is not None else {},

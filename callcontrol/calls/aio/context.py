@@ -20,7 +20,7 @@ from callcontrol.calls.records.aio import CallStore
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
-from callcontrol.calls.steps.base import MakeStep
+from callcontrol.calls.steps.base import StepMakers
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.ids import LegId
@@ -107,7 +107,7 @@ class CallFeatures:
     """
 
     products: Products
-    make_step: MakeStep
+    steps: StepMakers
     plan_request: Callable[[str, CreateCall], Awaitable[tuple[Plan, CallMetadata]]]
     effects: "Mapping[type[Effect], Callable[[ActiveCall, Any], None]]"
     prepare: Mapping[str, Callable[[CallRecord], Awaitable[None]]] = field(default_factory=dict)

@@ -138,7 +138,7 @@ class Performer:
         self._mailbox.cancel_helpers()
         for part in self._parts.values():
             part.release()
-        self._context.registry.remove(self._record.call_sid)
+        self._context.registry.leave(self._record.call_sid)
         self.sip.release()
         self.media.close_all()
         for leg in list(self._trunks):
@@ -309,7 +309,7 @@ class Performer:
         self._context.services.calls.finish(record, charge_paise=effect.charge_paise, events=events)
         if TransferPerformer in self._parts:
             self._parts[TransferPerformer].release()
-        self._context.registry.remove(record.call_sid)
+        self._context.registry.leave(record.call_sid)
         self._mailbox.closed()
 
 

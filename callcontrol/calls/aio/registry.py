@@ -1,5 +1,6 @@
 """Registry of active calls: other calls find them here, to join two calls or to replace a party."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from callcontrol.calls.events import Event
@@ -17,20 +18,15 @@ LegRef = tuple[CallSid, LegId]
 
 
 class CallRegistry:
-    """All calls of the process by their identifiers, and which of them are joined."""
+    """All ``calls`` of the process by their identifiers, and which of them are joined."""
 
-    def __init__(self, user_agent: UserAgent) -> None:
+    def __init__(self, user_agent: UserAgent, calls: "Mapping[CallSid, CallRunner]") -> None:
         self._user_agent: Final = user_agent
-        self._calls: dict[CallSid, CallRunner] = {}
+        self._calls: Final = calls
         self._partners: dict[CallSid, CallSid] = {}
 
-    def add(self, call: "CallRunner") -> None:
-        """Register a call."""
-        self._calls[call.record.call_sid] = call
-
-    def remove(self, call_sid: CallSid) -> None:
-        """Remove an ended call and notify the call that it is joined with."""
-        self._calls.pop(call_sid, None)
+    def leave(self, call_sid: CallSid) -> None:
+        """Notify the call that an ended call is joined with."""
         partner = self._partners.pop(call_sid, None)
         if partner is not None and self._partners.pop(partner, None) == call_sid:
             self.post(partner, PartnerGone())
@@ -45,16 +41,17 @@ class CallRegistry:
         leg_ref = leg_ref_of(session)
         if session is None or leg_ref is None or not session.allows_refer or leg_ref[0] == asking.call_sid:
             return None
-        call = self._calls.get(leg_ref[0])
+        call = self.get(leg_ref[0])
         return leg_ref if call is not None and call.record.account_sid == asking.account_sid else None
 
     def get(self, call_sid: CallSid) -> "CallRunner | None":
         """Return a call; None after its end."""
-        return self._calls.get(call_sid)
+        call = self._calls.get(call_sid)
+        return None if call is None or call.over else call
 
     def join(self, one: CallSid, other: CallSid) -> bool:
         """Record that two calls are joined; False when one of them has ended, or is joined already."""
-        if not {one, other} <= self._calls.keys() or {one, other} & self._partners.keys():
+        if self.get(one) is None or self.get(other) is None or {one, other} & self._partners.keys():
             return False
         self._partners[one], self._partners[other] = other, one
         return True
@@ -72,7 +69,7 @@ class CallRegistry:
 
     def post(self, call_sid: CallSid, event: Event) -> bool:
         """Post an event to a call; False when it has ended."""
-        call = self._calls.get(call_sid)
+        call = self.get(call_sid)
         if call is not None:
             call.post(event)
         return call is not None

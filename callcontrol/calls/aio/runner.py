@@ -51,7 +51,6 @@ class CallRunner:
         self._failed = False
         self._inserted = False
         self._performer = Performer(context, machine.record, machine.policy, account, self._mailbox)
-        context.registry.add(self)
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -82,6 +81,11 @@ class CallRunner:
     def media(self) -> MediaLegs:
         """Media of the call's legs, to link them with another call's."""
         return self._performer.media
+
+    @property
+    def over(self) -> bool:
+        """True when the record has its end, though a recording may be incomplete."""
+        return self._mailbox.is_closed
 
     def post(self, event: Event) -> None:
         """Put an event in the call's queue."""

@@ -165,7 +165,7 @@ class CallControl:
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
-            registry=CallRegistry(self._user_agent),
+            registry=CallRegistry(self._user_agent, self._runners),
             recordings_dir=recordings_dir,
             media=MediaSettings(
                 settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
@@ -456,7 +456,7 @@ class CallControl:
             plan,
             rates=self.settings.rates,
             clock=clock,
-            make_step=self._services.features.make_step,
+            step_makers=self._services.features.steps,
             policy=self._services.features.products.of(record),
             reserved_paise=reserve_paise,
             stream_protocol=account.stream_protocol or self.settings.stream_protocol,

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.product import CallAttachment, ProductRow, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
-from callcontrol.calls.records.missed import missed_call
+from callcontrol.calls.records.end import missed_call
 from callcontrol.calls.records.store import calls, orphaned_dialogs
 from callcontrol.calls.records.store import lists as call_lists
 from callcontrol.database import idempotency

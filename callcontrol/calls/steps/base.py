@@ -5,7 +5,7 @@ The small steps are here; a second party is in ``callcontrol.calls.steps.bridge`
 ``callcontrol.calls.steps.agent_stream``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from typing import Any, Final, Protocol, TypeVar
@@ -144,8 +144,8 @@ class RunningStep:
         yield from self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
 
 
-MakeStep = Callable[[CallParts, Step], RunningStep]
-"""Creates the machine of a step, ready to begin; ``Hangup`` and ``Reject`` have none."""
+StepMakers = Mapping[type[Step], Callable[[CallParts, Any], RunningStep]]
+"""Makers of the machines of steps, each ready to begin; ``Hangup`` and ``Reject`` have none."""
 
 
 class AnswerStep(RunningStep):

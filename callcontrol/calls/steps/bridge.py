@@ -2,22 +2,26 @@
 A second party: dialled through its gateways and connected with the first, as a table of states.
 
 While the second party rings, a waiting caller gets 180, or 183 with its early media, and an answered caller
-hears a ringing tone or that early media. The second party's answer answers the caller.
+hears a ringing tone or that early media. The second party's answer answers the caller. A dial verb adds a
+time limit, and a server that gets the result.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import IntEnum, auto
 from typing import Final
 
 from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover, unroutable
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import LinkMedia, PlayRingback, RelayDigit, SendDigits, StopAudio
-from callcontrol.calls.effects.records import FindRoute, Save
+from callcontrol.calls.effects.records import Arm, Disarm, FindRoute, Save
 from callcontrol.calls.events import Event
-from callcontrol.calls.events.answers import RouteFound, RouteRefused
+from callcontrol.calls.events.answers import RouteFound, RouteRefused, Timer, TimerFired
 from callcontrol.calls.events.legs import LegEnded, LegProgress
 from callcontrol.calls.events.media import DigitReceived
+from callcontrol.calls.hangup_cause import ALLOTTED_TIMEOUT
 from callcontrol.calls.leg import Leg
+from callcontrol.calls.plan import Dial
 from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
@@ -220,3 +224,52 @@ IGNORED: Final = frozenset(
 )
 
 BridgeStep.ROWS = compile_rules(RULES)
+
+
+class DialStep(BridgeStep):
+    """The step that dials a second party, and then asks the ``action`` URL, if there is one."""
+
+    def __init__(self, call: CallParts, dial: Dial) -> None:
+        super().__init__(call, dial.party)
+        self._action = dial.action
+        self._limit_s = dial.time_limit_s
+        self._joined_at: float | None = None
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Handle one event of the call."""
+        if isinstance(event, TimerFired) and event.timer is Timer.TALK:
+            yield from self._time_up()
+        else:
+            yield from super().handle(event)
+        if self.joined and self._joined_at is None:
+            self._joined_at = self.call.now_s
+            if self._limit_s is not None:
+                yield Arm(Timer.TALK, self._limit_s)
+        if self.over:
+            yield from self._done()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """Abandon the second party."""
+        yield from self._disarm()
+        yield from super().stop(ending)
+
+    def _time_up(self) -> Iterator[Effect]:
+        """Disconnect the second party at the time limit; the first party continues with the plan."""
+        if self.joined and self._limit_s is not None:
+            ending = Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system")
+            yield from super().stop(ending)
+            self.ending = ending
+
+    def _done(self) -> Iterator[Effect]:
+        yield from self._disarm()
+        if self._action is None or self.ending is None:
+            return
+        talked_s = 0 if self._joined_at is None else round(self.call.now_s - self._joined_at)
+        # After the connection the ending describes the call, not the dialled party.
+        status = self.ending.status if self._joined_at is None else CallStatus.COMPLETED
+        facts = (("dial_call_status", status.value), ("dial_call_duration", talked_s))
+        self.call.set_next_steps((replace(self._action, facts=(*self._action.facts, *facts)),))
+
+    def _disarm(self) -> Iterator[Effect]:
+        if self._limit_s is not None and self._joined_at is not None:
+            yield Disarm(Timer.TALK)

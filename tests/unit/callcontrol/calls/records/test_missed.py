@@ -28,8 +28,7 @@ from callcontrol.calls.hangup_cause import (
     USER_BUSY,
     HangupCause,
 )
-from callcontrol.calls.records.end import close_record
-from callcontrol.calls.records.missed import missed_call, missed_reason
+from callcontrol.calls.records.end import close_record, missed_call, missed_reason
 from callcontrol.models import CallRecord, CallStatus
 from tests.support.domain import ACCOUNT_SID, NOW
 

@@ -9,7 +9,7 @@ from callcontrol.calls.charges import initial_reserve_paise
 from callcontrol.calls.plan import Dial, Plan
 from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.records.metrics import CallMetrics
-from callcontrol.calls.requests import CallMetadata, CreateCall
+from callcontrol.calls.requests import CallMetadata
 from callcontrol.errors import (
     DomainError,
     FieldError,
@@ -47,14 +47,6 @@ class Originator:
         self._metrics = metrics
         self._is_draining = is_draining
         self._begin = begin
-
-    async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
-        """Place the call of a request; see ``CallControl.create_call``."""
-        plan, metadata = await self._services.features.plan_request(account_sid, request)
-        # Verbs are counted as in the request, which does not include the digits to send at once.
-        return await self.place(
-            account_sid, plan, metadata, first_verb=0 if request.send_digits is None else 1
-        )
 
     async def place(
         self,

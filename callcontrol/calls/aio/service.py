@@ -358,7 +358,10 @@ class CallControl:
             RateLimited: The account places calls too fast.
             ServiceUnavailable: There is no capacity; nothing was recorded.
         """
-        return await self._originator.create_call(account_sid, request)
+        plan, metadata = await self._services.features.plan_request(account_sid, request)
+        # Verbs are counted as in the request, which does not include the digits to send at once.
+        first_verb = 0 if request.send_digits is None else 1
+        return await self._originator.place(account_sid, plan, metadata, first_verb=first_verb)
 
     async def place(
         self,

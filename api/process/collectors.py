@@ -46,14 +46,6 @@ _MEDIA_COUNTERS: Mapping[str, tuple[str, str]] = {
     "trunkline_media_frames_dropped": ("frames_dropped", "Agent audio frames nobody fetched in time."),
     "trunkline_agent_underruns": ("underruns", "Times an agent's audio ran dry and went on soon after."),
 }
-_CONTROL_GAUGES: Mapping[str, tuple[str, str]] = {
-    "trunkline_rtp_transcoded_streams": (
-        "transcoded_streams",
-        "RTP streams that hear another codec than their own.",
-    ),
-    "trunkline_conferences_open": ("open_conferences", "Conferences."),
-    "trunkline_recordings_open": ("open_recordings", "Recordings that are not complete yet."),
-}
 _QUALITY: Mapping[str, tuple[str, str]] = {
     "trunkline_rtp_loss_ratio": (
         "loss_ratio",
@@ -185,11 +177,12 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
 
 
 def _collect_media(metrics: Metrics, control: CallControl) -> None:
-    stats = control.media_stats()
+    engine = control.engine
+    stats = engine.stats()
 
     async def look() -> None:
         nonlocal stats
-        stats = control.media_stats()
+        stats = engine.stats()
 
     # Once per scrape for all its metrics, as the engine queries each of its streams.
     metrics.refresh_with(look)
@@ -197,14 +190,23 @@ def _collect_media(metrics: Metrics, control: CallControl) -> None:
         metrics.watch_gauge(name, text, _reader(lambda: stats, attribute))
     for name, (attribute, text) in _MEDIA_COUNTERS.items():
         metrics.watch_counter(name, text, _reader(lambda: stats, attribute))
-    for name, (attribute, text) in _CONTROL_GAUGES.items():
-        metrics.watch_gauge(name, text, _reader(lambda: control, attribute))
+    metrics.watch_gauge(
+        "trunkline_rtp_transcoded_streams",
+        "RTP streams that hear another codec than their own.",
+        lambda: float(control.transcoded_streams),
+    )
+    metrics.watch_gauge("trunkline_conferences_open", "Conferences.", lambda: float(len(engine.conferences)))
+    metrics.watch_gauge(
+        "trunkline_recordings_open",
+        "Recordings that are not complete yet.",
+        lambda: float(len(engine.recordings)),
+    )
     for name, (attribute, text) in _QUALITY.items():
         metrics.watch_histogram(name, text, partial(getattr, control.quality, attribute))
     metrics.watch_counter(
         "trunkline_rtp_packets_dropped",
         "RTP packets of far ends that were not used, by reason.",
-        lambda: control.media_drops,
+        lambda: _counted(engine.dropped()),
         ("reason",),
     )
 

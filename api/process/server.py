@@ -134,7 +134,7 @@ class Server:
             raise
         self.control.guard.starting = False
         self.lifecycle.phase = Phase.READY
-        self.hot_restart.ready(self.control.sharing.answer, self._alone)
+        self.hot_restart.ready(self.control.user_agent.sharing.answer, self._alone)
 
     async def drain(self) -> None:
         """Refuse new calls, and wait for active ones up to the drain time of the settings."""
@@ -164,21 +164,24 @@ class Server:
 
     async def hand_over(self) -> HandedOverState:
         """Stop receiving on all addresses, and return the state that another process needs to take over."""
-        handed = self.control.sharing.hand_over()
+        handed = self.control.user_agent.sharing.hand_over()
         handed.sockets[self.http_socket.name] = await self.http_socket.pause()
         return handed
 
     async def take_back(self) -> None:
         """Resume receiving: the other process has ended."""
-        await self.control.sharing.resume_reading()
+        await self.control.user_agent.sharing.resume_reading()
         await self.http_socket.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:
         """Handle a SIP message that the other process forwards."""
-        self.control.sharing.receive(frame, answer)
+        self.control.user_agent.sharing.receive(frame, answer)
 
     async def _alone(self, died: str | None) -> None:
-        _log.info("the previous server has ended; %d SIP messages were forwarded", self.control.sharing.end())
+        _log.info(
+            "the previous server has ended; %d SIP messages were forwarded",
+            self.control.user_agent.sharing.end(),
+        )
         if died is not None:
             await self.control.recover_node(died)
 
@@ -227,7 +230,7 @@ class Server:
         self._parts.callback(naming_calls(self.control.call_of))
         handed = await self.hot_restart.take()
         if handed is not None:
-            self.control.sharing.inherit(handed, self.hot_restart.forward)
+            self.control.user_agent.sharing.inherit(handed, self.hot_restart.forward)
         self.control.guard.starting = True
         try:
             await self.control.start()
@@ -239,7 +242,9 @@ class Server:
                 f"cannot use the files of TRUNKLINE_SIP_TLS_CERT, _KEY and _CA: {error}"
             ) from error
         if self.sandbox is not None:
-            udp = next((listen for listen in self.control.sip_addresses if listen.transport == "udp"), None)
+            udp = next(
+                (listen for listen in self.control.user_agent.addresses if listen.transport == "udp"), None
+            )
             if udp is not None:
                 self.sandbox.target = Destination("udp", udp.host, udp.port)
         await self.services.start()
@@ -423,7 +428,8 @@ def _hep_settings(settings: Settings) -> HepSettings | None:
 
 def _sip_addresses(server: Server) -> list[str]:
     return [
-        f"{listen.transport}:{HostPort(listen.host, listen.port)}" for listen in server.control.sip_addresses
+        f"{listen.transport}:{HostPort(listen.host, listen.port)}"
+        for listen in server.control.user_agent.addresses
     ]
 
 

@@ -384,7 +384,7 @@ async def test_draining(tmp_path: Path) -> None:
 async def test_an_address_that_is_taken_is_named(tmp_path: Path, variable: str) -> None:
     async with running(tmp_path / "one") as server:
         assert server.sandbox is not None
-        sip = next(listen for listen in server.control.sip_addresses if listen.transport == "tcp")
+        sip = next(listen for listen in server.control.user_agent.addresses if listen.transport == "tcp")
         taken = {
             "HTTP_LISTEN": server.url.removeprefix("http://"),
             "SIP_LISTEN": f"tcp:{sip.host}:{sip.port}",

@@ -33,7 +33,7 @@ def events(world: World, name: str) -> int:
 
 async def over(world: World) -> None:
     assert await eventually(lambda: world.control.active_calls == 0)
-    assert await eventually(lambda: world.control.open_conferences == 0)
+    assert await eventually(lambda: not world.control.engine.conferences)
 
 
 async def test_members_hear_each_other_and_not_themselves(tmp_path: Path) -> None:

@@ -145,4 +145,4 @@ async def test_a_database_that_fails_at_the_end_keeps_nothing_open(
         monkeypatch.setattr(world.records, "flush", away)
         await world.control.drain(0.0)
         await world.control.close()
-        assert world.control.media_stats().ports_total == 0
+        assert world.control.engine.stats().ports_total == 0

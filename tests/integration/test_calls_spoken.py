@@ -153,7 +153,7 @@ async def test_a_message_is_kept_when_its_party_hangs_up(tmp_path: Path) -> None
         call.hang_up()
         await world.ended()
         assert world.published("call.recording.ready")["data"]["recording_duration_ms"] > 300
-        assert world.control.open_recordings == world.control.open_conferences == 0
+        assert len(world.control.engine.recordings) == len(world.control.engine.conferences) == 0
 
 
 async def test_nothing_is_left_of_a_message_without_words(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_forwarded_call_is_recorded_and_charged(tmp_path: Path) -> None:
         try:
             account = await furnish(storage, phone)
             await control.start()
-            a = phone.call(OWN_NUMBER, control.sip_addresses[0].port)
+            a = phone.call(OWN_NUMBER, control.user_agent.addresses[0].port)
             await a.wait(Answered)
             wallet = await storage.wallet.wallet(account.account_sid)
             assert wallet.reserved_paise == 500
@@ -108,8 +108,8 @@ async def test_a_killed_process_is_settled_by_the_next(tmp_path: Path) -> None:
         for task in list(control._tasks):
             task.cancel()
         await asyncio.wait(list(control._tasks))
-        await control._engine.close()
-        await control._user_agent.close()
+        await control.engine.close()
+        await control.user_agent.close()
         storage.calls._held.records.clear()
         storage.calls._held.charges.clear()
         await storage.close()

@@ -83,7 +83,7 @@ class Masked:
 
     @property
     def sip_port(self) -> int:
-        addresses = self.server.control.sip_addresses
+        addresses = self.server.control.user_agent.addresses
         return next(item.port for item in addresses if item.transport == self.trunk.protocol)
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:

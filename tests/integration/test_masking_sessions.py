@@ -71,7 +71,7 @@ class Exchange:
             await settings.update(self.account_sid, SettingsChange(routing_url=None))
 
     def call(self, caller: str, number: str = MASKED, **options: Any) -> PhoneCall:
-        port = next(item.port for item in self.server.control.sip_addresses if item.transport == "udp")
+        port = next(item.port for item in self.server.control.user_agent.addresses if item.transport == "udp")
         return self.phone.call(number, port, from_user=caller, **options)
 
     async def reaches(self, party: str) -> PhoneCall:

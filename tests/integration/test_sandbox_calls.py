@@ -83,7 +83,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     async with aiohttp.ClientSession() as http:
         yield Town(server, server.sandbox, agent, http)
         assert server.control.active_calls == 0
-        assert server.control.media_stats().ports_in_use == 0
+        assert server.control.engine.stats().ports_in_use == 0
         assert await server.storage.wallet.open_reserves() == []
     await agent.stop()
     await server.stop()

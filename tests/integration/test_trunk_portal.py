@@ -98,7 +98,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     await agent.start()
     carrier = SandboxCarrier(Listen("udp", "127.0.0.1", 0, None), rtp_ports=port_range(200))
     await carrier.start()
-    sip = server.control.sip_addresses[0]
+    sip = server.control.user_agent.addresses[0]
     carrier.target = Destination("udp", sip.host, sip.port)
     async with aiohttp.ClientSession() as http:
         made = Town(server, carrier, agent, http)
@@ -109,7 +109,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
         made.gateway_sid = (await made.api("POST", path, gateway))["gateway_sid"]
         yield made
         await server.control.drain(PATIENCE_S)
-        assert server.control.media_stats().ports_in_use == 0
+        assert server.control.engine.stats().ports_in_use == 0
     await agent.stop()
     await carrier.stop()
     await server.stop()

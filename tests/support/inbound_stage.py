@@ -50,7 +50,7 @@ class InboundStage:
 
     def call(self, *, from_user: str = CALLER) -> PhoneCall:
         """Call the number; all that is heard is kept."""
-        made = self.phone.call(NUMBER, self.server.control.sip_addresses[0].port, from_user=from_user)
+        made = self.phone.call(NUMBER, self.server.control.user_agent.addresses[0].port, from_user=from_user)
         made.kept_ms = 60_000
         return made
 
@@ -95,7 +95,7 @@ async def inbound_stage(data_dir: Path) -> AsyncIterator[InboundStage]:
         async with aiohttp.ClientSession() as http:
             yield InboundStage(server, phone, http, account.account_sid, key, number.phone_number_id)
             assert await eventually(lambda: server.control.active_calls == 0, PATIENCE_S), "calls are left"
-            assert server.control.media_stats().ports_in_use == 0
+            assert server.control.engine.stats().ports_in_use == 0
     finally:
         await server.stop()
         await phone.close()

@@ -150,7 +150,7 @@ async def live_stage(data_dir: Path, **settings: str) -> AsyncIterator[LiveStage
             stage = LiveStage(server, server.sandbox, agent, receiver, http, account.account_sid, key)
             yield stage
             await until(lambda: server.control.active_calls == 0)
-            assert server.control.media_stats().ports_in_use == 0
+            assert server.control.engine.stats().ports_in_use == 0
             assert await storage.wallet.open_reserves() == []
     finally:
         await agent.stop()

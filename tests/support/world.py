@@ -75,7 +75,7 @@ class World:
 
     @property
     def port(self) -> int:
-        return self.control.sip_addresses[0].port
+        return self.control.user_agent.addresses[0].port
 
     async def start(self) -> None:
         await self.far_engine.start()
@@ -140,7 +140,7 @@ class World:
     async def close(self) -> None:
         """Stop everything; nothing may be left behind by any call."""
         assert await eventually(lambda: self.control.active_calls == 0), "calls are left"
-        stats = self.control.media_stats()
+        stats = self.control.engine.stats()
         assert (stats.streams, stats.ports_in_use) == (0, 0), "ports are left"
         assert not self.wallets.reserves, "money is still reserved"
         sequences = [json.loads(item.body)["sequence"] for item in self.records.events]

@@ -7,7 +7,7 @@ All calls of a process: the entry point for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
@@ -53,12 +53,9 @@ from callcontrol.trunks.inbound_invite import Received
 from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
-from media.types import EngineStats
 from sip.aio import (
     HepSender,
     InboundSession,
-    Listen,
-    SocketSharing,
     TraceRecord,
     UserAgent,
 )
@@ -73,7 +70,14 @@ _RETRY_AFTER_S: Final = 5
 
 
 class CallControl:
-    """Places, accepts, lists and ends calls."""
+    """
+    Places, accepts, lists and ends calls.
+
+    Attributes:
+        user_agent: The SIP user agent of all calls.
+        engine: The media engine of all calls.
+        hep: Sends copies of SIP messages to a capture server, when one is configured.
+    """
 
     def __init__(self, settings: CallControlSettings, services: CallServices) -> None:
         self.settings = settings
@@ -90,7 +94,7 @@ class CallControl:
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
         self.gateways = GatewayTable(settings.ping_every_s)
         self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
-        self._engine = MediaEngine(settings.media)
+        self.engine = MediaEngine(settings.media)
         self.guard = make_guard(
             settings.protection,
             services.routes,
@@ -100,7 +104,7 @@ class CallControl:
         self._arrivals = Arrivals(
             settings, services, self._capacity, self.metrics, self._runners, self._begin_inbound
         )
-        self._user_agent = UserAgent(
+        self.user_agent = UserAgent(
             settings.sip_listens,
             settings.sip,
             on_invite=self._arrivals.on_invite,
@@ -109,10 +113,10 @@ class CallControl:
             guard=self.guard,
             has_room=self._arrivals.has_room,
         )
-        self._prober = GatewayProber(self.gateways, self._user_agent, services.routes)
-        self._registrations = CarrierRegistrations(self._user_agent, services.routes)
+        self._prober = GatewayProber(self.gateways, self.user_agent, services.routes)
+        self._registrations = CarrierRegistrations(self.user_agent, services.routes)
         self._recovery = CrashRecovery(
-            self._user_agent,
+            self.user_agent,
             services.calls,
             services.routes,
             services.features.products,
@@ -131,7 +135,6 @@ class CallControl:
         )
         self._context: CallContext
         self.hep: HepSender | None = None
-        """Sends copies of SIP messages to a capture server, when one is configured."""
         self._traces: TraceBook
         self._clock: WallClock
 
@@ -159,31 +162,31 @@ class CallControl:
         self._context = CallContext(
             settings=settings,
             services=self._services,
-            user_agent=self._user_agent,
-            engine=self._engine,
+            user_agent=self.user_agent,
+            engine=self.engine,
             router=self._router,
             capacity=self._capacity,
             audio=self._audio,
             traces=self._traces,
-            registry=CallRegistry(self._user_agent, self._runners),
+            registry=CallRegistry(self.user_agent, self._runners),
             recordings_dir=recordings_dir,
             media=MediaSettings(
                 settings.media_timeout_s, settings.hold_timeout_s, hold_music, settings.tone_plan
             ),
             quality=self.quality,
             metrics=self.metrics,
-            conferences=Conferences(self._engine, hold_music),
+            conferences=Conferences(self.engine, hold_music),
             service_route=self._registrations.service_route,
             on_gateway=self._prober.note,
         )
         await self._recovery.settle(await self._cut_off(), self.settings.rates)
-        await self._engine.start()
+        await self.engine.start()
         if self.hep is not None:
             await self.hep.start()
         try:
-            await self._user_agent.start()
+            await self.user_agent.start()
         except (OSError, ValueError):
-            await self._engine.close()
+            await self.engine.close()
             raise
         self._recovery.begin()
         self._prober.start()
@@ -202,18 +205,13 @@ class CallControl:
         self._recovery.begin()
         await self._recovery.settle(unfinished, self.settings.rates, node)
 
-    @property
-    def sharing(self) -> SocketSharing:
-        """The SIP addresses shared with another process."""
-        return self._user_agent.sharing
-
     async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
         """
         Refuse new calls, let active ones go on for ``timeout_s``, then end them.
 
         With ``succeeded`` the next process holds the registrations, so they are not removed.
         """
-        self._draining = self._user_agent.draining = True
+        self._draining = self.user_agent.draining = True
         self._succeeded = succeeded
         await self._leave_registrars()
         try:
@@ -224,7 +222,7 @@ class CallControl:
 
     async def close(self) -> None:
         """End all calls and free every socket; harmless when repeated or before the start."""
-        self._draining = self._user_agent.draining = True
+        self._draining = self.user_agent.draining = True
         await self._leave_registrars()
         await self._end_all()
         await self._arrivals.close()
@@ -238,10 +236,10 @@ class CallControl:
             self._started = False
             await self._recovery.close()
             await self._prober.close()
-            await self._user_agent.close()
+            await self.user_agent.close()
         if self.hep is not None:
             self.hep.close()
-        await self._engine.close()
+        await self.engine.close()
 
     async def _leave_registrars(self) -> None:
         if not self._succeeded:
@@ -288,16 +286,6 @@ class CallControl:
             "overload": self.guard.rejected["overload"],
         }
 
-    @property
-    def sip_addresses(self) -> list[Listen]:
-        """The SIP addresses with their real ports."""
-        return self._user_agent.addresses
-
-    @property
-    def user_agent(self) -> UserAgent:
-        """The SIP user agent, for its metrics."""
-        return self._user_agent
-
     def legs_at(self, sid: str) -> int:
         """Number of current legs at a carrier or a gateway."""
         return self._capacity.legs_at(sid)
@@ -307,33 +295,9 @@ class CallControl:
         return self._registrations.views(carrier_sid)
 
     @property
-    def prompt_names(self) -> Collection[str]:
-        """The names that ``prompt:NAME`` may have."""
-        return self._audio.prompt_names
-
-    @property
     def transcoded_streams(self) -> int:
         """Number of streams that hear another codec than their own."""
         return sum(runner.media.transcoded for runner in self._runners.values())
-
-    @property
-    def open_recordings(self) -> int:
-        """Number of recordings that are not complete yet."""
-        return len(self._engine.recordings)
-
-    @property
-    def open_conferences(self) -> int:
-        """Number of conferences of the media engine."""
-        return len(self._engine.conferences)
-
-    @property
-    def media_drops(self) -> dict[str, int]:
-        """Dropped RTP packets of far ends, by reason."""
-        return self._engine.dropped()
-
-    def media_stats(self) -> EngineStats:
-        """Statistics of the media engine."""
-        return self._engine.stats()
 
     def call_of(self, call_id: str) -> str | None:
         """The call of a SIP dialog, while its trace is kept; None before the start."""

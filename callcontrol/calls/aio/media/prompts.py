@@ -49,12 +49,6 @@ class AudioSource:
         self._prompts = prompts
         self._destinations = destinations
         self._session: aiohttp.ClientSession | None = None
-        self._names = frozenset(prompts.names()) if prompts is not None else frozenset()
-
-    @property
-    def prompt_names(self) -> frozenset[str]:
-        """The names of all prompts."""
-        return self._names
 
     def prompt(self, name: str) -> Clip:
         """

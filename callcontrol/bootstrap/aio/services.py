@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -29,8 +29,9 @@ from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.aio.admission import CallGate
-from callcontrol.calls.aio.context import CallControlSettings, CallFeatures
+from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures
 from callcontrol.calls.aio.service import CallControl, CallServices
+from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.recording import RECORDINGS_FOLDER
 from callcontrol.calls.records.aio import CallStore, CdrService
@@ -471,12 +472,19 @@ def call_features(
     prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
     rules = VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
     instructions = InstructionClient(destinations, rules)
-    effects = {AskWebhook: instructions.request, StopAsking: instructions.stop}
+    effects: dict[type[Effect], Callable[[ActiveCall, Any], None]] = {
+        AskWebhook: instructions.request,
+        StopAsking: instructions.stop,
+    }
+    prepare = {}
+    if masked_routes is not None:
+        effects[RouteCaller] = masked_routes.perform
+        prepare[MASKED] = masked_routes.prepare
     return CallFeatures(
         products=PRODUCTS,
         steps=STEPS,
         plan_request=CallRequests(routes, refresh, rules).plan,
-        effects={**effects, RouteCaller: masked_routes.perform} if masked_routes is not None else effects,
-        prepare={MASKED: masked_routes.prepare} if masked_routes is not None else {},
+        effects=effects,
+        prepare=prepare,
         close=instructions.close,
     )

@@ -44,7 +44,8 @@ from api.process.secret_keys import secret_box
 from api.process.values import HostPort
 from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage, StorageSettings
 from callcontrol.calls.aio.admission import CallGate
-from callcontrol.calls.aio.service import CallControl, CallControlSettings
+from callcontrol.calls.aio.context import CallControlSettings
+from callcontrol.calls.aio.service import CallControl
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork

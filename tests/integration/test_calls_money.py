@@ -14,7 +14,8 @@ import pytest
 
 from api.process.server import Server
 from callcontrol.bootstrap.aio.services import Storage, call_features
-from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import CallFilter, CallStatus

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings, call_features
-from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall
 from callcontrol.models import Account, Binding, CallFilter, CallStatus
 from media.aio import MediaEngine

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from callcontrol.bootstrap.aio.services import call_features
-from callcontrol.calls.aio.service import CallControl, CallControlSettings, CallServices
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord

@@ -44,15 +44,6 @@ if TYPE_CHECKING:
     from callcontrol.calls.aio.registry import CallRegistry
     from callcontrol.calls.aio.sip_legs import SipLegs
 
-__all__ = [
-    "ActiveCall",
-    "CallContext",
-    "CallControlSettings",
-    "CallFeatures",
-    "CallServices",
-    "EffectPerformer",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallControlSettings:

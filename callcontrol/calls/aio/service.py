@@ -60,8 +60,6 @@ from sip.aio import (
     UserAgent,
 )
 
-__all__ = ["CallControl", "CallMetadata", "CallControlSettings", "CallServices", "TraceEntry"]
-
 log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0

@@ -64,7 +64,6 @@ log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
 _ADOPT_AGAIN_S: Final = 1.0
-_RETRY_AFTER_S: Final = 5
 
 
 class CallControl:
@@ -85,7 +84,6 @@ class CallControl:
         self._runners: dict[str, CallRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._started = False
-        self._draining = False
         self._succeeded = False
         self._all_ended = asyncio.Event()
         self._all_ended.set()
@@ -128,7 +126,7 @@ class CallControl:
             self._router,
             self._capacity,
             self.metrics,
-            lambda: self._draining,
+            lambda: self.user_agent.draining,
             self._begin_outbound,
         )
         self._context: CallContext
@@ -209,7 +207,7 @@ class CallControl:
 
         With ``succeeded`` the next process holds the registrations, so they are not removed.
         """
-        self._draining = self.user_agent.draining = True
+        self.user_agent.draining = True
         self._succeeded = succeeded
         await self._leave_registrars()
         try:
@@ -220,7 +218,7 @@ class CallControl:
 
     async def close(self) -> None:
         """End all calls and free every socket; harmless when repeated or before the start."""
-        self._draining = self.user_agent.draining = True
+        self.user_agent.draining = True
         await self._leave_registrars()
         await self._end_all()
         await self._arrivals.close()

@@ -35,7 +35,7 @@ class InstructionClient:
     """
 
     def __init__(self, destinations: Destinations, rules: VerbRules) -> None:
-        self.http = CustomerHttpClient(
+        self._client = CustomerHttpClient(
             destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
         )
         self._rules = rules

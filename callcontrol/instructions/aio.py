@@ -55,7 +55,7 @@ class InstructionClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self.http.close()
+        await self._client.close()
 
     async def _request(self, call: ActiveCall, effect: AskWebhook) -> None:
         outcome = await self._outcome(call, effect)

@@ -25,7 +25,7 @@ from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent, WebhookEvent
 from callcontrol.models.routes import Party
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 
 _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}

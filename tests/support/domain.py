@@ -272,7 +272,7 @@ class MemoryNumbers(NumberService):
 
     async def owned(self, account_sid: str, number: str) -> PhoneNumber:
         found = self._numbers.number(number)
-        if found is None or found[0].account_sid != account_sid or not found[0].registered:
+        if found is None or found.account_sid != account_sid or not found.registered:
             raise NumberNotOwned("The number is not on the account.")
         return found
 

@@ -28,8 +28,8 @@ from callcontrol.models import Account, CallRecord, Carrier, Gateway, Message, T
 from callcontrol.numbers.aio.service import NumberService
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
-from callcontrol.trunks.caller_identity import Caller
 from callcontrol.trunks.gateway_health import PING_EVERY_S
+from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.aio import WalletService
 from media.aio import MediaEngine
 from media.aio.agent_settings import AgentStreamSettings

@@ -40,9 +40,7 @@ from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.models.trunks import MediaPolicy
 from callcontrol.routing.router import redirect_policy
-from callcontrol.trunks.caller_identity import Caller
-from callcontrol.trunks.inbound_headers import Received
-from callcontrol.trunks.media_policy import MediaPolicy
+from callcontrol.trunks.inbound_invite import Caller, Received
 from sip import InvalidValue
 from sip.aio import InboundSession
 

@@ -18,7 +18,7 @@ from callcontrol.calls.events.transfers import (
 )
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier, Gateway
-from callcontrol.trunks.inbound_headers import Received
+from callcontrol.trunks.inbound_invite import Received
 from sip import InvalidValue
 from sip.aio import InboundSession
 

@@ -8,9 +8,8 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from api.process.log_filters import CallNamer, LineLimit, naming_calls
 
-from api.process.logs import configure_logging
+from api.process.logs import CallNamer, LineLimit, configure_logging, naming_calls
 from callcontrol.calls.aio.mailbox import CallLogger
 
 

@@ -16,7 +16,7 @@ from callcontrol.masking.product import MASKING, plan_inbound
 from callcontrol.masking.routing import CallerRoute, RoutingResult
 from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S, CallerRouted, RouteByCaller, RouteCaller
 from callcontrol.models import Binding
-from callcontrol.trunks.caller_identity import Caller
+from callcontrol.trunks.inbound_invite import Caller
 from tests.support.call_drive import CALLER, A, B, Drive, assert_nothing_left, outcome
 from tests.support.domain import CALLEE, OWN_NUMBER, MemoryDirectory, make_number
 

@@ -21,7 +21,7 @@ from callcontrol.bootstrap.aio.services import (
     Storage,
     StorageSettings,
 )
-from callcontrol.calls.aio.settings import CallControlSettings
+from callcontrol.calls.aio.context import CallControlSettings
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.events import Event

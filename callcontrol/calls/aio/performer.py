@@ -39,7 +39,6 @@ from callcontrol.errors import (
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.models.trunks import MediaPolicy
-from callcontrol.routing.router import redirect_policy
 from callcontrol.trunks.inbound_invite import Caller, Received
 from sip import InvalidValue
 from sip.aio import InboundSession

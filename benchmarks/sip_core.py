@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import machine
-from sip.message.message import Request, make_response, serialise
+from sip.message.message import Request, reply, serialise
 from sip.message.parser import parse_message
 from sip.timers import Timers
 from sip.transactions.invite_client import InviteClientTransaction
@@ -79,8 +79,8 @@ def invite_client() -> None:
     assert isinstance(request, Request)
     machine = InviteClientTransaction(request, Timers(), reliable=False)
     machine.start()
-    machine.receive(make_response(request, 180, to_tag="9d8c"))
-    machine.receive(make_response(request, 200, to_tag="9d8c"))
+    machine.receive(reply(request, 180, to_tag="9d8c"))
+    machine.receive(reply(request, 200, to_tag="9d8c"))
 
 
 def invite_server() -> None:
@@ -89,8 +89,8 @@ def invite_server() -> None:
     assert isinstance(request, Request)
     machine = InviteServerTransaction(request, Timers(), reliable=False)
     machine.start()
-    machine.respond(make_response(request, 180, to_tag="9d8c"))
-    machine.respond(make_response(request, 200, to_tag="9d8c"))
+    machine.respond(reply(request, 180, to_tag="9d8c"))
+    machine.respond(reply(request, 200, to_tag="9d8c"))
 
 
 def calls(count: int) -> None:

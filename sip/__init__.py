@@ -27,7 +27,7 @@ from sip.events import (
 from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
 from sip.message.headers import Headers
-from sip.message.message import Request, Response, make_response, serialise
+from sip.message.message import Request, Response, reply, serialise
 from sip.message.parser import parse_message
 from sip.message.reason_header import Reason, read_reasons, reason_value
 from sip.message.reasons import reason_phrase
@@ -78,7 +78,7 @@ __all__ = [
     "SipUri",
     "State",
     "Timers",
-    "make_response",
+    "reply",
     "parse_message",
     "read_reasons",
     "reason_phrase",

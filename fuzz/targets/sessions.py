@@ -17,7 +17,7 @@ from sip.aio.resolver import Found
 from sip.effects import Arm, Deliver, Disarm, Done, Fail, Send
 from sip.events import Cancelled, Ended, Failed
 from sip.location.rfc3263 import Target as Server
-from sip.message.message import Request, Response, make_response
+from sip.message.message import Request, Response, reply
 from sip.timers import Timers
 from sip.transactions import invite_client, invite_server, non_invite_client, non_invite_server
 from sip.transactions.invite_client import InviteClientTransaction
@@ -86,9 +86,9 @@ def check_transactions(data: bytes) -> str:
         if kind == 0:
             effects = list(machine.trigger(timers[(byte >> 2) % len(timers)]))
         elif client:
-            effects = list(machine.receive(make_response(request, status, to_tag="2")))
+            effects = list(machine.receive(reply(request, status, to_tag="2")))
         elif kind == 1:
-            effects = list(machine.respond(make_response(request, status, to_tag="2")))
+            effects = list(machine.respond(reply(request, status, to_tag="2")))
         elif kind == 2:
             effects = list(machine.receive(request if name == "BYE" or byte & 4 else make_request("ACK")))
         else:
@@ -301,7 +301,7 @@ class _Script:
             return
         how = self._next()
         request = requests[-1 - how % min(len(requests), 4)]
-        response = make_response(request, STATUSES[byte % len(STATUSES)], to_tag=("peer", "fork")[how >> 7])
+        response = reply(request, STATUSES[byte % len(STATUSES)], to_tag=("peer", "fork")[how >> 7])
         response.headers.add("Contact", "<sip:raw@192.0.2.9>")
         body = BODIES[(how >> 4) & 3]
         if body:

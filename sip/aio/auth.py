@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
 from sip.aio.transport import Flow
 from sip.auth.server import DigestServer, Lockout, Outcome, SecretsOf
-from sip.message.message import Request, Response
-from sip.message.responses import reply
+from sip.message.message import Request, Response, reply
 from sip.protection.rate_limits import source_of
 
 logger = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 
 from sip.aio.transport import Clock, Flow, Handle
-from sip.message.message import Request, Response, serialise
-from sip.message.responses import reply, stateless_tag
+from sip.message.message import Request, Response, reply, serialise
+from sip.message.responses import stateless_tag
 from sip.protection.overload import CallShedder, OverloadSettings, Refusals
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
 from sip.transactions.matching import Key

@@ -12,8 +12,7 @@ from sip.auth.digest import Authenticator, Credentials
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose
 from sip.errors import SipError
 from sip.location.rfc3263 import Destination
-from sip.message.message import Request, Response
-from sip.message.responses import reply
+from sip.message.message import Request, Response, reply
 from sip.recovery import Kind, RecoveredDialog
 from sip.session.dialog import Dialog
 from sip.transactions.matching import server_key

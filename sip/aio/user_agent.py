@@ -27,16 +27,8 @@ from sip.errors import ParseError
 from sip.location.rfc3263 import Destination, SupportedFamilies
 from sip.message import native as acceleration
 from sip.message.fields import NameAddr
-from sip.message.message import Request, Response
-from sip.message.responses import (
-    ACCEPT,
-    ALLOW,
-    refusal,
-    reply,
-    secure_refusal,
-    stateless_tag,
-    supported_fields,
-)
+from sip.message.message import Request, Response, reply
+from sip.message.responses import ACCEPT, ALLOW, refusal, secure_refusal, stateless_tag, supported_fields
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession

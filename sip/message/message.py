@@ -6,7 +6,7 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -136,20 +136,27 @@ _REPEATED = frozenset(("via", "from", "to", "call-id", "cseq"))
 _REPEATED_BY_TRYING = _REPEATED | {"timestamp"}
 
 
-def make_response(request: Request, status: int, reason: str = "", *, to_tag: str | None = None) -> Response:
+def reply(
+    request: Request,
+    status: int,
+    reason: str = "",
+    *,
+    to_tag: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Response:
     """
-    Build the response to a request, with the fields every response repeats.
+    Build the response to a request, with the fields every response repeats, and `headers`.
 
-    ``to_tag`` is added to a To without a tag. The caller adds Record-Route,
-    Contact and other fields.
+    `to_tag` is added to a To without a tag.
 
     Source: RFC 3261 8.2.6.
     """
-    headers = Headers()
-    headers.copy_keys(request.headers, _REPEATED_BY_TRYING if status == 100 else _REPEATED)
+    fields = Headers()
+    fields.copy_keys(request.headers, _REPEATED_BY_TRYING if status == 100 else _REPEATED)
     if to_tag is not None and request.to.tag is None:
-        headers.set("To", f"{headers.first('to')};tag={to_tag}")
-    return Response(status, reason or reason_phrase(status), headers)
+        fields.set("To", f"{fields.first('to')};tag={to_tag}")
+    fields.extend(headers)
+    return Response(status, reason or reason_phrase(status), fields)
 
 
 def serialise(message: Message) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from sip.errors import InvalidValue
 from sip.message.grammar import parse_number
 from sip.message.headers import Headers, identify
-from sip.message.message import Request, Response, make_response
+from sip.message.message import Request, Response, reply
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
@@ -44,24 +44,6 @@ def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
     """
     tags = [tag for tag in SUPPORTED if tag not in without]
     return (("Supported", ", ".join(tags)),) if tags else ()
-
-
-def reply(
-    request: Request,
-    status: int,
-    reason: str = "",
-    *,
-    to_tag: str | None = None,
-    headers: Iterable[tuple[str, str]] = (),
-) -> Response:
-    """
-    Build a response with the fields every response repeats, and `headers`.
-
-    Source: RFC 3261 8.2.6.2.
-    """
-    response = make_response(request, status, reason, to_tag=to_tag)
-    response.headers.extend(headers)
-    return response
 
 
 def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
 from sip.events import ForkEnded, Progress
 from sip.machine import NOTHING
-from sip.message.message import Request, Response
-from sip.message.responses import ACCEPT, reply
+from sip.message.message import Request, Response, reply
+from sip.message.responses import ACCEPT
 from sip.session.dialog import Dialog
 from sip.session.model import Event
 from sip.session.prack import reliable_number

@@ -13,10 +13,10 @@ from sip.events import Cancelled, Ended, OfferAnswered
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.grammar import parse_number
 from sip.message.headers import Headers
-from sip.message.message import Request, Response
+from sip.message.message import Request, Response, reply
 from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
-from sip.message.responses import ACCEPT, ALLOW, add_fields, reply, supported_fields
+from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.invite import CONFIRMED_RULES, InviteSession
 from sip.session.model import Event, SessionSettings, State

@@ -15,9 +15,9 @@ from sip.auth.digest import Authenticator
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
 from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
 from sip.machine import NOTHING, Machine, Rules
-from sip.message.message import Request, Response
+from sip.message.message import Request, Response, reply
 from sip.message.reason_header import reason_value
-from sip.message.responses import ACCEPT, ALLOW, reply, supported_fields
+from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 from sip.session.model import Event, SessionSettings, State, UnackedAnswer

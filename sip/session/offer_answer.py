@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sip.effects import Arm, CancelInvite, CancelStep, Disarm, Effect, Notify, Purpose, Respond
 from sip.events import OfferAnswered, OfferFailed, OfferReceived
 from sip.machine import NOTHING
-from sip.message.message import Request, Response
-from sip.message.responses import ACCEPT, ALLOW, reply, supported_fields
+from sip.message.message import Request, Response, reply
+from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.model import Event, State
 from sip.session.prack import OPTION_TAG

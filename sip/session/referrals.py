@@ -16,9 +16,9 @@ from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequ
 from sip.errors import ParseError
 from sip.events import ReferAccepted, ReferFailed, ReferProgress, ReferReceived
 from sip.machine import NOTHING, Machine, Rules, compile_rules
-from sip.message.message import Request, Response
+from sip.message.message import Request, Response, reply
 from sip.message.reasons import reason_phrase
-from sip.message.responses import ALLOW, reply
+from sip.message.responses import ALLOW
 from sip.session.model import State
 from sip.session.refer import (
     SIPFRAG,

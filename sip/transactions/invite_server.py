@@ -6,7 +6,7 @@ from itertools import product
 
 from sip.effects import Arm, Deliver, Done, Effect, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
-from sip.message.message import Request, Response, make_response, serialise
+from sip.message.message import Request, Response, reply, serialise
 from sip.timers import Timers
 
 
@@ -72,7 +72,7 @@ class InviteServerTransaction(Machine[State]):
         if self._last is not None:
             return NOTHING
         assert self.request is not None
-        self._last = serialise(make_response(self.request, 100))
+        self._last = serialise(reply(self.request, 100))
         return (Send(self._last),)
 
     def _repeat(self, _: Request) -> Sequence[Effect]:

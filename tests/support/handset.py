@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from sip import Request, Response, make_response, parse_message, serialise
+from sip import Request, Response, parse_message, reply, serialise
 from tests.support.phone import eventually
 from tests.support.ports import free_port
 from tests.support.rtcp_peer import RtcpPeer
@@ -118,7 +118,7 @@ class Trunk(asyncio.DatagramProtocol):
         if handset is None:
             self.outside.append(data)
             if isinstance(message, Request) and message.method != "ACK":
-                send(serialise(make_response(message, 200, to_tag="none")))
+                send(serialise(reply(message, 200, to_tag="none")))
             return
         handset.heard.append(data)
         handset.take(message, send)
@@ -330,7 +330,7 @@ class Handset:
         return f'"{self.number}" <sip:+91{self.number}@{HOST}>;tag={self.tag}'
 
     def _respond(self, request: Request, status: int, body: bytes = b"", headers: Fields = ()) -> None:
-        response = make_response(request, status, to_tag=self.tag)
+        response = reply(request, status, to_tag=self.tag)
         given = {name.lower() for name, _ in headers}
         if status < 300 and "contact" not in given:
             response.headers.add("Contact", self._contact)

@@ -14,8 +14,8 @@ from sip import (
     Response,
     SessionEvent,
     SipUri,
-    make_response,
     parse_message,
+    reply,
     serialise,
 )
 from sip.aio import InboundSession, Listen, Session, UserAgent, UserAgentSettings
@@ -168,7 +168,7 @@ class RawPeer:
     def respond(
         self, request: Request, status: int, tag: str = "peer", body: bytes = b"", **fields: str
     ) -> None:
-        response = make_response(request, status, to_tag=tag)
+        response = reply(request, status, to_tag=tag)
         host, port = self.address
         if 101 <= status < 300:
             response.headers.add("Contact", fields.pop("Contact", f"<sip:raw@{host}:{port}>"))

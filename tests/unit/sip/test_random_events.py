@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sip import Ended, Failed, Request, make_response, serialise
+from sip import Ended, Failed, Request, reply, serialise
 from sip.aio import UserAgentSettings
 from sip.events import Cancelled, SessionEvent
 from sip.message.message import Response
@@ -53,7 +53,7 @@ def test_a_transaction(
                 if hasattr(machine, "request") and "Client" in type(machine).__name__
                 else None
             )
-            response = make_response(request, data.draw(STATUSES), to_tag="2")
+            response = reply(request, data.draw(STATUSES), to_tag="2")
             if give is not None:
                 give(response)
             else:

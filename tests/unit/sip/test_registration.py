@@ -12,8 +12,8 @@ from sip import (
     RegistrationState,
     Request,
     SipUri,
-    make_response,
     parse_message,
+    reply,
     serialise,
 )
 from sip.aio import Listen, RegistrationIO
@@ -397,7 +397,7 @@ async def test_a_connection_that_breaks_is_made_anew_soon(stage: Stage) -> None:
         request = parse_message(data)
         assert isinstance(request, Request)
         flows.append(flow)
-        response = make_response(request, 200, to_tag="registrar")
+        response = reply(request, 200, to_tag="registrar")
         response.headers.add("Contact", f"{request.headers.get('Contact')};expires=3600")
         flow.send(serialise(response))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sip import Answered, Failed, Progress, make_response, serialise
+from sip import Answered, Failed, Progress, reply, serialise
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import RAW, Stage
 
@@ -40,7 +40,7 @@ async def test_a_response_of_another_branch_or_method_is_dropped(stage: Stage) -
     stage.advance()
     invite = raw.requests("INVITE")[0]
     branch = invite.via.branch or ""
-    busy = serialise(make_response(invite, 486, to_tag="peer"))
+    busy = serialise(reply(invite, 486, to_tag="peer"))
     raw.send(busy.replace(branch.encode(), b"z9hG4bKguessed"))
     raw.send(busy.replace(b"1 INVITE", b"1 OPTIONS"))
     stage.advance()

@@ -1,6 +1,6 @@
 """A trunk that challenges: 401 and 407, stale nonces, wrong passwords (RFC 3261 22, RFC 8760)."""
 
-from sip import Answered, Credentials, Failed, Request, make_response
+from sip import Answered, Credentials, Failed, Request, reply
 from tests.support.sip_agents import SDP, RawPeer, Side
 from tests.support.sip_stage import RAW, Stage
 
@@ -155,7 +155,7 @@ async def test_several_proxies_challenge_at_once(stage: Stage) -> None:
     raw, side = place(stage)
     both = ", ".join(f'Digest realm="{realm}", nonce="{realm}-n", algorithm=MD5' for realm in ("one", "two"))
     request = raw.requests("INVITE")[0]
-    response = make_response(request, 407, to_tag="peer")
+    response = reply(request, 407, to_tag="peer")
     for value in both.split(", Digest"):
         response.headers.add("Proxy-Authenticate", value if value.startswith("Digest") else "Digest" + value)
     raw.send(response)

@@ -4,7 +4,7 @@ import pytest
 
 from sip.errors import InvalidValue, ParseError
 from sip.message.headers import Headers
-from sip.message.message import Request, Response, make_response, serialise
+from sip.message.message import Request, Response, reply, serialise
 from sip.message.parser import parse_message
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
@@ -49,7 +49,7 @@ def test_request_on_the_wire() -> None:
 
 def test_response_repeats_what_rfc_3261_8_2_6_asks_for() -> None:
     request = invite(("Timestamp", "54"), ("Record-Route", "<sip:p;lr>"))
-    ringing = make_response(request, 180, to_tag="t")
+    ringing = reply(request, 180, to_tag="t")
     assert list(ringing.headers.items()) == [
         ("Via", "SIP/2.0/UDP one;branch=z9hG4bK1"),
         ("Via", "SIP/2.0/UDP two;branch=z9hG4bK2"),
@@ -59,17 +59,17 @@ def test_response_repeats_what_rfc_3261_8_2_6_asks_for() -> None:
         ("CSeq", "1 INVITE"),
     ]
     assert ringing.reason == "Ringing" and ringing.to.tag == "t"
-    trying = make_response(request, 100)
+    trying = reply(request, 100)
     assert trying.headers.get("Timestamp") == "54" and trying.to.tag is None
 
 
 def test_a_tag_that_is_there_stays() -> None:
-    response = make_response(invite(to="sip:b@h;tag=x"), 200, "Fine", to_tag="y")
+    response = reply(invite(to="sip:b@h;tag=x"), 200, "Fine", to_tag="y")
     assert response.to.tag == "x" and response.reason == "Fine"
 
 
 def test_a_tag_is_added_to_an_address_without_brackets() -> None:
-    response = make_response(invite(to="sip:b@h"), 404, to_tag="y")
+    response = reply(invite(to="sip:b@h"), 404, to_tag="y")
     assert parse_message(serialise(response)).to.tag == "y"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sip import ParseError, Request, Response, make_response, parse_message
+from sip import ParseError, Request, Response, parse_message, reply
 from sip.session.dialog import Dialog
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import RAW, Stage
@@ -27,7 +27,7 @@ def make_invite(*lines: str) -> Request:
 
 
 def make_answer(invite: Request, *fields: tuple[str, str]) -> Response:
-    response = make_response(invite, 200, to_tag="b1")
+    response = reply(invite, 200, to_tag="b1")
     for name, value in fields:
         response.headers.add(name, value)
     return response

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
-from sip.message.message import Request, Response, make_response
+from sip.message.message import Request, Response, reply
 from sip.message.parser import parse_message
 from sip.session import inbound, outbound
 from sip.session import model as session_model
@@ -42,7 +42,7 @@ def make_request(method: str) -> Request:
 
 
 def response_to(request: Request, status: int) -> Response:
-    return make_response(request, status, to_tag="2")
+    return reply(request, status, to_tag="2")
 
 
 class Driver:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sip.aio.resolver import is_address
 from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transaction_layer import make_token
 from sip.aio.transport import Flow
 from sip.effects import Failure, Purpose
 from sip.location.rfc3263 import Destination, Target
@@ -79,9 +80,9 @@ class Probes:
         local = NameAddr(None, SipUri("sip", host=agent.local_host(destination)))
         fields = (
             ("Max-Forwards", "70"),
-            ("From", str(local.with_tag(agent.tokens.token()))),
+            ("From", str(local.with_tag(make_token()))),
             ("To", f"<{uri}>"),
-            ("Call-ID", agent.tokens.token()),
+            ("Call-ID", make_token()),
             ("CSeq", "1 OPTIONS"),
             ("Contact", agent.contact(destination)),
             ("Accept", ACCEPT),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sip.aio.request_routing import RequestRouter
 from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
-from sip.aio.transaction_layer import TransactionLayer
+from sip.aio.transaction_layer import TransactionLayer, make_token
 from sip.aio.transport import Flow
 from sip.auth.digest import Authenticator, Credentials
 from sip.effects import CancelInvite, CancelStep, Failure, Purpose
@@ -35,10 +35,9 @@ class RecoveredDialogs:
     Their Call-IDs and tags are kept until the process ends: the BYE of a peer that hangs up itself gets 200.
     """
 
-    def __init__(self, layer: TransactionLayer, router: RequestRouter, token: Callable[[], str]) -> None:
+    def __init__(self, layer: TransactionLayer, router: RequestRouter) -> None:
         self.layer = layer
         self.router = router
-        self.token = token
         self._names: set[tuple[str, str]] = set()
         self._waiting: deque[_Ending] = deque()
         self._at_work = 0
@@ -94,7 +93,7 @@ class _Ending:
         self._sessions = sessions
         self._session = session
         self._reason = reason
-        self._authenticator = None if credentials is None else Authenticator(credentials, sessions.token)
+        self._authenticator = None if credentials is None else Authenticator(credentials, make_token)
         self._on_over: OnOver | None = on_over
         self._dialog = session.dialog
 

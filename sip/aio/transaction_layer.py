@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TOKEN_CHARS = 20
-_POOL_BYTES = 4000
-
 WAKE_SPACING_S = 0.02
 """Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
 SIP_PORT = 5060
@@ -78,7 +75,6 @@ class TransactionLayer:
         clock: Clock,
         timers: Timers,
         limits: Limits,
-        token: Callable[[], str],
         trace: Callable[[TraceRecord], None] | None,
         guard: Guard | None = None,
         max_udp_bytes: int = 0,
@@ -88,7 +84,6 @@ class TransactionLayer:
         self.timers = timers
         self.transports: list[Transport] = []
         self._limits = limits
-        self._token = token
         self._trace = trace
         self._guard = guard
         self._clients: dict[Key, ClientTransactionIO] = {}
@@ -362,7 +357,7 @@ class TransactionLayer:
         transaction.flow.watch(transaction)
 
     def _add_via(self, request: Request, flow: Flow) -> str:
-        branch = MAGIC_COOKIE + self._token()
+        branch = MAGIC_COOKIE + make_token()
         # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).
         alias = ";alias" if flow.secure else ""
         request.headers.push_via(f"{flow.transport.via_start};branch={branch};rport{alias}")
@@ -445,27 +440,10 @@ class TransactionLayer:
             logger.exception("The trace callback failed")
 
 
-class Tokens:
-    """
-    Source of tags, branches, Call-IDs and client nonces, and of random delays.
+def make_token() -> str:
+    """Return 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
+    return os.urandom(10).hex()
 
-    Tokens come from a pool of system randomness: one system call for 400 of them.
-    """
 
-    def __init__(self) -> None:
-        self._pool = ""
-        self._at = 0
-        self._random = random.SystemRandom()
-
-    def token(self) -> str:
-        """Return 80 random bits as 20 hexadecimal digits."""
-        at = self._at
-        if at + _TOKEN_CHARS > len(self._pool):
-            self._pool = os.urandom(_POOL_BYTES).hex()
-            at = 0
-        self._at = at + _TOKEN_CHARS
-        return self._pool[at : at + _TOKEN_CHARS]
-
-    def random_between(self, low: float, high: float) -> float:
-        """Return a random number between two bounds."""
-        return self._random.uniform(low, high)
+random_between = random.SystemRandom().uniform
+"""Returns a random number between two bounds, for delays."""

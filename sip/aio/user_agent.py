@@ -18,7 +18,7 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.transaction_layer import Tokens, TraceRecord, TransactionLayer
+from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, random_between
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
@@ -80,11 +80,10 @@ class UserAgent:
         self._open_transport = open_transport or self._open
         self._has_tls = any(listen.transport == "tls" for listen in self._listens)
         self._contexts: TlsContexts | None = None
-        self.tokens = Tokens()
         self._secret = os.urandom(32)
         retry_after_s, keep_s = self.settings.retry_after_s, self.settings.timers.completed_invite_s
         self.admission = Admission(self._secret, retry_after_s, keep_s, has_room, guard)
-        digest = DigestServer(self.settings.digest, os.urandom(32), self.tokens.token)
+        digest = DigestServer(self.settings.digest, os.urandom(32), make_token)
         self._inbound_auth = InboundAuthenticator(
             screen, digest, self._note_credentials, lambda: self.layer.clock.time()
         )
@@ -98,8 +97,8 @@ class UserAgent:
         self._session_settings = SessionSettings(
             timers=self.settings.timers,
             product=self.settings.product,
-            random_between=self.tokens.random_between,
-            token=self.tokens.token,
+            random_between=random_between,
+            token=make_token,
             max_ringing_s=self.settings.max_ringing_s,
             min_se_s=self.settings.min_se_s,
             first_response_timeout_s=self.settings.first_response_timeout_s,
@@ -135,13 +134,12 @@ class UserAgent:
             clock,
             settings.timers,
             settings.limits,
-            self.tokens.token,
             self._on_message,
             self.guard,
             settings.max_udp_request_bytes,
         )
         self.router = RequestRouter(self.layer, self._resolver)
-        self._recovered = RecoveredDialogs(self.layer, self.router, self.tokens.token)
+        self._recovered = RecoveredDialogs(self.layer, self.router)
         if self.guard is not None:
             self.guard.start(clock)
         self.sharing.start(self.layer, self._recovered, self.guard)
@@ -204,7 +202,7 @@ class UserAgent:
 
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE. Every outcome, including failure to send, is reported to `on_event`."""
-        call_id = invite.call_id or self.tokens.token()
+        call_id = invite.call_id or make_token()
         contact = self.contact(invite.destination, secure=invite.uri.scheme == "sips")
         machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
         session = OutboundSession(self, machine, invite)
@@ -433,7 +431,7 @@ class UserAgent:
         return session if status is None else reply(request, status)
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
-        tag = self.tokens.token()
+        tag = make_token()
         contact = contact_of(flow.transport, secure=request.uri.scheme == "sips")
         try:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.

@@ -71,7 +71,7 @@ class TcpTransport(Transport):
         self._guard = guard
         self.limits = limits
         self.message_limits = message_limits
-        self._deliver = receive
+        self.deliver = receive
         self._server: asyncio.Server | None = None
         self._listening: socket.socket | None = None
         self._connections: dict[Key, Connection] = {}
@@ -143,10 +143,6 @@ class TcpTransport(Transport):
     def now(self) -> float:
         """The loop's time."""
         return self._loop.time()
-
-    def receive(self, data: bytes, connection: Connection) -> None:
-        """Pass a message on."""
-        self._deliver(data, connection)
 
     # Overridden by TLS.
 

@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol, Flow):
             self._come_up()
         elif self.outgoing:
             self._deadline = self._owner.now() + limits.connect_timeout_s
-            self._tls.start()
+            self._tls.shake_hands()
             self._flush()
 
     def data_received(self, data: bytes) -> None:
@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol, Flow):
             self._pongs = True
         else:
             self.received_at = self._owner.now()
-            self._owner.receive(frame, self)
+            self._owner.deliver(frame, self)
 
     def _time_message(self, complete: bool) -> None:
         """Update the deadlines: the start of a partial message, and the first complete one."""

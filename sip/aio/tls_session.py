@@ -24,10 +24,6 @@ class TlsSession:
         )
         self.established = False
 
-    def start(self) -> None:
-        """Start the handshake as the client."""
-        self._shake_hands()
-
     def receive(self, data: bytes) -> bytes | None:
         """
         Decrypt bytes from the wire; returns None once the peer has closed the session.
@@ -37,7 +33,7 @@ class TlsSession:
         """
         self._incoming.write(data)
         if not self.established:
-            self._shake_hands()
+            self.shake_hands()
             if not self.established:
                 return b""
         parts: list[bytes] = []
@@ -71,7 +67,8 @@ class TlsSession:
         """Names that the peer's certificate proves; empty when it is absent or was not verified."""
         return names_of(self._object.getpeercert() or {})
 
-    def _shake_hands(self) -> None:
+    def shake_hands(self) -> None:
+        """Start or continue the handshake; the client starts it."""
         try:
             self._object.do_handshake()
         except ssl.SSLWantReadError:

@@ -208,15 +208,9 @@ class Referrer(Machine[ReferrerState]):
     def _refused(self, news: _News) -> Sequence[Effect]:
         return (Notify(ReferFailed(*news)),)
 
-    def _overtaken(self, news: _News | None) -> Sequence[Effect]:
-        return (Notify(ReferAccepted()), *self._news(news))
-
     def _news(self, news: _News | None) -> Sequence[Effect]:
         wait = Arm(ReferTimer.REFERRER, SILENCE_S)
         return (wait,) if news is None else (wait, Notify(ReferProgress(*news)))
-
-    def _overtaken_by_last(self, news: _News | None) -> Sequence[Effect]:
-        return (Notify(ReferAccepted()), *self._last_news(news))
 
     def _last_news(self, news: _News | None) -> Sequence[Effect]:
         status, reason = news or (0, "")
@@ -236,16 +230,14 @@ REFERRER_RULES: Rules[ReferrerState, ReferrerInput] = {
     (_R.SENT, _J.ACCEPTED): (_R.ACCEPTED, Referrer._accepted),
     (_R.SENT, _J.ACCEPTED_QUIETLY): (_R.OVER, Referrer._accepted_quietly),
     (_R.SENT, _J.REFUSED): (_R.OVER, Referrer._refused),
-    (_R.SENT, _J.NEWS): (_R.ACCEPTED, Referrer._overtaken),
-    (_R.SENT, _J.LAST_NEWS): (_R.OVER, Referrer._overtaken_by_last),
     (_R.ACCEPTED, _J.NEWS): (_R.ACCEPTED, Referrer._news),
     (_R.ACCEPTED, _J.LAST_NEWS): (_R.OVER, Referrer._last_news),
     (_R.ACCEPTED, _J.EXPIRE): (_R.OVER, Referrer._expire),
 }
 
 REFERRER_IGNORED = frozenset(
-    # The transaction of the REFER has a timer of its own.
-    {(_R.SENT, _J.EXPIRE)}
+    # The transaction of the REFER has a timer of its own, and a NOTIFY accepts the REFER first.
+    {(_R.SENT, what) for what in (_J.EXPIRE, _J.NEWS, _J.LAST_NEWS)}
     # The response to the REFER came after its first NOTIFY.
     | {(_R.ACCEPTED, what) for what in (_J.ACCEPTED, _J.ACCEPTED_QUIETLY, _J.REFUSED)}
     | {(_R.OVER, what) for what in ReferrerInput}
@@ -339,8 +331,10 @@ class Referrals:
             return (Respond(transaction, reply(request, 481)),)
         news = parse_sipfrag(request.body)
         last = is_terminated(request) or (news is not None and news[0] >= 200)
+        # A NOTIFY may overtake the response to the REFER, and then shows that it was accepted.
+        accepted = referrer.trigger(ReferrerInput.ACCEPTED)
         effects = referrer.trigger(ReferrerInput.LAST_NEWS if last else ReferrerInput.NEWS, news)
-        return (Respond(transaction, reply(request, 200)), *effects)
+        return (Respond(transaction, reply(request, 200)), *accepted, *effects)
 
     def receive_response(
         self, session: "InviteSession", purpose: Purpose, response: Response

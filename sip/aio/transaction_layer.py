@@ -67,7 +67,11 @@ class TraceRecord:
 
 
 class TransactionLayer:
-    """Moves messages between transports, transactions and the user agent above."""
+    """
+    Moves messages between transports, transactions and the user agent above.
+
+    `clients` and `servers` are the active transactions by key.
+    """
 
     def __init__(
         self,
@@ -86,43 +90,33 @@ class TransactionLayer:
         self._limits = limits
         self._trace = trace
         self._guard = guard
-        self._clients: dict[Key, ClientTransactionIO] = {}
-        self._servers: dict[Key, ServerTransactionIO] = {}
+        self.clients: dict[Key, ClientTransactionIO] = {}
+        self.servers: dict[Key, ServerTransactionIO] = {}
         self._tcp_fallback = TcpFallback(self)
         self.max_udp_bytes = max_udp_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
-        self._queue = TimerQueue()
+        self.timer_queue = TimerQueue()
         self._alarm: Handle | None = None
         self._alarm_at = 0.0
         self._closed = False
         self.previous: PreviousProcess | None = None
         """Previous process on these addresses, as long as it has active calls."""
 
-    @property
-    def transaction_count(self) -> int:
-        """Active transactions, including those that only absorb retransmissions."""
-        return len(self._clients) + len(self._servers)
-
-    @property
-    def timer_count(self) -> int:
-        """Running timers."""
-        return len(self._queue)
-
     # Timers.
 
     def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
         """Arm a timer; once the layer is closed it never fires."""
         now = self.clock.time()
-        timer = self._queue.arm(now, delay_s, owner, event)
+        timer = self.timer_queue.arm(now, delay_s, owner, event)
         if self._closed:
-            self._queue.disarm(timer)
+            self.timer_queue.disarm(timer)
         elif self._alarm is None or timer.due_s < self._alarm_at:
             self._set_alarm(timer.due_s)
         return timer
 
     def disarm(self, timer: Timer) -> None:
         """Cancel a timer."""
-        self._queue.disarm(timer)
+        self.timer_queue.disarm(timer)
 
     def _set_alarm(self, due_s: float) -> None:
         if self._alarm is not None:
@@ -133,7 +127,7 @@ class TransactionLayer:
     def _wake(self) -> None:
         self._alarm = None
         now = self.clock.time()
-        next_s = self._queue.run(now)
+        next_s = self.timer_queue.run(now)
         if next_s is not None and (self._alarm is None or next_s < self._alarm_at):
             self._set_alarm(max(next_s, now + WAKE_SPACING_S))
 
@@ -143,9 +137,9 @@ class TransactionLayer:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        self._queue = TimerQueue()
-        self._clients.clear()
-        self._servers.clear()
+        self.timer_queue = TimerQueue()
+        self.clients.clear()
+        self.servers.clear()
         for transport in self.transports:
             transport.close()
 
@@ -180,14 +174,14 @@ class TransactionLayer:
     def has_transaction(self, message: Message) -> bool:
         """True if a message matches an active transaction; a CANCEL matches that of its INVITE."""
         if isinstance(message, Response):
-            return client_key(message) in self._clients
+            return client_key(message) in self.clients
         method = "INVITE" if message.method == "CANCEL" else None
-        return server_key(message, method) in self._servers
+        return server_key(message, method) in self.servers
 
     def _receive_response(self, response: Response, flow: Flow) -> None:
         if response.headers.count("via") != 1:
             return  # Meant for another hop (RFC 3261 8.1.3.3).
-        transaction = self._clients.get(client_key(response))
+        transaction = self.clients.get(client_key(response))
         if transaction is not None:
             self.trust(flow)
             transaction.perform(transaction.machine.receive(response))
@@ -206,7 +200,7 @@ class TransactionLayer:
         elif via.rport is None:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
         key = server_key(request)
-        transaction = self._servers.get(key)
+        transaction = self.servers.get(key)
         if transaction is not None:
             transaction.flow = flow  # A retransmission may come over a new connection.
             transaction.perform(transaction.machine.receive(request))
@@ -310,7 +304,7 @@ class TransactionLayer:
         self._tcp_fallback.note_refusal(transaction.flow.remote)
         transaction.end()
         transaction.flow.unwatch(transaction)
-        self._clients.pop(transaction.key, None)
+        self.clients.pop(transaction.key, None)
         self._start_client(transaction, self._reroute(transaction, flow))
         return True
 
@@ -353,7 +347,7 @@ class TransactionLayer:
 
     def _add_client(self, transaction: ClientTransactionIO, branch: str) -> None:
         transaction.key = (branch, transaction.machine.request.method)
-        self._clients[transaction.key] = transaction
+        self.clients[transaction.key] = transaction
         transaction.flow.watch(transaction)
 
     def _add_via(self, request: Request, flow: Flow) -> str:
@@ -371,24 +365,20 @@ class TransactionLayer:
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
         transaction = ServerTransactionIO(self, flow, key, request, machine)
-        self._servers[key] = transaction
+        self.servers[key] = transaction
         transaction.perform(machine.start())
         return transaction
-
-    def server(self, key: Key) -> ServerTransactionIO | None:
-        """Return an active server transaction, or None."""
-        return self._servers.get(key)
 
     def end_client(self, transaction: ClientTransactionIO) -> None:
         """Remove a client transaction."""
         transaction.end()
         transaction.flow.unwatch(transaction)
-        self._clients.pop(transaction.key, None)
+        self.clients.pop(transaction.key, None)
 
     def end_server(self, transaction: ServerTransactionIO) -> None:
         """Remove a server transaction."""
         transaction.end()
-        self._servers.pop(transaction.key, None)
+        self.servers.pop(transaction.key, None)
         transaction.user = None
         on_end, transaction.on_end = transaction.on_end, None
         if on_end is not None:

@@ -191,12 +191,12 @@ class UserAgent:
     @property
     def transactions(self) -> int:
         """Transactions, including those that only absorb retransmissions (32 s each over UDP)."""
-        return self.layer.transaction_count
+        return len(self.layer.clients) + len(self.layer.servers)
 
     @property
     def timers(self) -> int:
         """Running timers."""
-        return self.layer.timer_count
+        return len(self.layer.timer_queue)
 
     # Outbound requests.
 
@@ -376,7 +376,7 @@ class UserAgent:
 
         Source: RFC 3261 9.2.
         """
-        transaction = self.layer.server(server_key(request, "INVITE"))
+        transaction = self.layer.servers.get(server_key(request, "INVITE"))
         if transaction is None:
             self._respond_statelessly(reply(request, 481), request, flow)
             return

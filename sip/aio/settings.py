@@ -7,11 +7,11 @@ from enum import Enum
 from sip.aio.dns_client import NameServer
 from sip.aio.tcp import StreamLimits
 from sip.aio.tls import TlsSettings
+from sip.aio.transaction_layer import draw_between, make_token
 from sip.auth.server import DigestSettings, SecretsOf
 from sip.message.message import Request
 from sip.message.parser import Limits
-from sip.message.responses import MIN_SESSION_EXPIRES_S
-from sip.timers import Timers
+from sip.session.model import SessionSettings
 
 
 class ScreenVerdict(Enum):
@@ -55,7 +55,7 @@ Screen = Callable[[Source, Request], Screened | ScreenVerdict]
 
 
 @dataclass(frozen=True, slots=True)
-class UserAgentSettings:
+class UserAgentSettings(SessionSettings):
     """
     Behaviour and limits of a user agent.
 
@@ -63,8 +63,8 @@ class UserAgentSettings:
     requests within a session that has `max_requests_within` transactions (over UDP each lasts 32 s).
     """
 
-    product: str = "Trunkline"
-    timers: Timers = field(default_factory=Timers)
+    random_between: Callable[[float, float], float] = draw_between
+    token: Callable[[], str] = make_token
     limits: Limits = field(default_factory=Limits)
     streams: StreamLimits = field(default_factory=StreamLimits)
     digest: DigestSettings = field(default_factory=DigestSettings)
@@ -76,10 +76,5 @@ class UserAgentSettings:
     max_transactions: int = 200_000
     max_requests_within: int = 500
     retry_after_s: int = 5
-    max_ringing_s: float = 300.0
     name_servers: Sequence[NameServer] = ()
     """Name servers for the names of peers; empty means those of the system."""
-    min_se_s: int = MIN_SESSION_EXPIRES_S
-    """Shortest session interval that a peer may request (RFC 4028 5)."""
-    first_response_timeout_s: float = 4.0
-    """Default limit for the first response to an INVITE."""

@@ -435,5 +435,5 @@ def make_token() -> str:
     return os.urandom(10).hex()
 
 
-random_between = random.SystemRandom().uniform
+draw_between = random.SystemRandom().uniform
 """Returns a random number between two bounds, for delays."""

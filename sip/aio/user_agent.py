@@ -18,7 +18,7 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, random_between
+from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
@@ -32,7 +32,7 @@ from sip.message.responses import ACCEPT, ALLOW, refusal, secure_refusal, statel
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession
-from sip.session.model import SessionSettings, State
+from sip.session.model import State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
@@ -94,15 +94,6 @@ class UserAgent:
         self._registrations: set[RegistrationIO] = set()
         self.sharing = SocketSharing(self._sessions, self._invites)
         """State shared with another process on the same addresses during a handover."""
-        self._session_settings = SessionSettings(
-            timers=self.settings.timers,
-            product=self.settings.product,
-            random_between=random_between,
-            token=make_token,
-            max_ringing_s=self.settings.max_ringing_s,
-            min_se_s=self.settings.min_se_s,
-            first_response_timeout_s=self.settings.first_response_timeout_s,
-        )
         self.layer: TransactionLayer
         self.router: RequestRouter
         self._recovered: RecoveredDialogs
@@ -204,7 +195,7 @@ class UserAgent:
         """Send an INVITE. Every outcome, including failure to send, is reported to `on_event`."""
         call_id = invite.call_id or make_token()
         contact = self.contact(invite.destination, secure=invite.uri.scheme == "sips")
-        machine = OutboundInviteSession(invite, call_id, contact, self._session_settings)
+        machine = OutboundInviteSession(invite, call_id, contact, self.settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
         self._sessions[session.key] = session
@@ -217,7 +208,7 @@ class UserAgent:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
         contact = NameAddr.parse(self.contact(registration.destination)).uri
         contact = contact.with_(user=registration.contact_user)
-        run = RegistrationIO(self, registration, contact, self._session_settings, on_change)
+        run = RegistrationIO(self, registration, contact, self.settings, on_change)
         self._registrations.add(run)
         run.start(after_s)
         return run
@@ -435,7 +426,7 @@ class UserAgent:
         contact = contact_of(flow.transport, secure=request.uri.scheme == "sips")
         try:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.
-            machine = InboundInviteSession(request, tag, contact, self._session_settings)
+            machine = InboundInviteSession(request, tag, contact, self.settings)
         except ParseError as error:
             self._respond_statelessly(reply(request, 400, error.reason), request, flow)
             return None

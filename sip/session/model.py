@@ -1,11 +1,12 @@
 """States, events and settings of a session, used by its machines on both sides."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from sip.message.message import Response
+from sip.message.responses import MIN_SESSION_EXPIRES_S
 from sip.timers import Repetition, Timers
 
 
@@ -84,15 +85,15 @@ class Event(IntEnum):
 class SessionSettings:
     """Settings of all sessions and registrations of a user agent."""
 
-    timers: Timers
-    product: str
     random_between: Callable[[float, float], float]
     """Returns a random number between two bounds."""
     token: Callable[[], str]
     """Returns an unguessable text, unique per call."""
+    product: str = "Trunkline"
+    timers: Timers = field(default_factory=Timers)
     max_ringing_s: float = 300.0
     """Ringing limit, in seconds, of an inbound INVITE and of an outbound one without its own limit."""
-    min_se_s: int = 90
+    min_se_s: int = MIN_SESSION_EXPIRES_S
     """Shortest session interval a peer may request (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
     """Time limit, in seconds, of the first response to an outbound INVITE."""

@@ -22,6 +22,7 @@ _SECRET = re.compile(
 # Their fields show nothing of themselves, or are no secrets: functions that make tags, and numbers of orders.
 _HARMLESS = {
     "SessionSettings.token",
+    "UserAgentSettings.token",
     "AdoptLeg.token",
     "RefuseReplacement.token",
     "ReplacementCalled.token",

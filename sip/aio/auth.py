@@ -24,19 +24,14 @@ class InboundAuthenticator:
     """
 
     def __init__(
-        self,
-        screen: Screen | None,
-        digest: DigestServer,
-        on_credentials: Callable[[Source, bool], None],
-        time_s: Callable[[], float],
+        self, screen: Screen | None, digest: DigestServer, on_credentials: Callable[[Source, bool], None]
     ) -> None:
         self._screen = screen
         self._digest = digest
         self._on_credentials = on_credentials
-        self._time_s = time_s
         self._lockout = Lockout()
 
-    def admit(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | Response | None:
+    def admit(self, request: Request, flow: Flow, now_s: float) -> tuple[Hashable, ...] | Response | None:
         """Return the identities of an admitted caller, the response of a refusal, or None for no response."""
         if self._screen is None:
             return ()
@@ -46,7 +41,7 @@ class InboundAuthenticator:
             if isinstance(screened, ScreenVerdict):
                 screened = Screened(screened)
             if screened.verdict is ScreenVerdict.CHALLENGE:
-                return self._ask(request, source, screened.secrets_of)
+                return self._ask(request, source, screened.secrets_of, now_s)
         except Exception:  # A defect of the application must not admit unknown sources or stop us.
             logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
             return None
@@ -55,9 +50,9 @@ class InboundAuthenticator:
         return screened.identities if screened.verdict is ScreenVerdict.ACCEPT else None
 
     def _ask(
-        self, request: Request, source: Source, secrets_of: SecretsOf | None
+        self, request: Request, source: Source, secrets_of: SecretsOf | None, now_s: float
     ) -> tuple[Hashable, ...] | Response:
-        now_s, origin = self._time_s(), source_of(source.host)
+        origin = source_of(source.host)
         verdict = self._digest.judge(request, origin, secrets_of or (lambda _: ()), now_s)
         if verdict.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
             if self._lockout.holds(origin, verdict.username, now_s):

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sip.aio.transport import Clock, Flow, Handle
 from sip.message.message import Request, Response, reply, serialise
@@ -9,6 +10,9 @@ from sip.message.responses import stateless_tag
 from sip.protection.overload import CallShedder, OverloadSettings, Refusals
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
 from sip.transactions.matching import Key
+
+if TYPE_CHECKING:
+    from sip.aio.settings import UserAgentSettings
 
 logger = logging.getLogger(__name__)
 
@@ -183,17 +187,16 @@ class Admission:
 
     def __init__(
         self,
+        settings: "UserAgentSettings",
         secret: bytes,
-        retry_after_s: int,
-        keep_s: float,
         has_room: Callable[[], bool] | None,
         guard: Guard | None,
     ) -> None:
         self.has_room = has_room
         self.guard = guard
         self._secret = secret
-        self._retry_after_s = retry_after_s
-        self._refusals = Refusals(keep_s)
+        self._retry_after_s = settings.retry_after_s
+        self._refusals = Refusals(settings.timers.completed_invite_s)
 
     def refuses(self, key: Key, now: float, *, full: bool) -> bool:
         """True if the INVITE of a transaction is refused; `full` means that our own tables are full."""

@@ -18,7 +18,6 @@ from sip.registration import (
     Report,
     State,
 )
-from sip.session.model import SessionSettings
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent
@@ -42,13 +41,12 @@ class RegistrationIO:
         host: "UserAgent",
         registration: OutboundRegistration,
         contact: SipUri,
-        settings: SessionSettings,
         on_change: OnRegistration,
     ) -> None:
         self.registration = registration
         self.expires_at_s: float | None = None
         self._host = host
-        self._machine = Registration(registration, contact, settings)
+        self._machine = Registration(registration, contact, host.settings)
         self._on_change = on_change
         self._alarms: dict[int, Handle] = {}
         self._flow: Flow | None = None

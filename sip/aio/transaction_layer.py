@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sip.aio.guard import Guard
 from sip.aio.handover import PreviousProcess
 from sip.aio.large_requests import TcpFallback
 from sip.aio.transaction_io import ClientTransactionIO, RequestUser, ServerTransactionIO
@@ -17,9 +16,9 @@ from sip.effects import CancelInvite, Purpose
 from sip.errors import ParseError
 from sip.message.message import Message, Request, Response, serialise
 from sip.message.multipart import unwrap
-from sip.message.parser import Limits, parse_message
+from sip.message.parser import parse_message
 from sip.message.responses import ACCEPT
-from sip.timers import Timer, TimerOwner, TimerQueue, Timers
+from sip.timers import Timer, TimerOwner, TimerQueue
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_client import State as InviteClientState
@@ -73,27 +72,19 @@ class TransactionLayer:
     `clients` and `servers` are the active transactions by key.
     """
 
-    def __init__(
-        self,
-        user: "UserAgent",
-        clock: Clock,
-        timers: Timers,
-        limits: Limits,
-        trace: Callable[[TraceRecord], None] | None,
-        guard: Guard | None = None,
-        max_udp_bytes: int = 0,
-    ) -> None:
+    def __init__(self, user: "UserAgent", clock: Clock, trace: Callable[[TraceRecord], None] | None) -> None:
+        settings = user.settings
         self.user = user
         self.clock = clock
-        self.timers = timers
+        self.timers = settings.timers
         self.transports: list[Transport] = []
-        self._limits = limits
+        self._limits = settings.limits
         self._trace = trace
-        self._guard = guard
+        self._guard = user.guard
         self.clients: dict[Key, ClientTransactionIO] = {}
         self.servers: dict[Key, ServerTransactionIO] = {}
         self._tcp_fallback = TcpFallback(self)
-        self.max_udp_bytes = max_udp_bytes or sys.maxsize
+        self.max_udp_bytes = settings.max_udp_request_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
         self.timer_queue = TimerQueue()
         self._alarm: Handle | None = None

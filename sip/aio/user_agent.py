@@ -81,12 +81,9 @@ class UserAgent:
         self._has_tls = any(listen.transport == "tls" for listen in self._listens)
         self._contexts: TlsContexts | None = None
         self._secret = os.urandom(32)
-        retry_after_s, keep_s = self.settings.retry_after_s, self.settings.timers.completed_invite_s
-        self.admission = Admission(self._secret, retry_after_s, keep_s, has_room, guard)
+        self.admission = Admission(self.settings, self._secret, has_room, guard)
         digest = DigestServer(self.settings.digest, os.urandom(32), make_token)
-        self._inbound_auth = InboundAuthenticator(
-            screen, digest, self._note_credentials, lambda: self.layer.clock.time()
-        )
+        self._inbound_auth = InboundAuthenticator(screen, digest, self._note_credentials)
         self._resolver = resolver or Resolver(self.settings.name_servers)
         self.probes = Probes(self)
         self._sessions: dict[tuple[str, str], Session] = {}
@@ -120,15 +117,7 @@ class UserAgent:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(f"Listening on {listen.host} needs an address to advertise")
         clock = self._clock or asyncio.get_running_loop()
-        self.layer = TransactionLayer(
-            self,
-            clock,
-            settings.timers,
-            settings.limits,
-            self._on_message,
-            self.guard,
-            settings.max_udp_request_bytes,
-        )
+        self.layer = TransactionLayer(self, clock, self._on_message)
         self.router = RequestRouter(self.layer, self._resolver)
         self._recovered = RecoveredDialogs(self.layer, self.router)
         if self.guard is not None:
@@ -208,7 +197,7 @@ class UserAgent:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
         contact = NameAddr.parse(self.contact(registration.destination)).uri
         contact = contact.with_(user=registration.contact_user)
-        run = RegistrationIO(self, registration, contact, self.settings, on_change)
+        run = RegistrationIO(self, registration, contact, on_change)
         self._registrations.add(run)
         run.start(after_s)
         return run
@@ -318,7 +307,7 @@ class UserAgent:
         """Identify the caller before other checks, so that unknown sources learn nothing; None if refused."""
         if merge_key(request) in self._invites:
             return ()  # It came by another path before; the answer is only 482.
-        admitted = self._inbound_auth.admit(request, flow)
+        admitted = self._inbound_auth.admit(request, flow, self.layer.clock.time())
         if isinstance(admitted, Response):
             self._respond_statelessly(admitted, request, flow)
             return None

@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable
 
 from sip.aio.request_routing import RequestRouter
-from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
+from sip.aio.transaction_io import ClientTransactionIO
 from sip.aio.transaction_layer import TransactionLayer, make_token
 from sip.aio.transport import Flow
 from sip.auth.digest import Authenticator, Credentials
-from sip.effects import CancelInvite, CancelStep, Failure, Purpose
+from sip.effects import Failure, Purpose
 from sip.errors import SipError
 from sip.location.rfc3263 import Destination
 from sip.message.message import Request, Response, reply
@@ -178,7 +178,7 @@ class _Ending:
             self._over()
             return
         transaction = layer.resume_invite(invite, flow, self)
-        layer.cancel(transaction, IGNORE_RESPONSE, CancelInvite(CancelStep.CANCEL, reason=self._reason))
+        layer.cancel(transaction, self._reason)
         layer.arm(layer.timers.timeout_s, self, 0)
 
     def _answered_too_late(self, invite: Request, response: Response) -> None:

@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sip.aio.resolver import is_address
 from sip.aio.transaction_io import ClientTransactionIO
 from sip.aio.transport import Flow, Handle
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
+from sip.location.rfc3263 import Target
 from sip.message.message import Response
 from sip.message.uri import SipUri
 from sip.registration import (
@@ -108,7 +110,21 @@ class RegistrationIO:
         self._fail(failure)
 
     def _note_outcome(self, flow: Flow, failure: Response | Failure | None) -> None:
-        self._host.router.note_outcome(self.registration.destination, flow, failure)
+        """
+        Back off the target after a 503 or no response; an address has no other target.
+
+        Source: RFC 3263 4.3.
+        """
+        destination, backoff = self.registration.destination, self._host.router.backoff
+        if is_address(destination.host):
+            return
+        name = flow.name or destination.verify or destination.host
+        target = Target(flow.transport.name, *flow.remote, name)
+        if failure is None:
+            backoff.answered(target)
+        else:
+            retry_after_s = failure.retry_after_s if isinstance(failure, Response) else None
+            backoff.failed(target, self._host.layer.clock.time(), retry_after_s)
 
     # Effects.
 

@@ -8,7 +8,7 @@ from sip.aio.session import OutboundSession, Session
 from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
 from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow, settle_contact
-from sip.effects import CancelInvite, CancelStep, Failure, Purpose, StartRequest
+from sip.effects import Failure, Purpose, StartRequest
 from sip.location.failover import Failover, Outcome, ServerBackoff, Tried
 from sip.location.rfc3263 import Destination, Target, default_port
 from sip.message.message import Request, Response
@@ -80,25 +80,6 @@ class RequestRouter:
                 self.layer.start_client(request, flow, IGNORE_RESPONSE, Purpose.FORK_BYE)
 
         self.resolve_flow(destination, current_flow, send)
-
-    def note_outcome(self, destination: Destination, flow: Flow, failure: Response | Failure | None) -> None:
-        """
-        Record the outcome of a request outside sessions, for the next request to the same name.
-
-        After a 503 or no response the target backs off. An address has no other target.
-
-        Source: RFC 3263 4.3.
-        """
-        if is_address(destination.host):
-            return
-        target = Target(
-            flow.transport.name, *flow.remote, flow.name or destination.verify or destination.host
-        )
-        if failure is None:
-            self.backoff.answered(target)
-        else:
-            retry_after_s = failure.retry_after_s if isinstance(failure, Response) else None
-            self.backoff.failed(target, self.layer.clock.time(), retry_after_s)
 
     # Flows.
 
@@ -380,7 +361,7 @@ class ServerFailover:
         if transaction in self._cancelled:
             return
         self._cancelled.add(transaction)
-        self._router.layer.cancel(transaction, IGNORE_RESPONSE, CancelInvite(CancelStep.CANCEL))
+        self._router.layer.cancel(transaction)
 
     def _end_late(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Send ACK and BYE to a target that answered after it was given up (RFC 3261 13.2.2.4)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, ServerTransactionIO
+from sip.aio.transaction_io import ClientTransactionIO, ServerTransactionIO
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -341,7 +341,7 @@ class Session:
             return
         layer = self._host.layer
         if effect.step is CancelStep.CANCEL:
-            layer.cancel(transaction, IGNORE_RESPONSE, effect)
+            layer.cancel(transaction, effect.reason)
         else:
             layer.abandon(transaction, give_up=effect.step is CancelStep.GIVE_UP)
 

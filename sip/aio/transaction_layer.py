@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from sip.aio.handover import PreviousProcess
 from sip.aio.large_requests import TcpFallback
-from sip.aio.transaction_io import ClientTransactionIO, RequestUser, ServerTransactionIO
+from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, RequestUser, ServerTransactionIO
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
-from sip.effects import CancelInvite, Purpose
+from sip.effects import Purpose
 from sip.errors import ParseError
 from sip.message.message import Message, Request, Response, serialise
 from sip.message.multipart import unwrap
@@ -308,16 +308,21 @@ class TransactionLayer:
         self._add_client(transaction, invite.via.branch or "")
         return transaction
 
-    def cancel(self, transaction: ClientTransactionIO, user: RequestUser, effect: CancelInvite) -> None:
-        """Send the CANCEL of a pending INVITE on its flow, or on a new flow to the same address."""
+    def cancel(self, transaction: ClientTransactionIO, reason: str | None = None) -> None:
+        """
+        Send the CANCEL of a pending INVITE on its flow, or on a new flow to the same address.
+
+        `reason` is the value of its Reason header field.
+        """
         if transaction.flow.closed:
             transaction.flow = transaction.flow.transport.flow_to(
                 transaction.flow.remote, transaction.flow.name
             )
-        request = make_cancel(transaction.machine.request, effect.reason)
-        machine = NonInviteClientTransaction(request, self.timers, reliable=transaction.flow.reliable)
-        branch = str(transaction.key[0])
-        self._start_client(ClientTransactionIO(self, transaction.flow, machine, user, effect.purpose), branch)
+        flow, purpose = transaction.flow, transaction.purpose
+        request = make_cancel(transaction.machine.request, reason)
+        machine = NonInviteClientTransaction(request, self.timers, reliable=flow.reliable)
+        cancel = ClientTransactionIO(self, flow, machine, IGNORE_RESPONSE, purpose)
+        self._start_client(cancel, str(transaction.key[0]))
         self.expire(transaction)  # RFC 3261 9.1: the INVITE may never get its final response.
 
     def abandon(self, transaction: ClientTransactionIO, *, give_up: bool) -> None:

@@ -278,7 +278,7 @@ class TransactionLayer:
     def _reroute(self, transaction: ClientTransactionIO, flow: Flow) -> str:
         """Move an unsent request to another flow, with a new Via; returns its branch."""
         request = transaction.machine.request
-        request.headers.remove_first("Via")
+        request.headers.remove("Via")
         branch = self._add_via(request, flow)
         transaction.flow, transaction.machine = flow, self._client_machine(request, flow)
         return branch

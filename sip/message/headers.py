@@ -213,10 +213,11 @@ class Headers:
     def replace_via(self, via: Via) -> None:
         """Replace the top Via and cache its typed view, which is needed again at once."""
         place = self._find("via")
+        entry = ("via", "Via", str(via))
         if place is None:
-            self._entries.append(("via", "Via", str(via)))
+            self._entries.append(entry)
         else:
-            self._entries[place : place + 1] = [("via", "Via", str(via)), *self._rest(place)]
+            self._entries[place] = entry  # One value: the parser stores each Via in an entry of its own.
         self.views["via"] = via
 
     def push_via(self, value: str) -> None:
@@ -229,14 +230,6 @@ class Headers:
         key = identify(name)[0]
         self.views.pop(key, None)
         self._entries = [entry for entry in self._entries if entry[0] != key]
-
-    def remove_first(self, name: str) -> None:
-        """Remove only the first value of a list, as a proxy does with its own Via or Route."""
-        key = identify(name)[0]
-        self.views.pop(key, None)
-        place = self._find(key)
-        if place is not None:
-            self._entries[place : place + 1] = self._rest(place)
 
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
         """Append the fields of these keys, in lower-case long form, from another message, in its order."""
@@ -256,13 +249,6 @@ class Headers:
             if entry[0] == key:
                 return place
         return None
-
-    def _rest(self, place: int) -> list[Entry]:
-        """Return the values of an entry after the first, as entries."""
-        key, name, value = self._entries[place]
-        if "," not in value or key not in _LISTS:
-            return []
-        return [(key, name, element) for element in split_list(value)[1:]]
 
     def _entry(self, name: str, value: str) -> Entry:
         key, written = identify(name)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from sip.errors import InvalidValue, ParseError
 from sip.message import native as acceleration
 from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.grammar import is_token, parse_number, split_list
+from sip.message.grammar import is_token, parse_number
 from sip.message.headers import Entry, Headers, check_encodable, identify
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
@@ -218,11 +218,7 @@ def _parsed(parse: Callable[[str], T], key: str, value: str) -> T:
 
 
 def _top_via(headers: Headers, key: str) -> Via:
-    return _parsed(_first_via, key, _required(headers, key))
-
-
-def _first_via(text: str) -> Via:
-    return Via.parse(text if "," not in text else (split_list(text) or [""])[0])
+    return _parsed(Via.parse, key, _required(headers, key))
 
 
 def _address(headers: Headers, key: str) -> NameAddr:

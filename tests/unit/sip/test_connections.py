@@ -236,7 +236,7 @@ def test_nothing_is_said_to_a_peer_that_was_cut_off() -> None:
     """By the user of the message before the one that cannot be framed."""
     streams = Streams()
     connection, stream = streams.accept()
-    streams.transport.receive = lambda data, connection: connection.abort()  # type: ignore[method-assign]
+    streams.transport.deliver = lambda data, connection: connection.abort()
     connection.data_received(message() + REQUEST + b"\r\n")
     assert stream.aborted and stream.written == []
 

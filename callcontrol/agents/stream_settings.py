@@ -8,8 +8,6 @@ from callcontrol.errors import ValidationFailed
 from callcontrol.models import Account, StreamSecret
 from media.streams import DIALECTS
 
-__all__ = ["DEFAULT_OVERLAP_S", "MAX_OVERLAP_S", "check_protocol", "rotated"]
-
 DEFAULT_OVERLAP_S: Final = 86_400
 """Default time, in seconds, in which requests are signed with the previous secret as well."""
 

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from callcontrol.models import CallRecord, TranscriptSegment
 
-__all__ = ["MAX_SEGMENTS", "MAX_TEXT", "bounded", "count_segment", "segments_of"]
-
 MAX_SEGMENTS: Final = 10_000
 """Segments that are kept of a call; later ones are dropped."""
 

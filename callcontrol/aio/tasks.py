@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 
-__all__ = ["ended", "woken"]
-
 
 async def ended(task: asyncio.Task[None] | None) -> None:
     """Stop a task, if there is one, and wait until it has stopped."""

@@ -18,8 +18,6 @@ from callcontrol.models import Application, Page
 from callcontrol.numbers.aio.binding_checks import binding_errors, kept_agent_errors
 from callcontrol.trunks import store as trunks
 
-__all__ = ["ApplicationService"]
-
 _MAX_APPLICATIONS: Final = 1000
 
 

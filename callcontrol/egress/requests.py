@@ -11,8 +11,6 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from callcontrol.models import WebhookEvent
 
-__all__ = ["FormRequest", "RequestProblem", "is_success", "query_url", "signed_headers"]
-
 RequestProblem = Literal["dns", "connect", "tls", "http_status", "timeout", "protocol"]
 """Reason code of a request without a usable answer."""
 

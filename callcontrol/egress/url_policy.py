@@ -16,8 +16,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 
-__all__ = ["CheckUrl", "Destinations", "check_url", "embedded_ipv4", "forbidden_reason", "literal_address"]
-
 Address = IPv4Address | IPv6Address
 
 MAX_URL_CHARS: Final = 2048

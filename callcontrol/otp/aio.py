@@ -45,8 +45,6 @@ from callcontrol.secrets.aio import SecretBox
 from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
 
-__all__ = ["VoiceOtp"]
-
 T = TypeVar("T")
 
 INTRO: Final = "code-is"

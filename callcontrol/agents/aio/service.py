@@ -23,8 +23,6 @@ from callcontrol.models import Account, Page, SubscribedEvent, VoiceAgent
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["AgentService", "StreamSettingsService"]
-
 _MAX_AGENTS: Final = 1000
 
 

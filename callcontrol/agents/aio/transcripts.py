@@ -19,8 +19,6 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import is_transient
 from callcontrol.models import CallRecord, TranscriptSegment
 
-__all__ = ["TranscriptStore"]
-
 log = logging.getLogger(__name__)
 
 Rows = list[dict[str, Any]]

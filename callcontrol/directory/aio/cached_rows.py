@@ -18,8 +18,6 @@ from callcontrol.models import Page
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["CachedRows", "OwnedRows"]
-
 T = TypeVar("T")
 ValueT = TypeVar("ValueT", bound="DataclassInstance")
 Check = Callable[[Connection], None]

@@ -16,16 +16,6 @@ from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 
-__all__ = [
-    "MAX_MESSAGE_CHARS",
-    "NotAnswered",
-    "CustomerHttpClient",
-    "problem_of",
-    "customer_session",
-    "read_bounded",
-    "reason_of",
-]
-
 MAX_MESSAGE_CHARS: Final = 300
 
 

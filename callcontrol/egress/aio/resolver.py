@@ -15,8 +15,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from callcontrol.egress.url_policy import Destinations, check_url, forbidden_reason, literal_address
 from callcontrol.errors import DestinationForbidden, DomainError
 
-__all__ = ["CheckedResolver", "DestinationGuard", "checked_connector"]
-
 _RESOLVE_TIMEOUT_S: Final = 5.0
 _MAX_LOOKUPS: Final = 256
 _MAX_LOOKUPS_OF_A_DOMAIN: Final = 16

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -17,13 +17,6 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Account
 from callcontrol.wallet import store as wallet
-
-
-class Refresher(Protocol):
-    """Brings the in-memory directory up to date after a change."""
-
-    async def refresh(self) -> None:
-        """Load changes now."""
 
 
 class AccountService:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import AccountService, Refresher
+from callcontrol.accounts.aio.accounts import AccountService
 from callcontrol.accounts.store import set_streams
 from callcontrol.agents.agent import changed_agent, new_agent
 from callcontrol.agents.store.agents import AGENTS, attached
@@ -17,6 +17,7 @@ from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, ValidationFailed
 from callcontrol.models import Account, Page, SubscribedEvent, VoiceAgent
@@ -40,7 +41,7 @@ class AgentService:
         self,
         database: Database,
         writer: Writer,
-        directory: Refresher,
+        directory: DirectoryLoader,
         destinations: Destinations,
         outbox: Outbox,
         updated_event: Callable[[VoiceAgent, Iterable[str], str, datetime], SubscribedEvent],

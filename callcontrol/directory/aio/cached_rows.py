@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.rows import ValueTable
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import DomainError
 from callcontrol.models import Page
 
@@ -30,7 +30,7 @@ class CachedRows:
     An operation fails by raising or returning a ``DomainError`` before it has written anything.
     """
 
-    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+    def __init__(self, database: Database, writer: Writer, directory: DirectoryLoader) -> None:
         self._database = database
         self._writer = writer
         self._directory = directory
@@ -62,7 +62,7 @@ class OwnedRows(CachedRows, Generic[ValueT]):
         self,
         database: Database,
         writer: Writer,
-        directory: Refresher,
+        directory: DirectoryLoader,
         table: ValueTable[ValueT],
         delete: Callable[[Connection, Any, Any, int], None] | None = None,
     ) -> None:

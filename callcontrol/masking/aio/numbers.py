@@ -4,12 +4,12 @@ from functools import partial
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import BindFailed, Conflict, DomainError, NotFound, ValidationFailed
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as sessions
@@ -29,7 +29,7 @@ class MaskingNumberService:
     """
 
     def __init__(
-        self, database: Database, writer: Writer, directory: Refresher, wiring: NumberService
+        self, database: Database, writer: Writer, directory: DirectoryLoader, wiring: NumberService
     ) -> None:
         self._database = database
         self._rows = CachedRows(database, writer, directory)

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page, PhoneNumber
 from callcontrol.numbers.binding import check_number
@@ -35,7 +35,7 @@ class TrunkNumberService:
     ``Forbidden``, an unknown number or one of the platform with ``NotFound``.
     """
 
-    def __init__(self, database: Database, writer: Writer, directory: Refresher) -> None:
+    def __init__(self, database: Database, writer: Writer, directory: DirectoryLoader) -> None:
         self._rows = CachedRows(database, writer, directory)
 
     async def register(

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.accounts.aio.accounts import Refresher
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
+from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.trunks import store as trunks
@@ -39,7 +39,7 @@ class TrunkService:
         self,
         database: Database,
         writer: Writer,
-        directory: Refresher,
+        directory: DirectoryLoader,
         legs_at: Callable[[str], int] = lambda _: 0,
     ) -> None:
         self._legs_at = legs_at

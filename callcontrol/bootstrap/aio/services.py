@@ -164,28 +164,17 @@ class Storage:
         self.agents = AgentService(
             database, self.writer, self.directory, self.destinations, self.outbox, agent_updated
         )
-        self.subscriptions = SubscriptionService(database, self.writer, self.destinations, self.outbox)
+        subscriptions = partial(SubscriptionService, database, self.writer, self.destinations, self.outbox)
+        self.subscriptions = subscriptions()
         self.trunks = TrunkService(database, self.writer, self.directory)
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CdrService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
-        self.masking_webhooks = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, MASKING_EVENTS, self.secrets_of
-        )
-        self.assistant_webhooks = SubscriptionService(
-            database,
-            self.writer,
-            self.destinations,
-            self.outbox,
-            ASSISTANT_EVENTS,
-            self.secrets_of,
-            makes_secrets=True,
-        )
+        self.masking_webhooks = subscriptions(MASKING_EVENTS, self.secrets_of)
+        self.assistant_webhooks = subscriptions(ASSISTANT_EVENTS, self.secrets_of, makes_secrets=True)
         self.contacts = ContactService(database, self.writer)
         self.contact_lists = ContactListService(database, self.writer)
-        self.webhook_endpoints = SubscriptionService(
-            database, self.writer, self.destinations, self.outbox, MESSAGING_EVENTS, makes_secrets=True
-        )
+        self.webhook_endpoints = subscriptions(MESSAGING_EVENTS, makes_secrets=True)
         self.masking_logs = MaskingLogs(database, self.writer)
         self.campaigns = CampaignService(database, self.writer, self.outbox)
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)

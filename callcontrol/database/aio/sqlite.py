@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -348,17 +349,13 @@ class _Readers:
             _close(connection)
 
 
+@dataclass(slots=True, eq=False)
 class _Job:
     """Read operation, with the future that gets its result."""
 
-    __slots__ = ("future", "loop", "operation")
-
-    def __init__(
-        self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self.operation = operation
-        self.future = future
-        self.loop = loop
+    operation: Operation[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
 
     def settle(self, result: Any, error: BaseException | None) -> None:
         try:

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, metadata, text, whole
+from callcontrol.database.tables.columns import account, metadata, mirrored, text
 
 agents: Final = sa.Table(
     "agents",
@@ -19,10 +19,7 @@ agents: Final = sa.Table(
     text("instructions"),
     text("binding"),
     text("script"),
-    whole("created_at", nullable=False),
-    whole("updated_at", nullable=False),
-    whole("deleted_at"),
-    whole("revision", nullable=False),
+    *mirrored(),
 )
 sa.Index("ix_agents_account_sid_created_at", agents.c.account_sid, agents.c.created_at)
 sa.Index("ix_agents_revision", agents.c.revision)

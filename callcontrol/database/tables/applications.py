@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, mirrored, text
 
 applications: Final = sa.Table(
     "applications",
@@ -14,10 +14,7 @@ applications: Final = sa.Table(
     text("name", nullable=False),
     text("binding", nullable=False),
     flag("record_all_calls"),
-    whole("created_at", nullable=False),
-    whole("updated_at", nullable=False),
-    whole("deleted_at"),
-    whole("revision", nullable=False),
+    *mirrored(),
 )
 sa.Index("ix_applications_account_sid_created_at", applications.c.account_sid, applications.c.created_at)
 sa.Index("ix_applications_revision", applications.c.revision)

@@ -38,6 +38,16 @@ def account() -> sa.Column[str]:
     return sa.Column("account_sid", sa.Text, sa.ForeignKey("accounts.account_sid"), nullable=False)
 
 
+def mirrored() -> tuple[sa.Column[int], ...]:
+    """Columns of a table that the directory mirrors: times, and the revision of the last change."""
+    return (
+        whole("created_at", nullable=False),
+        whole("updated_at", nullable=False),
+        whole("deleted_at"),
+        whole("revision", nullable=False),
+    )
+
+
 def partial_index(
     name: str,
     *columns: sa.Column[Any],

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, partial_index, text, whole
+from callcontrol.database.tables.columns import account, flag, metadata, mirrored, partial_index, text, whole
 
 carriers: Final = sa.Table(
     "carriers",
@@ -47,10 +47,7 @@ carriers: Final = sa.Table(
     text("registrars", nullable=False),
     whole("register_expires_s", nullable=False),
     text("certificate_name"),
-    whole("created_at", nullable=False),
-    whole("updated_at", nullable=False),
-    whole("deleted_at"),
-    whole("revision", nullable=False),
+    *mirrored(),
 )
 sa.Index("ix_carriers_account_sid_created_at", carriers.c.account_sid, carriers.c.created_at)
 sa.Index("ix_carriers_revision", carriers.c.revision)
@@ -72,10 +69,7 @@ gateways: Final = sa.Table(
     flag("is_active"),
     whole("max_concurrent_calls"),
     whole("max_cps"),
-    whole("created_at", nullable=False),
-    whole("updated_at", nullable=False),
-    whole("deleted_at"),
-    whole("revision", nullable=False),
+    *mirrored(),
 )
 sa.Index("ix_gateways_carrier_sid", gateways.c.carrier_sid)
 sa.Index("ix_gateways_revision", gateways.c.revision)
@@ -102,10 +96,7 @@ phone_numbers: Final = sa.Table(
     whole("paid_months"),
     whole("next_billing_at"),
     whole("payment_deadline_at"),
-    whole("created_at", nullable=False),
-    whole("updated_at", nullable=False),
-    whole("deleted_at"),
-    whole("revision", nullable=False),
+    *mirrored(),
 )
 # A number belongs to one account at a time; a released one may be sold again.
 partial_index(

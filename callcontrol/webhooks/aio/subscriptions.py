@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.clock import timestamp
-from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
@@ -35,6 +35,8 @@ from callcontrol.webhooks.subscriptions import (
 )
 
 __all__ = ["SubscriptionService", "clear_waiting", "reach_errors"]
+
+T = TypeVar("T")
 
 _MAX_SUBSCRIPTIONS: Final = 100
 # A campaign's receipts come in batches, and each receipt creates a delivery for every endpoint.
@@ -94,12 +96,12 @@ class SubscriptionService:
 
         most = _MAX_ENDPOINTS if self._events.numbered else _MAX_SUBSCRIPTIONS
 
-        def write(connection: Connection) -> Subscription | DomainError:
+        def write(connection: Connection) -> Subscription:
             if subscriptions.count(connection, account_sid, self._service) >= most:
-                return Conflict(f"The account has {most} {self._called}s; delete one first.")
+                raise Conflict(f"The account has {most} {self._called}s; delete one first.")
             return subscriptions.insert(connection, made, numbered=self._events.numbered)
 
-        return await self._writer.commit(write)
+        return await self._writer.commit(partial(outcome, write))
 
     async def list(self, account_sid: str) -> list[Subscription]:
         """List the account's subscriptions, newest first."""
@@ -143,16 +145,13 @@ class SubscriptionService:
         former, now = await self.get(account_sid, subscription_id), utc_now()
         await self._validated(partial(changed_subscription, former, self._events, values, now), values)
 
-        def write(connection: Connection) -> Subscription | DomainError:
+        def write(connection: Connection) -> Subscription:
             owned = self._own(connection, account_sid, subscription_id, lock=True)
-            if isinstance(owned, DomainError):
-                return owned
             changed = changed_subscription(owned, self._events, values, now)
             subscriptions.change(connection, owned, changed, _PAUSED)
             return changed
 
-        changed = await self._writer.commit(write)
-        self._outbox.changed()
+        changed = await self._change(write)
         if not changed.is_active:
             await clear_waiting(self._writer, subscription_id, _PAUSED)
         return changed
@@ -165,15 +164,11 @@ class SubscriptionService:
             NotFound: The account has no such subscription.
         """
 
-        def write(connection: Connection) -> DomainError | None:
-            owned = self._own(connection, account_sid, subscription_id, lock=True)
-            if isinstance(owned, DomainError):
-                return owned
+        def write(connection: Connection) -> None:
+            self._own(connection, account_sid, subscription_id, lock=True)
             subscriptions.delete(connection, subscription_id)
-            return None
 
-        await self._writer.commit(write)
-        self._outbox.changed()
+        await self._change(write)
         await clear_waiting(self._writer, subscription_id, _PAUSED)
 
     async def test(self, account_sid: str, subscription_id: str) -> Trial:
@@ -200,10 +195,8 @@ class SubscriptionService:
             NotFound: The account has no such subscription.
         """
 
-        def read(connection: Connection) -> Sequence[LoggedDelivery] | DomainError:
-            owned = self._own(connection, account_sid, subscription_id)
-            if isinstance(owned, DomainError):
-                return owned
+        def read(connection: Connection) -> Sequence[LoggedDelivery]:
+            self._own(connection, account_sid, subscription_id)
             return subscriptions.log_of(connection, subscription_id, limit)
 
         await self._writer.flush_pending()
@@ -218,16 +211,14 @@ class SubscriptionService:
             Conflict: The subscription is paused.
         """
 
-        def write(connection: Connection) -> Replayed | DomainError:
+        def write(connection: Connection) -> Replayed:
             owned = self._active_own(connection, account_sid, subscription_id)
-            if isinstance(owned, DomainError):
-                return owned
             count = subscriptions.replay(connection, owned, delivery_id, utc_now())
-            return NotFound("There is no such delivery.") if count is None else Replayed(count)
+            if count is None:
+                raise NotFound("There is no such delivery.")
+            return Replayed(count)
 
-        replayed = await self._writer.commit(write)
-        self._outbox.changed()
-        return replayed
+        return await self._change(write)
 
     async def replay_failed(
         self,
@@ -255,16 +246,14 @@ class SubscriptionService:
         """
         window, count = (since, until), 0
 
-        def write(connection: Connection) -> int | DomainError:
+        def write(connection: Connection) -> int:
             owned = self._active_own(connection, account_sid, subscription_id)
-            if isinstance(owned, DomainError):
-                return owned
             limit = min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count)
             return subscriptions.replay_failed(connection, owned, window, utc_now(), limit)
 
         try:
             while count < MAX_REPLAYED:
-                marked = await self._writer.commit(write)
+                marked = await self._writer.commit(partial(outcome, write))
                 count += marked
                 if marked < min(_REPLAYED_AT_ONCE, MAX_REPLAYED - count + marked):
                     return Replayed(count)
@@ -276,6 +265,11 @@ class SubscriptionService:
             lambda connection: subscriptions.any_failed(connection, found, window)
         )
         return Replayed(count, truncated=left)
+
+    async def _change(self, operation: Callable[[Connection], T]) -> T:
+        changed = await self._writer.commit(partial(outcome, operation))
+        self._outbox.changed()
+        return changed
 
     async def _validated(self, make: Any, values: Mapping[str, Any]) -> Subscription:
         """Return the result of ``make`` after checking the URL's destination; all errors in one exception."""
@@ -293,20 +287,18 @@ class SubscriptionService:
 
     def _own(
         self, connection: Connection, account_sid: str, subscription_id: str, *, lock: bool = False
-    ) -> Subscription | DomainError:
+    ) -> Subscription:
         return self._found(account_sid, subscriptions.get(connection, subscription_id, lock=lock))
 
-    def _found(self, account_sid: str, found: Subscription | None) -> Subscription | DomainError:
+    def _found(self, account_sid: str, found: Subscription | None) -> Subscription:
         if found is None or (found.account_sid, found.service) != (account_sid, self._service):
-            return NotFound(f"There is no such {self._called}.")
+            raise NotFound(f"There is no such {self._called}.")
         return found
 
-    def _active_own(
-        self, connection: Connection, account_sid: str, subscription_id: str
-    ) -> Subscription | DomainError:
+    def _active_own(self, connection: Connection, account_sid: str, subscription_id: str) -> Subscription:
         found = self._own(connection, account_sid, subscription_id, lock=True)
-        if isinstance(found, Subscription) and not found.is_active:
-            return Conflict(f"The {self._called} is paused; make it active, then replay.")
+        if not found.is_active:
+            raise Conflict(f"The {self._called} is paused; make it active, then replay.")
         return found
 
 
@@ -316,12 +308,10 @@ async def clear_waiting(writer: Writer, subscription_id: str, reason: str) -> No
 
     If the database fails, the outbox removes the remaining ones one by one when they are due.
     """
+    clear = partial(fan_out.clear, subscription_id=subscription_id, reason=reason)
     with contextlib.suppress(DomainError):
         while True:
-            if (
-                await writer.commit(partial(fan_out.clear, subscription_id=subscription_id, reason=reason))
-                < fan_out.AT_ONCE
-            ):
+            if await writer.commit(clear) < fan_out.AT_ONCE:
                 return
             await asyncio.sleep(_STEP_PAUSE_S)
 

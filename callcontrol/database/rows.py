@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database import revisions
 from callcontrol.database.encryption import BINDINGS, SEALED, seal, seal_binding, unseal, unseal_binding
 from callcontrol.database.values import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
 from callcontrol.errors import Conflict, Forbidden, NotFound
@@ -120,13 +121,16 @@ class ValueTable(Generic[T]):
         return self._make(**{name: row[name] for name in self._plain}, **converted)
 
     def insert(self, connection: Connection, value: T, revision: int | None = None, **columns: Any) -> None:
-        """Write a new value; ``revision`` is that of the directory, ``columns`` are those of no field."""
-        row = self.row_of(connection, value) | _revised(revision, columns)
+        """Write a new value; ``revision`` is by default the directory's next, ``columns`` are of no field."""
+        row = self.row_of(connection, value) | columns | self._revision(connection, revision)
         connection.execute(sa.insert(self.table).values(row))
 
-    def update(self, connection: Connection, value: T, revision: int | None = None, *names: str) -> None:
-        """Write the fields of a value that can change, or only those named."""
-        row = self.row_of(connection, value, names or self._changing) | _revised(revision, {})
+    def update(
+        self, connection: Connection, value: T, revision: int | None = None, *names: str, **columns: Any
+    ) -> None:
+        """Write the fields of a value that can change, or only those named; ``columns`` as for ``insert``."""
+        row = self.row_of(connection, value, names or self._changing) | columns
+        row |= self._revision(connection, revision)
         key = getattr(value, self._key.name)
         connection.execute(sa.update(self.table).where(self._key == key).values(row))
 
@@ -201,9 +205,11 @@ class ValueTable(Generic[T]):
         if count(connection, self.table, *self._mine(account_sid)) >= most:
             raise Conflict(f"The account has {most} {self._called}s; delete one first.")
 
-    def delete(self, connection: Connection, key: Any, now: datetime, revision: int, **columns: Any) -> None:
+    def delete(
+        self, connection: Connection, key: Any, now: datetime, revision: int | None = None, **columns: Any
+    ) -> None:
         """Mark a row as deleted; it stays for the records that name it, and for the directories."""
-        gone = {"deleted_at": to_micros(now), "revision": revision, **columns}
+        gone = {"deleted_at": to_micros(now), **columns, **self._revision(connection, revision)}
         connection.execute(sa.update(self.table).where(self._key == key).values(gone))
 
     def changed_since(self, connection: Connection, seen: int) -> Iterator[tuple[T, bool]]:
@@ -211,6 +217,11 @@ class ValueTable(Generic[T]):
         wanted = sa.select(self.table).where(self.table.c.revision > seen)
         for row in connection.execute(wanted).mappings():
             yield self.value_of(connection, row), row["deleted_at"] is None
+
+    def _revision(self, connection: Connection, revision: int | None) -> dict[str, int]:
+        if "revision" not in self.table.c:
+            return {}
+        return {"revision": revisions.next_revision(connection) if revision is None else revision}
 
     def _row(self, connection: Connection, *where: Condition, lock: bool) -> Row | None:
         wanted = sa.select(self.table).where(*where)
@@ -242,7 +253,3 @@ class ValueTable(Generic[T]):
             lambda _, value: {column.name: encode(getattr(value, name))},
             lambda _, row: decode(row[column.name]),
         )
-
-
-def _revised(revision: int | None, columns: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(columns) if revision is None else {**columns, "revision": revision}

@@ -6,6 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database import revisions
 from callcontrol.database.rows import COMMA_TUPLE, ValueTable, count
 from callcontrol.database.tables.applications import applications
 from callcontrol.database.tables.calls import calls
@@ -46,8 +47,9 @@ def platform_carrier_exists(connection: Connection) -> bool:
     return found is not None
 
 
-def delete_carrier(connection: Connection, carrier_sid: str, now: datetime, revision: int) -> None:
+def delete_carrier(connection: Connection, carrier_sid: str, now: datetime) -> None:
     """Delete a carrier with its gateways."""
+    revision = revisions.next_revision(connection)
     connection.execute(
         sa.update(gateways)
         .where(gateways.c.carrier_sid == carrier_sid, *GATEWAYS.live)

@@ -64,7 +64,7 @@ class AccountService:
         record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
 
         def write(connection: Connection) -> None:
-            accounts.insert(connection, account, revisions.next_revision(connection))
+            accounts.insert(connection, account)
             wallet.create(connection, account.account_sid, now)
             if balance_paise:
                 wallet.top_up(connection, account.account_sid, balance_paise, now, note="opening balance")

@@ -1,13 +1,13 @@
 """Access for services to rows that the in-memory directory mirrors."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.rows import ValueTable
@@ -64,7 +64,7 @@ class OwnedRows(CachedRows, Generic[ValueT]):
         writer: Writer,
         directory: DirectoryLoader,
         table: ValueTable[ValueT],
-        delete: Callable[[Connection, Any, Any, int], None] | None = None,
+        delete: Callable[[Connection, str, datetime], None] | None = None,
     ) -> None:
         super().__init__(database, writer, directory)
         self._table = table
@@ -83,7 +83,7 @@ class OwnedRows(CachedRows, Generic[ValueT]):
         def write(connection: Connection) -> ValueT:
             self._table.check_room(connection, account_sid, most)
             check(connection)
-            self._table.insert(connection, value, revisions.next_revision(connection))
+            self._table.insert(connection, value)
             return value
 
         return await self.change(write)
@@ -106,7 +106,7 @@ class OwnedRows(CachedRows, Generic[ValueT]):
 
         def write(connection: Connection) -> ValueT:
             changed = change(connection, self._table.owned(connection, account_sid, key, lock=True))
-            self._table.update(connection, changed, revisions.next_revision(connection))
+            self._table.update(connection, changed)
             return changed
 
         return await self.change(write)
@@ -118,6 +118,6 @@ class OwnedRows(CachedRows, Generic[ValueT]):
         def write(connection: Connection) -> None:
             self._table.owned(connection, account_sid, key, lock=True)
             check(connection)
-            self._delete(connection, key, now, revisions.next_revision(connection))
+            self._delete(connection, key, now)
 
         await self.change(write)

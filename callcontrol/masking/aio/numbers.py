@@ -5,7 +5,6 @@ from functools import partial
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
@@ -90,7 +89,7 @@ class MaskingNumberService:
             for session in active:
                 sessions.end(connection, session, "closed", now)
             withdrawn = rules.unbind(number, now=now)
-            numbers.update(connection, withdrawn, revisions.next_revision(connection))
+            numbers.update(connection, withdrawn)
             return withdrawn
 
         await self._rows.change(write)

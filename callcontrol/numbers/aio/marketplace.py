@@ -330,7 +330,7 @@ def _revert(connection: Connection, order: Order, number: PhoneNumber) -> None:
     now = utc_now()
     if numbers.get(connection, number.phone_number_id, lock=True) is None:
         return
-    numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
+    numbers.delete(connection, number.phone_number_id, now)
     orders.advance(connection, order.order_id, OrderEvent.RELEASED, now)
     wallets.top_up(
         connection,

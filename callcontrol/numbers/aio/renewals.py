@@ -16,7 +16,6 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.loader import DirectoryLoader
@@ -136,5 +135,5 @@ def _charge_month(
     if changed.status == "released":
         forget(connection, number, now)
     else:
-        numbers.update(connection, changed, revisions.next_revision(connection))
+        numbers.update(connection, changed)
     return changed

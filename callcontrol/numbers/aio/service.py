@@ -10,7 +10,6 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
@@ -83,7 +82,7 @@ class NumberService:
                 raise NotFound("There is no such account.")
             if numbers.by_number(connection, number) is not None:
                 raise Conflict("The number belongs to an account already.")
-            numbers.insert(connection, added, revisions.next_revision(connection))
+            numbers.insert(connection, added)
 
         await self._rows.change(write)
         return added
@@ -145,7 +144,7 @@ class NumberService:
         def write(connection: Connection) -> PhoneNumber:
             number = _own(numbers.get(connection, phone_number_id, lock=True), account_sid)
             changed = replace(number, friendly_name=friendly_name, updated_at=now)
-            numbers.update(connection, changed, revisions.next_revision(connection))
+            numbers.update(connection, changed)
             return changed
 
         return await self._rows.change(write)
@@ -296,7 +295,7 @@ class NumberService:
                 errors = kept_agent_errors(connection, account_sid, changed.binding)
                 if errors:
                     raise BindFailed(errors)
-                numbers.update(connection, changed, revisions.next_revision(connection))
+                numbers.update(connection, changed)
             return changed
 
         return NumberConfiguration.of(await self._rows.change(write))
@@ -318,6 +317,6 @@ def _own(number: PhoneNumber | None, account_sid: str) -> PhoneNumber:
 
 def forget(connection: Connection, number: PhoneNumber, now: datetime) -> None:
     """Remove a number from its account; a purchased one is returned to the supplier later."""
-    numbers.delete(connection, number.phone_number_id, now, revisions.next_revision(connection))
+    numbers.delete(connection, number.phone_number_id, now)
     if number.order_id is not None:
         orders.advance(connection, number.order_id, OrderEvent.RELEASED, now)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import CachedRows
@@ -75,7 +74,7 @@ class TrunkNumberService:
                 raise Conflict("The number is registered already; remove it where it is first.")
             if numbers.on_carriers(connection, account_sid, {}, offset=0, limit=1)[1] >= _MAX_NUMBERS:
                 raise Conflict(f"The account has {_MAX_NUMBERS} numbers on its carriers; remove one first.")
-            numbers.insert(connection, added, revisions.next_revision(connection))
+            numbers.insert(connection, added)
 
         await self._rows.change(write)
         return added
@@ -103,7 +102,7 @@ class TrunkNumberService:
         def write(connection: Connection) -> PhoneNumber:
             changed = replace(_own(connection, account_sid, number_sid), **values, updated_at=utc_now())
             _check(connection, changed)
-            numbers.update(connection, changed, revisions.next_revision(connection))
+            numbers.update(connection, changed)
             return changed
 
         return await self._rows.change(write)
@@ -125,7 +124,7 @@ class TrunkNumberService:
             up = trunks.count_active_calls(connection, phone_number_id=number_sid)
             if up:
                 raise Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
-            numbers.delete(connection, number_sid, now, revisions.next_revision(connection))
+            numbers.delete(connection, number_sid, now)
 
         await self._rows.change(write)
 

@@ -61,9 +61,9 @@ _OLDEST_NUMBER: Final = Statement(
 )
 
 
-def delete(connection: Connection, phone_number_id: str, now: datetime, revision: int) -> None:
+def delete(connection: Connection, phone_number_id: str, now: datetime) -> None:
     """Remove a number from its account; the row stays for the call records that name it."""
-    NUMBERS.delete(connection, phone_number_id, now, revision, status="released")
+    NUMBERS.delete(connection, phone_number_id, now, status="released")
 
 
 def by_number(connection: Connection, number: str) -> PhoneNumber | None:

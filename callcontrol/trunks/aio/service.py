@@ -116,7 +116,7 @@ class TrunkService:
             own_carrier(connection, account_sid, carrier_sid, lock=True)
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
                 raise Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
-            trunks.GATEWAYS.insert(connection, gateway, revisions.next_revision(connection))
+            trunks.GATEWAYS.insert(connection, gateway)
 
         await self._rows.change(write)
         return gateway
@@ -167,7 +167,7 @@ class TrunkService:
             changed = replace(gateway, **given, updated_at=utc_now())
             check_gateway(changed)
             _check_protocol(changed)
-            trunks.GATEWAYS.update(connection, changed, revisions.next_revision(connection))
+            trunks.GATEWAYS.update(connection, changed)
             return changed
 
         return await self._rows.change(write)
@@ -189,7 +189,7 @@ class TrunkService:
             up = max(legs, trunks.count_active_calls(connection, gateway_sid=gateway_sid))
             if up:
                 raise Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
-            trunks.GATEWAYS.delete(connection, gateway_sid, now, revisions.next_revision(connection))
+            trunks.GATEWAYS.delete(connection, gateway_sid, now)
 
         await self._rows.change(write)
 

@@ -11,7 +11,6 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database import revisions
 from callcontrol.errors import NotFound, NumberNotOwned
 from callcontrol.models import Account, PhoneNumber
 from callcontrol.numbers.aio.renewals import Renewals
@@ -48,7 +47,7 @@ async def bought(storage: Storage, account: Account, last_digits: int = 100) -> 
     def write(connection: Connection) -> None:
         orders.insert(connection, order)
         orders.advance(connection, order.order_id, OrderEvent.DELIVERED, BOUGHT)
-        numbers.insert(connection, number, revisions.next_revision(connection))
+        numbers.insert(connection, number)
 
     await storage.writer.commit(write)
     await storage.directory.refresh()

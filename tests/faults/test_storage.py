@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import ServiceUnavailable
-from callcontrol.models import CallRecord
 from tests.faults.hosts import Fault, Host
 from tests.faults.shim import Shim
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
 from tests.support.sqlite import sqlite_url
 from tests.support.waiting import until
@@ -111,9 +110,7 @@ async def test_a_page_that_is_corrupt(tmp_path: Path, caplog: pytest.LogCaptureF
     storage = await Storage.open(url, deliver=False, secrets=SECRETS)
     try:
         account, _ = await storage.accounts.create(name="Test", balance_paise=1000, kyc=True)
-        record = CallRecord(
-            new_id(), account.account_sid, "outbound", "+918047000001", "+919876500001", utc_now()
-        )
+        record = new_record(account.account_sid)
         with pytest.raises(ServiceUnavailable):
             await storage.calls.insert(record)
         storage.calls.update(record)

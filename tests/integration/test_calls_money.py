@@ -22,6 +22,7 @@ from callcontrol.models import CallFilter, CallStatus
 from sip import Confirmed
 from sip.aio import Listen
 from tests.integration.test_calls_storage import far_end, furnish, open_storage
+from tests.support.customers import add_customer
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import engine_settings, eventually
@@ -76,13 +77,9 @@ async def customer(tmp_path: Path) -> AsyncIterator[Customer]:
     server = Server(settings)
     await server.start()
     storage = server.storage
-    account, key = await storage.accounts.create(
-        "Customer", balance_paise=5 * RESERVE_PAISE + 100, kyc=True, max_cps=1000, max_calls=100
-    )
-    number = await storage.numbers.add(account.account_sid, NUMBER)
-    await storage.numbers.register(account.account_sid, number.phone_number_id)
+    added = await add_customer(storage, NUMBER, balance_paise=5 * RESERVE_PAISE + 100)
     async with aiohttp.ClientSession() as http:
-        yield Customer(server, http, account.account_sid, key)
+        yield Customer(server, http, added.account_sid, added.key)
     await server.stop()
 
 

@@ -20,7 +20,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.models import CallFilter, CallRecord, CallStatus
+from callcontrol.models import CallFilter, CallStatus
 from media.audio import Clip, tone, write_wav
 from sip import Cancelled, Confirmed, Ended
 from tests.support.domain import (
@@ -31,6 +31,7 @@ from tests.support.domain import (
     OWN_NUMBER,
     make_account,
     make_carrier,
+    make_record,
 )
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PhoneCall, eventually
@@ -413,13 +414,8 @@ async def test_the_servers_capacity(tmp_path: Path) -> None:
 async def test_a_restart_ends_what_a_former_process_left(tmp_path: Path) -> None:
     world = World(tmp_path)
     for number, status in enumerate((CallStatus.RINGING, CallStatus.IN_PROGRESS)):
-        record = CallRecord(
+        record = make_record(
             call_sid=f"call-{number}",
-            account_sid=ACCOUNT_SID,
-            direction="outbound",
-            from_=OWN_NUMBER,
-            to=CALLEE,
-            created_at=NOW,
             status=status,
             status_webhook_url="https://customer.example/",
             status_webhook_events=("completed",),

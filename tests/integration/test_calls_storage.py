@@ -13,6 +13,7 @@ from callcontrol.models import Account, Binding, CallFilter, CallStatus
 from media.aio import MediaEngine
 from sip import Answered, Confirmed
 from sip.aio import Listen
+from tests.support.customers import add_registered_number
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.phone import Phone, engine_settings, eventually
 from tests.support.sqlite import sqlite_url
@@ -60,14 +61,11 @@ async def furnish(storage: Storage, phone: Phone) -> Account:
     account, _ = await storage.accounts.create(
         name="Test", balance_paise=50_000, kyc=True, max_cps=10, max_calls=10
     )
-    number = await storage.numbers.add(account.account_sid, OWN_NUMBER)
     await storage.trunks.add_platform_carrier(
         "Far end", [("udp", "127.0.0.1", phone.port)], inbound=True, outbound=True
     )
-    await storage.numbers.register(account.account_sid, number.phone_number_id)
-    await storage.numbers.bind(
-        account.account_sid, number.phone_number_id, Binding("forward", forward_to=CALLEE), force=True
-    )
+    number_id = await add_registered_number(storage, account.account_sid, OWN_NUMBER)
+    await storage.numbers.bind(account.account_sid, number_id, Binding("forward", forward_to=CALLEE))
     return account
 
 

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from api.process.server import Server
-from callcontrol.accounts.keys import SCOPES
+from tests.support.customers import add_customer
 from tests.support.handset import Handset, Trunk
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import eventually
@@ -137,19 +137,14 @@ async def masked_stage(
         await other.start()
     ports = [(protocol, "127.0.0.1", item.port) for item in (*refusing, trunk)]
     await storage.trunks.add_platform_carrier("trunk", ports, policy={**_TALKATIVE, **(policy or {})})
-    account, _ = await storage.accounts.create(
-        "masked", balance_paise=10_000_000, kyc=True, max_cps=1000, max_calls=1000
-    )
-    key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
-    number = await storage.numbers.add(account.account_sid, MASKED)
-    await storage.numbers.register(account.account_sid, number.phone_number_id)
+    customer = await add_customer(storage, MASKED)
     trunk.dress = dress
     for other in refusing:
         other.dress = dress
         other.scripts = {A: _fails_over, B: _fails_over}
     try:
         async with aiohttp.ClientSession() as http:
-            stage = Masked(server, trunk, http, key, number.phone_number_id)
+            stage = Masked(server, trunk, http, customer.key, customer.phone_number_id)
             yield stage
             assert await eventually(lambda: server.control.active_calls == 0)
             for other in refusing:

@@ -20,6 +20,7 @@ import pytest_asyncio
 from api.process.server import Server
 from callcontrol.masking.settings import SettingsChange
 from callcontrol.models import Binding
+from tests.support.customers import add_registered_number
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again, until
 from tests.support.webhook_stage import Received, Receiver
@@ -177,15 +178,14 @@ async def test_a_call_is_its_accounts_alone_and_no_other_product_is_seen(town: T
 
 async def test_an_enrolled_number_is_shown_rather_than_an_older_one(town: Town) -> None:
     storage, sid = town.server.storage, town.account_sid
-    added = await storage.numbers.add(sid, "+918047000077")
-    await storage.numbers.register(sid, added.phone_number_id)
+    number_id = await add_registered_number(storage, sid, "+918047000077")
     body = {"party_a": BUSY, "party_b": ECHO}
     _, started = await town.ask("POST", CALLS, body)
     assert started["masked_number"] == "+918047000001"
-    await storage.numbers.bind(sid, added.phone_number_id, Binding("masking"), force=False)
+    await storage.numbers.bind(sid, number_id, Binding("masking"), force=False)
     _, started = await town.ask("POST", CALLS, body)
     assert started["masked_number"] == "+918047000077"
-    await storage.numbers.unbind(sid, added.phone_number_id)
+    await storage.numbers.unbind(sid, number_id)
     await until(lambda: town.server.control.active_calls == 0)
 
 

@@ -19,10 +19,11 @@ from standardwebhooks import Webhook
 
 from api.process.server import Server
 from callcontrol.accounts.keys import SCOPES
-from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.models import CallRecord, CallStatus
+from callcontrol.models import CallStatus
 from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause
+from tests.support.customers import add_customer
+from tests.support.domain import new_record
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import PATIENCE_S, look_again, until
 from tests.support.webhook_stage import Received, Receiver, statuses
@@ -128,11 +129,8 @@ async def desk(data_dir: Path, receiver: Receiver, *, balance_paise: int = 100_0
     try:
         number = storage.directory.number(NUMBER)
         if number is None:
-            account, _ = await storage.accounts.create(
-                "Desk", balance_paise=balance_paise, kyc=True, max_cps=1000, max_calls=100
-            )
-            number = await storage.numbers.add(account.account_sid, NUMBER)
-            await storage.numbers.register(account.account_sid, number.phone_number_id)
+            customer = await add_customer(storage, NUMBER, balance_paise=balance_paise)
+            number = await storage.numbers.get(customer.account_sid, customer.phone_number_id)
         key = await storage.keys.create(number.account_sid, "platform", SCOPES["platform"])
         async with aiohttp.ClientSession() as http:
             yield Desk(server, http, receiver, number.account_sid, key, number.phone_number_id)
@@ -229,9 +227,7 @@ async def test_a_call_that_a_restart_cut_off_is_told_by_the_next_run(
 ) -> None:
     async with desk(tmp_path, receiver) as customer:
         await customer.subscribe()
-        record = CallRecord(
-            new_id(), customer.account_sid, "inbound", "+919811100001", NUMBER, utc_now(), CallStatus.RINGING
-        )
+        record = new_record(customer.account_sid, "inbound", to=NUMBER, status=CallStatus.RINGING)
         await customer.server.storage.calls.insert(record)
     assert customer.told() == []
     async with desk(tmp_path, receiver):

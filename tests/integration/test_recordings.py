@@ -25,6 +25,7 @@ from callcontrol.webhooks.store import deliveries
 from fixtures.audio_check import find_tone, read_stereo
 from fixtures.scripts import SCRIPTS, Answer, PlayTone
 from media.audio import Clip, tone, write_wav
+from tests.support.customers import add_registered_number
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import look_again, time_passes
 
@@ -95,8 +96,7 @@ async def served(data_dir: Path) -> AsyncIterator[Desk]:
         account, _ = await storage.accounts.create(new_id(), 10_000_000, kyc=True, max_cps=1000)
         key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
         if storage.directory.number(NUMBER) is None:
-            number = await storage.numbers.add(account.account_sid, NUMBER)
-            await storage.numbers.register(account.account_sid, number.phone_number_id)
+            await add_registered_number(storage, account.account_sid, NUMBER)
         async with aiohttp.ClientSession() as http:
             yield Desk(server, http, account.account_sid, key)
     finally:

@@ -17,7 +17,7 @@ from callcontrol.models import ApiKey, CallRecord, CallStatus, Environment, Serv
 from callcontrol.numbers.store.numbers import NUMBERS
 from callcontrol.trunks.store import CARRIERS, GATEWAYS
 from callcontrol.wallet import store as wallets
-from tests.support.domain import make_account, make_carrier, make_gateway, make_number
+from tests.support.domain import make_account, make_carrier, make_gateway, make_number, make_record
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
 OTHER_ACCOUNT = "22222222-2222-4222-8222-222222222222"
@@ -66,17 +66,8 @@ def fill(connection: Connection) -> None:
 
 def call(call_sid: str = CALL_SID, account_sid: str = ACCOUNT, **changes: Any) -> CallRecord:
     """A call from the account's number."""
-    return CallRecord(
-        **{
-            "call_sid": call_sid,
-            "account_sid": account_sid,
-            "direction": "outbound",
-            "from_": NUMBER,
-            "to": "+919800000001",
-            "created_at": MOMENT,
-            **changes,
-        }
-    )
+    given = {"from_": NUMBER, "to": "+919800000001", "created_at": MOMENT, **changes}
+    return make_record(**{"call_sid": call_sid, "account_sid": account_sid, **given})
 
 
 def insert_key(

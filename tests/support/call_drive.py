@@ -17,15 +17,18 @@ from callcontrol.calls.events.answers import RouteFound, Timer, TimerFired
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegProgress, MediaConnected, OfferTaken
 from callcontrol.calls.plan import Dial, Plan, Step, Stream
 from callcontrol.clock import WallClock
-from callcontrol.models import CallRecord
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
 from media.streams import choose_stream
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, make_carrier, make_gateway
+from tests.support.domain import (
+    CALLEE,
+    NOW,
+    OWN_NUMBER,
+    make_carrier,
+    make_gateway,
+    make_record,
+)
 
 EffectT = TypeVar("EffectT", bound=Effect)
-
-CALL_SID = "6f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
-CALLER = "+919811111111"
 
 
 def make_party(number: str = CALLEE, **changes: Any) -> Party:
@@ -62,14 +65,7 @@ class Drive:
         self.obliging = obliging
         rates = rates or Rates()
         self.plan = Plan(steps, dial=None if inbound else make_party(), **plan)
-        self.record = CallRecord(
-            call_sid=CALL_SID,
-            account_sid=ACCOUNT_SID,
-            direction="inbound" if inbound else "outbound",
-            from_=CALLER if inbound else OWN_NUMBER,
-            to=OWN_NUMBER if inbound else CALLEE,
-            created_at=NOW,
-        )
+        self.record = make_record("inbound" if inbound else "outbound")
         self.machine = CallMachine(
             self.record,
             self.plan,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from callcontrol.calls.product import CallAttachment
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.recording import PENDING
 from callcontrol.calls.records.aio import CallStore
 from callcontrol.directory.directory import Changes, Directory
@@ -22,6 +23,7 @@ from callcontrol.models import (
     CallRecord,
     CallStatus,
     Carrier,
+    Direction,
     Gateway,
     Page,
     PhoneNumber,
@@ -40,6 +42,8 @@ ACCOUNT_SID = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
 OTHER_SID = "b3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
 OWN_NUMBER = "+918047491899"
 CALLEE = "+919876543210"
+CALLER = "+919811111111"
+CALL_SID = "6f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"
 
 
 def make_account(account_sid: str = ACCOUNT_SID, **changes: Any) -> Account:
@@ -48,17 +52,31 @@ def make_account(account_sid: str = ACCOUNT_SID, **changes: Any) -> Account:
     )
 
 
-def make_ringing() -> CallRecord:
-    """A call that has just come in to the account's number."""
+def make_record(direction: Direction = "outbound", **changes: Any) -> CallRecord:
+    """A call from the account's number, or to it."""
+    from_, to = (OWN_NUMBER, CALLEE) if direction == "outbound" else (CALLER, OWN_NUMBER)
     return CallRecord(
-        call_sid="call-1",
-        account_sid=ACCOUNT_SID,
-        direction="inbound",
-        from_="+919811111111",
-        to=OWN_NUMBER,
-        created_at=NOW,
-        status=CallStatus.RINGING,
+        **{
+            "call_sid": CALL_SID,
+            "account_sid": ACCOUNT_SID,
+            "direction": direction,
+            "from_": from_,
+            "to": to,
+            "created_at": NOW,
+            **changes,
+        }
     )
+
+
+def make_ringing(**changes: Any) -> CallRecord:
+    """A call that has just come in to the account's number."""
+    return make_record(**{"direction": "inbound", "status": CallStatus.RINGING, **changes})
+
+
+def new_record(account_sid: str, direction: Direction = "outbound", **changes: Any) -> CallRecord:
+    """A call that begins now, with an identifier of its own."""
+    fresh = {"call_sid": new_id(), "account_sid": account_sid, "created_at": utc_now()}
+    return make_record(**{"direction": direction, **fresh, **changes})
 
 
 def make_number(number: str = OWN_NUMBER, binding: Binding | None = None, **changes: Any) -> PhoneNumber:
@@ -295,6 +313,8 @@ class OpenDestinations:
 __all__ = [
     "ACCOUNT_SID",
     "CALLEE",
+    "CALLER",
+    "CALL_SID",
     "NOW",
     "OTHER_SID",
     "OWN_NUMBER",
@@ -307,20 +327,7 @@ __all__ = [
     "make_carrier",
     "make_gateway",
     "make_number",
+    "make_record",
+    "make_ringing",
+    "new_record",
 ]
-
-
-def asked_call(**changes: Any) -> CallRecord:
-    """A call that rings, as a customer's server is asked about it."""
-    return CallRecord(
-        **{
-            "call_sid": "call-1",
-            "account_sid": ACCOUNT_SID,
-            "direction": "inbound",
-            "from_": "+919811111111",
-            "to": OWN_NUMBER,
-            "created_at": NOW,
-            "status": CallStatus.RINGING,
-            **changes,
-        }
-    )

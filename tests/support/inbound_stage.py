@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 
 from api.process.server import Server
-from callcontrol.accounts.keys import SCOPES
 from media.aio import MediaEngine
 from sip import Cancelled, Ended, Failed
+from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
 
@@ -84,16 +84,15 @@ async def inbound_stage(data_dir: Path) -> AsyncIterator[InboundStage]:
     await phone.start()
     await server.start()
     storage = server.storage
-    account, _ = await storage.accounts.create("inbound", balance_paise=10_000_000, kyc=True)
-    key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
-    number = await storage.numbers.add(account.account_sid, NUMBER)
     await storage.trunks.add_platform_carrier(
         "telephone", [("udp", "127.0.0.1", phone.port)], inbound=True, outbound=True
     )
-    await storage.numbers.register(account.account_sid, number.phone_number_id)
+    customer = await add_customer(storage, NUMBER)
     try:
         async with aiohttp.ClientSession() as http:
-            yield InboundStage(server, phone, http, account.account_sid, key, number.phone_number_id)
+            yield InboundStage(
+                server, phone, http, customer.account_sid, customer.key, customer.phone_number_id
+            )
             assert await eventually(lambda: server.control.active_calls == 0, PATIENCE_S), "calls are left"
             assert server.control.engine.stats().ports_in_use == 0
     finally:

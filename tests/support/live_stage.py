@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 
 from api.process.server import Server
-from callcontrol.accounts.keys import SCOPES
 from fixtures.agent import DemoAgent
 from fixtures.carrier import SandboxCarrier
 from fixtures.carrier_call import SandboxCall
 from media.audio import tone
+from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import until
 from tests.support.webhook_stage import Receiver
@@ -139,15 +139,12 @@ async def live_stage(data_dir: Path, **settings: str) -> AsyncIterator[LiveStage
     assert server.sandbox is not None
     server.sandbox.record_directory = data_dir
     storage = server.storage
-    account, _ = await storage.accounts.create(
-        "live", balance_paise=10_000_000, kyc=True, max_cps=1000, max_calls=1000
-    )
-    key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
-    number = await storage.numbers.add(account.account_sid, NUMBER)
-    await storage.numbers.register(account.account_sid, number.phone_number_id)
+    customer = await add_customer(storage, NUMBER)
     try:
         async with aiohttp.ClientSession() as http:
-            stage = LiveStage(server, server.sandbox, agent, receiver, http, account.account_sid, key)
+            stage = LiveStage(
+                server, server.sandbox, agent, receiver, http, customer.account_sid, customer.key
+            )
             yield stage
             await until(lambda: server.control.active_calls == 0)
             assert server.control.engine.stats().ports_in_use == 0

@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls
 from callcontrol.clock import timestamp
 from callcontrol.masking.calls import ENDED, PRODUCT, masked_details
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import CallRecord, CallStatus
+from tests.support.domain import new_record
 
 MASKED = "+918047491899"
 _STATUSES = {
@@ -35,10 +35,9 @@ def masked_record(
     session_id: str | None = None,
 ) -> CallRecord:
     """A masked call that begins."""
-    return CallRecord(
-        call_sid=new_id(),
-        account_sid=account_sid,
-        direction="inbound" if direction == "inbound" else "outbound",
+    return new_record(
+        account_sid,
+        "inbound" if direction == "inbound" else "outbound",
         from_=MASKED,
         to=caller,
         created_at=at,

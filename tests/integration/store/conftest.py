@@ -48,3 +48,10 @@ async def account(storage: Storage) -> Account:
     """An account with 1000 rupees."""
     created, _ = await storage.accounts.create("Acme", balance_paise=100_000, kyc=True)
     return created
+
+
+@pytest.fixture
+async def stranger(storage: Storage) -> Account:
+    """Another account, without money."""
+    created, _ = await storage.accounts.create("Stranger")
+    return created

@@ -13,6 +13,7 @@ from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.agents import agents
 from callcontrol.errors import BindFailed, Conflict, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Account, Binding, PhoneNumber
+from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 
 URL = "wss://agents.example/asha"
@@ -38,7 +39,7 @@ async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
 
 @pytest.fixture
 async def number(storage: Storage, account: Account) -> PhoneNumber:
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     return await storage.numbers.add(account.account_sid, "+918047491899")
 
 
@@ -87,9 +88,10 @@ async def test_the_secret_of_an_agents_stream_is_sealed(storage: Storage, accoun
     assert "agents.example" in stored and "t0p-s3cret" not in stored
 
 
-async def test_another_accounts_agent_is_forbidden(storage: Storage, account: Account) -> None:
+async def test_another_accounts_agent_is_forbidden(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     made = await storage.agents.create(account.account_sid, VALUES)
-    stranger, _ = await storage.accounts.create("Stranger")
     sid = stranger.account_sid
     for call in (
         storage.agents.get(sid, made.agent_id),
@@ -104,10 +106,9 @@ async def test_another_accounts_agent_is_forbidden(storage: Storage, account: Ac
 
 
 async def test_a_number_is_bound_to_an_agent_of_the_account(
-    storage: Storage, other: Storage, account: Account, number: PhoneNumber
+    storage: Storage, other: Storage, account: Account, number: PhoneNumber, stranger: Account
 ) -> None:
     sid, number_id = account.account_sid, number.phone_number_id
-    stranger, _ = await storage.accounts.create("Stranger")
     foreign = await storage.agents.create(stranger.account_sid, VALUES)
     for agent_id in (new_id(), foreign.agent_id):
         with pytest.raises(BindFailed) as refusal:

@@ -17,7 +17,7 @@ from callcontrol.assistant.calls import PRODUCT, assistant_details, status_of
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.tables.assistant import assistant_calls as table
 from callcontrol.models import Account, CallRecord, CallStatus
-from tests.integration.store.test_calls import make_call
+from tests.support.domain import CALLEE, new_record
 from tests.support.query_plans import plans
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -45,8 +45,8 @@ async def some_calls(storage: Storage, account: Account, count: int) -> list[Cal
     made = []
     for _ in range(count):
         at = START + timedelta(microseconds=chance.randrange(DAYS * 86_400_000_000))
-        record = make_call(
-            account,
+        record = new_record(
+            account.account_sid,
             created_at=at,
             direction=chance.choice(("inbound", "outbound")),
             product=PRODUCT,
@@ -137,7 +137,7 @@ async def test_lists_are_narrowed_by_all_that_may_be_asked(storage: Storage, acc
         AssistantCallFilter(status="queued"),
         AssistantCallFilter(status="no-answer", agent_id=AGENTS[1], direction="inbound"),
         AssistantCallFilter(sandbox=True),
-        AssistantCallFilter(sandbox=False, phone_number="+919800000001"),
+        AssistantCallFilter(sandbox=False, phone_number=CALLEE),
         AssistantCallFilter(start=START + timedelta(days=1), end=START + timedelta(days=2)),
     )
     for query in asked:
@@ -162,7 +162,7 @@ def _meets(record: CallRecord, query: AssistantCallFilter) -> bool:
 
 
 async def test_a_call_without_an_agent_has_no_row(storage: Storage, account: Account) -> None:
-    plain = make_call(account)
+    plain = new_record(account.account_sid)
     await storage.calls.insert(plain)
     plain.status, plain.ended_at = CallStatus.COMPLETED, plain.created_at
     storage.calls.finish(plain)

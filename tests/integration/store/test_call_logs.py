@@ -5,26 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.cdr import CdrFilter
-from callcontrol.models import Account, CallRecord, CallStatus, Quality
+from callcontrol.models import Account, CallStatus, Quality
+from tests.support.domain import new_record
 
 NOW = utc_now()
 
 
 async def put(storage: Storage, account: Account, hours_ago: float, **facts: Any) -> str:
-    record = CallRecord(
-        **{
-            "call_sid": new_id(),
-            "account_sid": account.account_sid,
-            "direction": "outbound",
-            "from_": "+918047491899",
-            "to": "+919800000001",
-            "created_at": NOW - timedelta(hours=hours_ago),
-            **facts,
-        }
-    )
+    created_at = NOW - timedelta(hours=hours_ago)
+    record = new_record(account.account_sid, **{"to": "+919800000001", "created_at": created_at, **facts})
     await storage.calls.insert(record)
     return record.call_sid
 
@@ -40,16 +32,7 @@ async def test_an_entry_tells_of_the_trunk_even_when_that_is_gone(storage: Stora
     sid = account.account_sid
     carrier = await storage.trunks.create_carrier(sid, {"name": "Own"})
     gateway = await storage.trunks.create_gateway(sid, carrier.carrier_sid, {"host": "192.0.2.7"})
-    record = CallRecord(
-        new_id(),
-        sid,
-        "outbound",
-        "+918047491899",
-        "+919800000001",
-        NOW,
-        carrier_sid=carrier.carrier_sid,
-        gateway_sid=gateway.gateway_sid,
-    )
+    record = new_record(sid, created_at=NOW, carrier_sid=carrier.carrier_sid, gateway_sid=gateway.gateway_sid)
     await storage.calls.insert(record)
     record.status, record.answered_at, record.ended_at = CallStatus.COMPLETED, NOW, NOW
     record.duration_sec, record.hangup_cause, record.hangup_source = 12, "NORMAL_CLEARING", "callee"
@@ -69,8 +52,7 @@ async def test_an_entry_tells_of_the_trunk_even_when_that_is_gone(storage: Stora
     assert (entry.codec, entry.mos, entry.jitter_ms, entry.packet_loss_pct) == ("PCMU", 4.3, 1.5, None)
 
 
-async def test_calls_are_found_by_every_filter(storage: Storage, account: Account) -> None:
-    stranger, _ = await storage.accounts.create("Stranger")
+async def test_calls_are_found_by_every_filter(storage: Storage, account: Account, stranger: Account) -> None:
     await put(storage, stranger, 1)
     old = await put(storage, account, 47, answered_at=NOW, sip_call_id="Round%Robin@host")
     inbound = await put(storage, account, 3, direction="inbound", to="+918047000000")

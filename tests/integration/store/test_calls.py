@@ -19,19 +19,8 @@ from callcontrol.models import (
     WebhookEvent,
 )
 from callcontrol.webhooks.store import deliveries
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
-
-
-def make_call(account: Account, **fields: object) -> CallRecord:
-    values: dict[str, object] = {
-        "call_sid": new_id(),
-        "account_sid": account.account_sid,
-        "direction": "outbound",
-        "from_": "+918047491899",
-        "to": "+919800000001",
-        "created_at": utc_now(),
-    }
-    return CallRecord(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def make_event(call: CallRecord, name: str) -> WebhookEvent:
@@ -48,8 +37,8 @@ def make_event(call: CallRecord, name: str) -> WebhookEvent:
 
 async def test_every_field_of_a_record_comes_back(storage: Storage, account: Account) -> None:
     moment = datetime(2026, 8, 1, 12, 30, 15, 123456, tzinfo=UTC)
-    call = make_call(
-        account,
+    call = new_record(
+        account.account_sid,
         parent_call_sid=new_id(),
         answered_by="human",
         carrier_sid=new_id(),
@@ -82,7 +71,7 @@ async def test_every_field_of_a_record_comes_back(storage: Storage, account: Acc
 async def test_hostile_text_does_not_keep_a_record_from_being_written(
     storage: Storage, account: Account
 ) -> None:
-    call = make_call(account, sip_call_id="a\0b", tag="\ud800x")
+    call = new_record(account.account_sid, sip_call_id="a\0b", tag="\ud800x")
     await storage.calls.insert(call)
     call.sip_reason = "Not\0 Found \udfff"
     storage.calls.update(call)
@@ -92,7 +81,7 @@ async def test_hostile_text_does_not_keep_a_record_from_being_written(
 
 
 async def test_the_insert_is_durable_with_its_reserve(storage: Storage, url: str, account: Account) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call, reserve_paise=300)
     other = await Storage.open(url, deliver=False, secrets=SECRETS)
     assert [item.call_sid for item in await other.calls.unfinished()] == [call.call_sid]
@@ -101,7 +90,7 @@ async def test_the_insert_is_durable_with_its_reserve(storage: Storage, url: str
 
 
 async def test_an_empty_wallet_leaves_no_record(storage: Storage, account: Account) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     with pytest.raises(InsufficientBalance):
         await storage.calls.insert(call, reserve_paise=100_001)
     with pytest.raises(NotFound):
@@ -111,7 +100,7 @@ async def test_an_empty_wallet_leaves_no_record(storage: Storage, account: Accou
 
 
 async def test_the_end_settles_and_is_charged_once(storage: Storage, account: Account) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call, reserve_paise=300)
     for charge in (60, 120):
         call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
@@ -128,7 +117,7 @@ async def test_what_is_read_of_the_wallet_includes_calls_that_have_ended(
     storage: Storage, account: Account
 ) -> None:
     for charge in (60, 120):
-        call = make_call(account)
+        call = new_record(account.account_sid)
         await storage.calls.insert(call, reserve_paise=300)
         call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
         storage.calls.finish(call, charge_paise=charge)
@@ -138,7 +127,7 @@ async def test_what_is_read_of_the_wallet_includes_calls_that_have_ended(
 
 
 async def test_a_call_without_a_reserve_is_charged_too(storage: Storage, account: Account) -> None:
-    call = make_call(account, direction="inbound")
+    call = new_record(account.account_sid, direction="inbound")
     await storage.calls.insert(call)
     call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
     storage.calls.finish(call, charge_paise=40)
@@ -149,7 +138,7 @@ async def test_a_call_without_a_reserve_is_charged_too(storage: Storage, account
 
 async def test_the_price_is_what_the_wallet_could_give(storage: Storage) -> None:
     account, _ = await storage.accounts.create("Poor", balance_paise=100)
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call, reserve_paise=60)
     call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
     storage.calls.finish(call, charge_paise=600)
@@ -159,7 +148,7 @@ async def test_the_price_is_what_the_wallet_could_give(storage: Storage) -> None
 
 
 async def test_updates_are_seen_before_they_are_written(storage: Storage, account: Account) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call)
     call.status = CallStatus.RINGING
     storage.calls.update(call)
@@ -172,7 +161,7 @@ async def test_a_record_is_never_written_older_than_it_was_handed_over(
     storage: Storage, url: str, account: Account
 ) -> None:
     """Updates, ends and flushes of many calls, all at once; the last word counts for each."""
-    calls = [make_call(account) for _ in range(40)]
+    calls = [new_record(account.account_sid) for _ in range(40)]
 
     async def live(call: CallRecord) -> None:
         await storage.calls.insert(call, reserve_paise=100)
@@ -201,7 +190,7 @@ async def test_a_record_is_never_written_older_than_it_was_handed_over(
 async def test_one_record_that_cannot_be_stored_spoils_no_other(
     storage: Storage, account: Account, caplog: pytest.LogCaptureFixture
 ) -> None:
-    calls = [make_call(account) for _ in range(4)]
+    calls = [new_record(account.account_sid) for _ in range(4)]
     for call in calls:
         await storage.calls.insert(call, reserve_paise=300)
         call.status, call.ended_at = CallStatus.COMPLETED, utc_now()
@@ -223,10 +212,11 @@ async def test_one_record_that_cannot_be_stored_spoils_no_other(
     assert "a row cannot be written and is lost" in caplog.text
 
 
-async def test_another_accounts_call_is_forbidden(storage: Storage, account: Account) -> None:
-    call = make_call(account)
+async def test_another_accounts_call_is_forbidden(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
+    call = new_record(account.account_sid)
     await storage.calls.insert(call)
-    stranger, _ = await storage.accounts.create("Other")
     with pytest.raises(Forbidden):
         await storage.calls.get(stranger.account_sid, call.call_sid)
     with pytest.raises(NotFound):
@@ -237,8 +227,8 @@ async def test_another_accounts_call_is_forbidden(storage: Storage, account: Acc
 async def test_lists_are_filtered_and_paged_newest_first(storage: Storage, account: Account) -> None:
     start = datetime(2026, 8, 1, tzinfo=UTC)
     calls = [
-        make_call(
-            account,
+        new_record(
+            account.account_sid,
             created_at=start + timedelta(hours=hour),
             direction="inbound" if hour % 2 else "outbound",
             to=f"+9198000000{hour:02d}",
@@ -267,7 +257,7 @@ async def test_lists_are_filtered_and_paged_newest_first(storage: Storage, accou
 
 
 async def test_only_what_this_node_left_is_unfinished(storage: Storage, url: str, account: Account) -> None:
-    mine, theirs = make_call(account), make_call(account)
+    mine, theirs = new_record(account.account_sid), new_record(account.account_sid)
     other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     await storage.calls.insert(mine)
     await other.calls.insert(theirs)
@@ -277,7 +267,7 @@ async def test_only_what_this_node_left_is_unfinished(storage: Storage, url: str
 
 
 async def test_events_are_in_the_transaction_of_their_change(storage: Storage, account: Account) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     events = [make_event(call, name) for name in ("call.initiated", "call.ringing", "call.completed")]
     await storage.calls.insert(call, events=events[:1])
     storage.calls.update(call, events=events[1:2])
@@ -291,7 +281,7 @@ async def test_events_are_in_the_transaction_of_their_change(storage: Storage, a
 
 async def test_a_cancelled_insert_leaves_nothing(storage: Storage, account: Account) -> None:
     """Each insert is cancelled at another moment: before, while and after it is written."""
-    calls = [make_call(account) for _ in range(30)]
+    calls = [new_record(account.account_sid) for _ in range(30)]
     for number, call in enumerate(calls):
         event = make_event(call, "call.initiated")
         task = asyncio.create_task(storage.calls.insert(call, reserve_paise=100, events=[event]))

@@ -79,14 +79,13 @@ async def test_a_contact_is_what_it_was_made_of(storage: Storage, account: Accou
 
 
 async def test_an_account_has_one_contact_of_a_number(
-    storage: Storage, other: Storage, account: Account
+    storage: Storage, other: Storage, account: Account, stranger: Account
 ) -> None:
     sid = account.account_sid
     made = await add(storage, sid, 1)
     with pytest.raises(Conflict) as refusal:
         await add(storage, sid, 1, first_name="Second")
     assert refusal.value.details == {"id": made.contact_id, "phoneNumber": number(1)}
-    stranger, _ = await storage.accounts.create("Stranger")
     theirs = await add(storage, stranger.account_sid, 1)
     assert theirs.contact_id != made.contact_id
     for service in (storage.contacts, other.contacts):
@@ -266,8 +265,7 @@ async def test_lists_hold_what_was_put_into_them(
     assert (await storage.contacts.list(sid, None, 1, 1)).total == len(there)
 
 
-async def test_lists_are_their_account_s(storage: Storage, account: Account) -> None:
-    stranger, _ = await storage.accounts.create("Stranger")
+async def test_lists_are_their_account_s(storage: Storage, account: Account, stranger: Account) -> None:
     sid, lists = stranger.account_sid, storage.contact_lists
     made = await lists.create(account.account_sid, "Diwali", "Who asked.")
     mine = await add(storage, account.account_sid, 1)

@@ -11,7 +11,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.calls import former_dialogs
 from callcontrol.models import Account, CallStatus
-from tests.integration.store.test_calls import make_call
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
 
 LEG = {"kind": "up", "via": ["udp", "192.0.2.1", 5060], "remote": 'sip:"\ud83d\ude00"\x00@x'}
@@ -20,7 +20,7 @@ LEG = {"kind": "up", "via": ["udp", "192.0.2.1", 5060], "remote": 'sip:"\ud83d\u
 async def test_what_ends_the_legs_is_in_the_row_of_a_call_that_is_up_and_of_no_other(
     storage: Storage, account: Account
 ) -> None:
-    call = make_call(account, dialogs={"0": {"kind": "called"}})
+    call = new_record(account.account_sid, dialogs={"0": {"kind": "called"}})
     await storage.calls.insert(call)
     [found] = await storage.calls.unfinished()
     assert found.dialogs == {"0": {"kind": "called"}}
@@ -41,7 +41,10 @@ async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: s
     one = await Storage.open(url, StorageSettings(node="one"), deliver=False, secrets=SECRETS)
     two = await Storage.open(url, StorageSettings(node="two"), deliver=False, secrets=SECRETS)
     account, _ = await one.accounts.create("Acme", balance_paise=100_000, kyc=True)
-    call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
+    call, other = (
+        new_record(account.account_sid, dialogs={"0": LEG}),
+        new_record(account.account_sid, dialogs={"0": LEG}),
+    )
     await one.calls.insert(call)
     await two.calls.insert(other)
     unfinished = await one.calls.unfinished()
@@ -64,7 +67,10 @@ async def test_each_node_tells_the_peers_of_its_own_calls_until_they_know(url: s
 async def test_a_row_that_cannot_be_read_keeps_nothing_from_starting(
     storage: Storage, account: Account, damage: str
 ) -> None:
-    call, other = make_call(account, dialogs={"0": LEG}), make_call(account, dialogs={"0": LEG})
+    call, other = (
+        new_record(account.account_sid, dialogs={"0": LEG}),
+        new_record(account.account_sid, dialogs={"0": LEG}),
+    )
     await storage.calls.keep_dialogs([call, other])
     await storage.writer.commit(
         lambda connection: (

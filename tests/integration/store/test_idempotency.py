@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from api.process.idempotency_recovery import answer_interrupted
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database import idempotency as keys
 from callcontrol.database.aio import idempotency
@@ -17,7 +17,8 @@ from callcontrol.database.aio.writer import WriterSettings
 from callcontrol.errors import IdempotencyConflict, ServiceUnavailable
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import masked_details
-from callcontrol.models import Account, CallRecord, StoredReply
+from callcontrol.models import Account, StoredReply
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
 
 ENDPOINT = "POST /v1/calls"
@@ -46,14 +47,13 @@ async def test_of_many_repeats_one_runs(storage: Storage, url: str, account: Acc
     await other.close()
 
 
-async def test_a_key_stands_for_one_request(storage: Storage, account: Account) -> None:
+async def test_a_key_stands_for_one_request(storage: Storage, account: Account, stranger: Account) -> None:
     store, sid = storage.idempotency, account.account_sid
     assert await store.begin(sid, "key", ENDPOINT, "hash") is None
     await store.complete(sid, "key", 201, b"x")
     for endpoint, body_hash in ((ENDPOINT, "other"), ("POST /v1/other", "hash")):
         with pytest.raises(IdempotencyConflict):
             await store.begin(sid, "key", endpoint, body_hash)
-    stranger, _ = await storage.accounts.create("Other")
     assert await store.begin(stranger.account_sid, "key", ENDPOINT, "other") is None
 
 
@@ -110,7 +110,7 @@ async def test_what_a_killed_process_left_running_is_free_unless_it_had_an_effec
     for key in ("idle", "calls", "done"):
         assert await store.begin(sid, key, ENDPOINT, "hash") is None
         if key != "idle":
-            call = CallRecord(new_id(), sid, "outbound", "+911", "+912", utc_now())
+            call = new_record(sid)
             await storage.calls.insert(call, reserve_paise=100)
         if key == "done":
             await store.complete(sid, key, 201, b"x")
@@ -144,16 +144,7 @@ async def test_a_masked_call_is_answered_as_it_would_have_been(storage: Storage,
         target_number="+919876543210",
         masked_number="+918047491899",
     )
-    record = CallRecord(
-        new_id(),
-        sid,
-        "outbound",
-        "+918047491899",
-        "+919812345678",
-        utc_now(),
-        product=MASKING,
-        details=details,
-    )
+    record = new_record(sid, to="+919812345678", product=MASKING, details=details)
     await storage.calls.insert(record)
     await answer_interrupted(storage)
     reply = await store.begin(sid, "masked", "POST /v1/masking/calls", "hash")
@@ -176,7 +167,7 @@ async def test_a_request_does_not_mark_the_claim_of_the_one_before(
     await store.release(sid, "released")
     assert await store.begin(sid, "again", ENDPOINT, "hash") is None
     await store.complete(sid, "again", 201, b"x")
-    await storage.calls.insert(CallRecord(new_id(), sid, "outbound", "+911", "+912", utc_now()))
+    await storage.calls.insert(new_record(sid))
     assert await store.interrupted() == []
     assert await store.free() == 0
 

@@ -96,10 +96,11 @@ async def by_cursor(storage: Storage, account_sid: str, query: CallFilter, per_p
             return found
 
 
-async def test_every_way_to_page_gives_what_the_filter_means(storage: Storage, account: Account) -> None:
+async def test_every_way_to_page_gives_what_the_filter_means(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     made = make_calls(account.account_sid, 120, seed=5)
     await store(storage, made)
-    stranger, _ = await storage.accounts.create("Other")
     await store(storage, make_calls(stranger.account_sid, 20, seed=6))
     made.sort(key=lambda call: (call.created_at, call.call_sid), reverse=True)
     for query in filters(seed=7):

@@ -28,6 +28,7 @@ from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter, Window
 from callcontrol.masking.sessions import SessionCounts, SessionRequest
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import Account, CallRecord, Position
+from tests.support.customers import add_platform_carrier
 from tests.support.examples import examples
 from tests.support.masked_records import masked_record, move, some_records, store
 from tests.support.query_plans import plans
@@ -165,10 +166,11 @@ def filters(seed: int) -> list[MaskedCallFilter]:
     return some
 
 
-async def test_every_filter_gives_what_it_means_on_every_page(storage: Storage, account: Account) -> None:
+async def test_every_filter_gives_what_it_means_on_every_page(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     chance = random.Random(3)
     made = some_records(account.account_sid, 120, chance, START, 20, PARTIES)
-    stranger, _ = await storage.accounts.create("Other")
     await store(storage, [*made, *some_records(stranger.account_sid, 20, chance, START, 20, PARTIES)])
     made.sort(key=lambda call: (call.created_at, call.call_sid), reverse=True)
     for query in filters(seed=4):
@@ -354,7 +356,7 @@ async def test_a_row_is_taken_back_with_its_call(storage: Storage, account: Acco
 
 async def test_sessions_are_counted_by_when_they_were_created(storage: Storage, account: Account) -> None:
     sid = account.account_sid
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     await storage.numbers.add(sid, "+918047550001")
     await storage.masking_numbers.enrol(sid, "+918047550001")
     before = utc_now()

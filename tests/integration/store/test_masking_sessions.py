@@ -29,6 +29,7 @@ from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionF
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as masking_sessions
 from callcontrol.models import Account, Binding
+from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 
 A, B, C, D = (f"+9198100000{n:02d}" for n in range(4))
@@ -65,7 +66,7 @@ async def enrolled(storage: Storage, account_sid: str) -> Shop:
 
 @pytest.fixture
 async def shop(storage: Storage, account: Account) -> Shop:
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     return await enrolled(storage, account.account_sid)
 
 

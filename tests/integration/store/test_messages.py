@@ -12,8 +12,9 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.recording import recording_file
 from callcontrol.errors import Forbidden, NotFound
-from callcontrol.models import Account, CallRecord, CallStatus, Message
+from callcontrol.models import Account, CallStatus, Message
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
 
 DAY = timedelta(days=1)
@@ -41,14 +42,8 @@ class Box:
 
     async def fill(self) -> None:
         """The call on which messages are left."""
-        record = CallRecord(
-            call_sid=self.call_sid,
-            account_sid=self.account.account_sid,
-            direction="inbound",
-            from_="+919800000001",
-            to="+918047491899",
-            created_at=self.now,
-        )
+        sid = self.account.account_sid
+        record = new_record(sid, "inbound", call_sid=self.call_sid, created_at=self.now)
         await self.storage.calls.insert(record)
         record.status, record.ended_at = CallStatus.COMPLETED, self.now
         self.storage.calls.update(record)

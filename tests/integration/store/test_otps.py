@@ -35,6 +35,7 @@ from callcontrol.otp.aio import VoiceOtp
 from callcontrol.otp.otp import MAX_ATTEMPTS, PER_DESTINATION, WINDOW, OtpFilter, OtpStats, Period, SendOtp
 from fixtures.carrier import PROMPTS_DIRECTORY
 from media.audio import Clip, PromptLibrary, Speaker, SpeechError, SpeechUnavailable
+from tests.support.customers import add_platform_carrier, add_registered_number
 from tests.support.secrets import SECRETS
 
 NUMBER = "+918047491899"
@@ -283,11 +284,10 @@ async def test_the_oldest_registered_number_calls(stage: Stage) -> None:
     storage, account_sid = stage.storage, stage.account_sid
     with pytest.raises(NumberNotOwned):
         await stage.send(from_=None)
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     await storage.numbers.add(account_sid, "+918047491800")
     for number in (NUMBER, "+918047491898"):
-        added = await storage.numbers.add(account_sid, number)
-        await storage.numbers.register(account_sid, added.phone_number_id)
+        await add_registered_number(storage, account_sid, number)
     await stage.send(from_=None)
     dialled = stage.door.plans[0].dial
     assert dialled is not None and dialled.caller_id == NUMBER

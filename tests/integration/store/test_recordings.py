@@ -24,6 +24,7 @@ from callcontrol.models import Account, CallRecord, CallStatus, RecordingStatus
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from callcontrol.recordings.store import recordings
 from callcontrol.secrets.aio import SecretBox
+from tests.support.domain import new_record
 from tests.support.query_plans import plans
 from tests.support.secrets import SECRETS
 
@@ -78,15 +79,7 @@ class Shelf:
         product: str | None = None,
     ) -> CallRecord:
         """A call that ended so long ago, with its recording."""
-        record = CallRecord(
-            call_sid=new_id(),
-            account_sid=account.account_sid,
-            direction="outbound",
-            from_="+918047491899",
-            to="+919800000001",
-            created_at=NOW - age,
-            product=product,
-        )
+        record = new_record(account.account_sid, created_at=NOW - age, product=product)
         calls = self.storage.calls
         await calls.insert(record)
         record.node = self.node

@@ -19,6 +19,7 @@ from callcontrol.database.tables.trunks import carriers, phone_numbers
 from callcontrol.errors import SecretsUnreadable
 from callcontrol.models import Account, Binding, Carrier, PhoneNumber
 from callcontrol.secrets.aio import SecretBox
+from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
@@ -46,7 +47,7 @@ async def fill(storage: Storage) -> tuple[Account, Carrier, PhoneNumber]:
             **PASSWORDS,
         },
     )
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     number = await storage.numbers.add(account.account_sid, "+918047000001")
     binding = Binding("media_stream", stream_url="wss://93.184.216.34/x", sample_rate=8000, stream_auth=AUTH)
     await storage.numbers.bind(account.account_sid, number.phone_number_id, binding, force=True)

@@ -33,6 +33,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Account, Binding, CallRecord, PhoneNumber
+from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 from tests.support.waiting import look_again, until
 
@@ -51,7 +52,7 @@ async def other(storage: Storage, url: str) -> AsyncIterator[Storage]:
 
 @pytest.fixture
 async def number(storage: Storage, account: Account) -> PhoneNumber:
-    await storage.trunks.add_platform_carrier("Platform", [("udp", "192.0.2.1", 5060)])
+    await add_platform_carrier(storage)
     return await storage.numbers.add(account.account_sid, NUMBER, "Front desk")
 
 
@@ -244,10 +245,9 @@ async def test_wiring_a_number(storage: Storage, account: Account, number: Phone
 
 
 async def test_a_forward_must_be_able_to_reach_its_target(
-    storage: Storage, other: Storage, account: Account, number: PhoneNumber
+    storage: Storage, other: Storage, account: Account, number: PhoneNumber, stranger: Account
 ) -> None:
     sid, id_ = account.account_sid, number.phone_number_id
-    stranger, _ = await storage.accounts.create("Other")
     await storage.numbers.add(stranger.account_sid, "+918047491898")
     await storage.numbers.add(sid, "+918047491897")
     wrong: dict[str, list[dict[str, Any]]] = {
@@ -276,7 +276,9 @@ async def test_a_forward_must_be_able_to_reach_its_target(
     assert (await storage.numbers.bind(sid, id_, elsewhere, force=True)).inbound_bound
 
 
-async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Account) -> None:
+async def test_wiring_refuses_what_it_cannot_do(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     number = await storage.numbers.add(account.account_sid, NUMBER)
     sid, id_ = account.account_sid, number.phone_number_id
     with pytest.raises(NotConfigured):
@@ -286,7 +288,6 @@ async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Accou
     with pytest.raises(BindFailed) as caught:
         await storage.numbers.bind(sid, id_, Binding(target="media_stream", stream_url="ws://127.0.0.1/x"))
     assert [error.field for error in caught.value.errors] == ["stream_url"]
-    stranger, _ = await storage.accounts.create("Other")
     for account_sid, phone_number_id in ((stranger.account_sid, id_), (sid, new_id())):
         with pytest.raises(NotFound):
             await storage.numbers.configuration(account_sid, phone_number_id)
@@ -298,8 +299,9 @@ async def test_wiring_refuses_what_it_cannot_do(storage: Storage, account: Accou
         await storage.numbers.owned(stranger.account_sid, NUMBER)
 
 
-async def test_a_number_has_one_owner(storage: Storage, other: Storage, account: Account) -> None:
-    stranger, _ = await storage.accounts.create("Other")
+async def test_a_number_has_one_owner(
+    storage: Storage, other: Storage, account: Account, stranger: Account
+) -> None:
 
     async def add(service: Storage, owner: Account) -> bool:
         try:
@@ -385,8 +387,9 @@ async def test_carriers_and_gateways_of_an_account(storage: Storage, account: Ac
         await storage.trunks.get_carrier(sid, carrier.carrier_sid)
 
 
-async def test_another_owners_carrier_is_forbidden(storage: Storage, account: Account) -> None:
-    stranger, _ = await storage.accounts.create("Other")
+async def test_another_owners_carrier_is_forbidden(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     theirs = await storage.trunks.create_carrier(stranger.account_sid, {"name": "Theirs"})
     platform, _ = await storage.trunks.add_platform_carrier("P", [("udp", "192.0.2.1", 5060)])
     sid = account.account_sid

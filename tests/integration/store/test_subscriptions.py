@@ -24,6 +24,7 @@ from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import LoggedDelivery, Replayed, Subscription
+from tests.support.domain import new_record
 
 # Addresses instead of names: nothing is resolved.
 URL = "https://1.1.1.1/missed"
@@ -38,9 +39,7 @@ async def subscribe(storage: Storage, account: Account, **values: Any) -> Subscr
 async def miss(storage: Storage, account: Account, **values: Any) -> CallRecord:
     """An inbound call that rings and ends unanswered, as call control writes it."""
     now = utc_now()
-    record = CallRecord(
-        new_id(), account.account_sid, "inbound", "+919811100000", "+918047491899", now, CallStatus.RINGING
-    )
+    record = new_record(account.account_sid, "inbound", created_at=now, status=CallStatus.RINGING)
     record.product, record.details = values.get("product"), values.get("details")
     await storage.calls.insert(record)
     record.ringing_at, record.ended_at = now, now + timedelta(seconds=7)
@@ -97,10 +96,9 @@ async def test_the_secret_is_sealed_and_can_be_taken_away(storage: Storage, acco
     assert not bare.has_secret
 
 
-async def test_what_is_anothers_is_not_there(storage: Storage, account: Account) -> None:
+async def test_what_is_anothers_is_not_there(storage: Storage, account: Account, stranger: Account) -> None:
     made = await subscribe(storage, account)
     (lost,) = await fail(storage, [utc_now()], made)
-    stranger, _ = await storage.accounts.create("Stranger")
     of_masking = SubscriptionService(
         storage.database, storage.writer, storage.destinations, storage.outbox, EVENTS
     )
@@ -127,14 +125,13 @@ async def test_what_is_anothers_is_not_there(storage: Storage, account: Account)
 
 
 async def test_an_account_has_a_hundred_at_most(
-    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch, stranger: Account
 ) -> None:
     monkeypatch.setattr(service_module, "_MAX_SUBSCRIPTIONS", 2)
     await subscribe(storage, account)
     await subscribe(storage, account)
     with pytest.raises(Conflict):
         await subscribe(storage, account)
-    stranger, _ = await storage.accounts.create("Stranger")
     await subscribe(storage, stranger)
 
 
@@ -154,11 +151,12 @@ async def test_a_url_that_leads_inside_is_refused_with_everything_else(
     assert await storage.subscriptions.list(account.account_sid) == [made]
 
 
-async def test_a_missed_call_goes_to_all_who_want_it(storage: Storage, account: Account) -> None:
+async def test_a_missed_call_goes_to_all_who_want_it(
+    storage: Storage, account: Account, stranger: Account
+) -> None:
     first, second = await subscribe(storage, account), await subscribe(storage, account)
     paused = await subscribe(storage, account)
     await storage.subscriptions.update(account.account_sid, paused.subscription_id, {"is_active": False})
-    stranger, _ = await storage.accounts.create("Stranger")
     elsewhere = await subscribe(storage, stranger)
     call = await miss(storage, account)
     ids = set()

@@ -8,14 +8,14 @@ from callcontrol.agents.transcripts import segments_of
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.tables.assistant import transcript_segments
 from callcontrol.models import Account, CallStatus, TranscriptSegment
-from tests.integration.store.test_calls import make_call
+from tests.support.domain import new_record
 from tests.support.secrets import SECRETS
 
 
 async def test_what_was_said_is_durable_when_the_end_of_its_call_is(url: str) -> None:
     storage = await Storage.open(url, deliver=False, secrets=SECRETS)
     account, _ = await storage.accounts.create("Acme", balance_paise=1000)
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call)
     storage.transcripts.add(call, TranscriptSegment("agent", "Good morning\0", 0, 900))
     storage.transcripts.add(call, TranscriptSegment("user", "\ud800hello", 1000))
@@ -38,7 +38,7 @@ async def test_what_was_said_is_durable_when_the_end_of_its_call_is(url: str) ->
 async def test_a_transcript_is_read_in_the_order_in_which_things_were_said(
     storage: Storage, account: Account
 ) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call)
     for start_ms in (500, 0, 500, 250):
         storage.transcripts.add(call, TranscriptSegment("agent", f"at {start_ms}", start_ms))
@@ -49,10 +49,10 @@ async def test_a_transcript_is_read_in_the_order_in_which_things_were_said(
 async def test_a_segment_that_cannot_be_stored_takes_no_other_with_it(
     storage: Storage, account: Account
 ) -> None:
-    call = make_call(account)
+    call = new_record(account.account_sid)
     await storage.calls.insert(call)
     storage.transcripts.add(call, TranscriptSegment("agent", "before", 0))
-    stranger = make_call(account, account_sid="nobody")
+    stranger = new_record("nobody")
     storage.transcripts.add(stranger, TranscriptSegment("agent", "of nobody", 0))
     storage.transcripts.add(call, TranscriptSegment("agent", "after", 1))
     await storage.transcripts.of_call(call.call_sid)

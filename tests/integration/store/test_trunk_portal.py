@@ -12,6 +12,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import Conflict, Forbidden, NotFound, NumberNotOwned, ValidationFailed
 from callcontrol.models import Account, Application, Binding, CallRecord, Carrier
 from callcontrol.trunks.aio.service import TrunkService
+from tests.support.domain import new_record
 
 NUMBER = "+918047491899"
 STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://agent.example/ws"}
@@ -28,15 +29,7 @@ async def application(storage: Storage, account: Account) -> Application:
 
 
 def call_of(account: Account, **facts: Any) -> CallRecord:
-    return CallRecord(
-        call_sid=new_id(),
-        account_sid=account.account_sid,
-        direction="inbound",
-        from_="+919800000001",
-        to=NUMBER,
-        created_at=utc_now(),
-        **facts,
-    )
+    return new_record(account.account_sid, "inbound", **facts)
 
 
 async def test_an_application_is_kept_changed_listed_and_deleted(storage: Storage, account: Account) -> None:
@@ -115,9 +108,8 @@ async def test_a_number_of_an_own_carrier(
 
 
 async def test_what_is_another_accounts_and_what_is_not_there(
-    storage: Storage, account: Account, carrier: Carrier, application: Application
+    storage: Storage, account: Account, carrier: Carrier, application: Application, stranger: Account
 ) -> None:
-    stranger, _ = await storage.accounts.create("Stranger")
     other, sid = stranger.account_sid, account.account_sid
     number = await storage.trunk_numbers.register(sid, NUMBER, carrier.carrier_sid)
     own = await storage.trunks.create_carrier(other, {"name": "Theirs"})

@@ -42,14 +42,13 @@ def message(account: Account, **values: Any) -> ChatMessage:
 
 
 async def test_each_is_found_by_its_number_and_by_no_other_account(
-    storage: Storage, account: Account
+    storage: Storage, account: Account, stranger: Account
 ) -> None:
     endpoints, sid = storage.webhook_endpoints, account.account_sid
     made = [await endpoints.create(sid, VALUES) for _ in range(3)]
     numbers = [one.number for one in made]
     assert all(number is not None for number in numbers) and len(set(numbers)) == 3
     assert [one.number for one in await endpoints.list(sid)] == numbers[::-1]
-    stranger, _ = await storage.accounts.create("Stranger")
     for one in made:
         assert one.number is not None
         assert await endpoints.numbered(sid, one.number) == one

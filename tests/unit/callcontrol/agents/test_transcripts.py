@@ -9,7 +9,7 @@ from callcontrol.agents.transcripts import (
     segments_of,
 )
 from callcontrol.models import TranscriptSegment
-from tests.unit.callcontrol.calls.test_call_parts import make_record
+from tests.support.domain import make_record
 
 HELLO = TranscriptSegment("agent", "hello", 10)
 

@@ -21,8 +21,7 @@ from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.routes import Party, PhoneTarget, SipTarget
-from tests.support.domain import CALLEE, NOW, OWN_NUMBER
-from tests.unit.callcontrol.calls.test_call_parts import make_record
+from tests.support.domain import CALLEE, NOW, OWN_NUMBER, make_record
 
 URL = "https://voice.example"
 

@@ -13,23 +13,9 @@ from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.records.end import close_record
 from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
-from callcontrol.models import CallRecord, CallStatus, StreamInfo
+from callcontrol.models import CallStatus, StreamInfo
 from sip.aio import Listen, TraceRecord
-from tests.support.call_drive import CALL_SID
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER
-
-
-def make_record(**changes: object) -> CallRecord:
-    values: dict[str, object] = {
-        "call_sid": CALL_SID,
-        "account_sid": ACCOUNT_SID,
-        "direction": "outbound",
-        "from_": OWN_NUMBER,
-        "to": CALLEE,
-        "created_at": NOW,
-        **changes,
-    }
-    return CallRecord(**values)  # type: ignore[arg-type]
+from tests.support.domain import CALL_SID, NOW, make_record
 
 
 def test_times_are_reckoned_from_the_creation() -> None:

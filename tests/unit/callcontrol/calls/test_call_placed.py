@@ -24,7 +24,6 @@ from callcontrol.calls.hangup_cause import CALL_REJECTED, SYSTEM_SHUTDOWN
 from callcontrol.calls.plan import Answer, Hangup, Pause, Play, Reject, SendDtmf
 from callcontrol.models import CallStatus
 from tests.support.call_drive import (
-    CALLER,
     DIAL,
     A,
     B,
@@ -36,6 +35,7 @@ from tests.support.call_drive import (
     placed,
     streamed,
 )
+from tests.support.domain import CALLER
 
 
 def test_a_plan_of_many_steps() -> None:

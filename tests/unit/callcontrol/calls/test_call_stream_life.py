@@ -49,7 +49,6 @@ from media.streams import AgentRecord as Record
 from media.streams import Reconnect, choose_stream
 from tests.support.call_drive import (
     AGENT,
-    CALLER,
     A,
     B,
     Drive,
@@ -58,6 +57,7 @@ from tests.support.call_drive import (
     outcome,
     streamed,
 )
+from tests.support.domain import CALLER
 
 BREAK = AgentClosed(AgentExit.LOST, 1006)
 FALLBACK = RequestInstructions("https://customer.example/fallback")

@@ -28,7 +28,7 @@ from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions, request_body
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.trunks.inbound_invite import Caller
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, asked_call
+from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, make_ringing
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 BASE = "https://customer.example/calls/in?x=1"
@@ -37,7 +37,7 @@ CALLER = Caller("+919811111111", "Anita")
 
 def read(answer: Any, kind: str = "application/json", *, caller: Caller | None = CALLER) -> list[Step]:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return read_instructions(kind, body, RULES, asked_call(), caller=caller, url=BASE)
+    return read_instructions(kind, body, RULES, make_ringing(), caller=caller, url=BASE)
 
 
 def problems(answer: Any, **options: Any) -> list[str]:
@@ -57,7 +57,7 @@ def at(*places: str) -> list[str]:
 
 def test_the_question_says_whose_call_it_is() -> None:
     sip = {"headers": {"X-A": "1"}, "privacy": ["id"]}
-    asked = asked_call(sip=sip, sip_call_id="c@h", phone_number_id="n")
+    asked = make_ringing(sip=sip, sip_call_id="c@h", phone_number_id="n")
     body = json.loads(request_body(asked, "call.incoming", event_id="e-1", at=NOW))
     assert body == {
         "event": "call.incoming",

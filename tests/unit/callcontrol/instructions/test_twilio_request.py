@@ -7,13 +7,13 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from callcontrol.instructions.twilio_request import form_fields, form_request, form_signature
-from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, asked_call
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_ringing
 
 URL = "https://customer.example/calls?shop=7"
 
 
 def test_the_fields_have_the_names_that_servers_know() -> None:
-    asked = asked_call(sip={"headers": {"X-Shop": "7"}}, answered_by="machine")
+    asked = make_ringing(sip={"headers": {"X-Shop": "7"}}, answered_by="machine")
     assert form_fields(asked, ()) == {
         "CallSid": "call-1",
         "AccountSid": ACCOUNT_SID,
@@ -27,7 +27,7 @@ def test_the_fields_have_the_names_that_servers_know() -> None:
         "AnsweredBy": "machine_start",
         "SipHeader_X-Shop": "7",
     }
-    assert form_fields(asked_call(direction="outbound"), ())["Direction"] == "outbound-api"
+    assert form_fields(make_ringing(direction="outbound"), ())["Direction"] == "outbound-api"
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_the_fields_have_the_names_that_servers_know() -> None:
     ],
 )
 def test_what_came_of_a_verb_is_told(fact: tuple[str, str | int], field: tuple[str, str]) -> None:
-    assert field in form_fields(asked_call(), [fact]).items()
+    assert field in form_fields(make_ringing(), [fact]).items()
 
 
 def test_what_came_of_nothing_is_left_out() -> None:
-    assert form_fields(asked_call(), [("finished_on_key", None), ("unheard_of", "x")]) == form_fields(
-        asked_call(), ()
+    assert form_fields(make_ringing(), [("finished_on_key", None), ("unheard_of", "x")]) == form_fields(
+        make_ringing(), ()
     )
 
 

@@ -7,18 +7,15 @@ from typing import Any
 
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.models import CallRecord, CallStatus
+from tests.support.domain import make_record
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def ended(direction: Any, status: CallStatus, **after_s: float) -> CallRecord:
     moments: dict[str, Any] = {f"{name}_at": BEGAN + timedelta(seconds=s) for name, s in after_s.items()}
-    return CallRecord(
-        call_sid="c-1",
-        account_sid="a-1",
-        direction=direction,
-        from_="+918047491899",
-        to="+919800000001",
+    return make_record(
+        direction,
         created_at=BEGAN,
         status=status,
         hangup_cause="NORMAL_CLEARING",

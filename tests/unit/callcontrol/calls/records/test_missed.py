@@ -30,9 +30,7 @@ from callcontrol.calls.hangup_cause import (
 )
 from callcontrol.calls.records.end import close_record, missed_call, missed_reason
 from callcontrol.models import CallRecord, CallStatus
-from tests.support.domain import ACCOUNT_SID, NOW
-
-CALL_SID = "44444444-4444-4444-8444-444444444444"
+from tests.support.domain import ACCOUNT_SID, CALL_SID, CALLER, NOW, OWN_NUMBER, make_record
 
 
 def record(cause: HangupCause = NO_ANSWER, *, rang: bool = True, **values: Any) -> CallRecord:
@@ -45,9 +43,7 @@ def record(cause: HangupCause = NO_ANSWER, *, rang: bool = True, **values: Any) 
         "ended_at": NOW + timedelta(seconds=21.4),
         "phone_number_id": "n-1",
     }
-    return CallRecord(
-        CALL_SID, ACCOUNT_SID, "inbound", "+919811100000", "+918047491899", NOW, **(facts | values)
-    )
+    return make_record("inbound", **(facts | values))
 
 
 def test_the_event_says_who_called_whom_and_for_how_long_it_rang() -> None:
@@ -67,7 +63,7 @@ def test_the_event_says_who_called_whom_and_for_how_long_it_rang() -> None:
         *("call_sid", "from", "to", "direction", "status", "reason", "ring_duration_sec"),
         *("phone_number_id", "started_at", "ended_at"),
     ]
-    assert (data["from"], data["to"], data["direction"]) == ("+919811100000", "+918047491899", "inbound")
+    assert (data["from"], data["to"], data["direction"]) == (CALLER, OWN_NUMBER, "inbound")
     assert (data["status"], data["reason"], data["ring_duration_sec"]) == ("no-answer", "no-answer", 20)
 
 

@@ -17,8 +17,8 @@ from callcontrol.masking.routing import CallerRoute, RoutingResult
 from callcontrol.masking.steps.route_by_caller import MAX_PROMPT_S, CallerRouted, RouteByCaller, RouteCaller
 from callcontrol.models import Binding
 from callcontrol.trunks.inbound_invite import Caller
-from tests.support.call_drive import CALLER, A, B, Drive, assert_nothing_left, outcome
-from tests.support.domain import CALLEE, OWN_NUMBER, MemoryDirectory, make_number
+from tests.support.call_drive import A, B, Drive, assert_nothing_left, outcome
+from tests.support.domain import CALLEE, CALLER, OWN_NUMBER, MemoryDirectory, make_number
 
 ROUTE = CallerRoute(CALLEE, record=False, max_duration_s=60, session_id="session-1")
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from callcontrol.calls.product import CallAttachment
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.recording import PENDING
 from callcontrol.calls.records.aio import CallStore
 from callcontrol.directory.directory import Changes, Directory

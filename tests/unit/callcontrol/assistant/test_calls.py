@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from tests.support.domain import CALLEE, NOW, OWN_NUMBER, make_record
 URL = "https://voice.example"
 
 
-def agent_call(sandbox: str | None = None, **changes: object) -> CallRecord:
+def agent_call(sandbox: str | None = None, **changes: Any) -> CallRecord:
     details = assistant_details(
         "agent-1", language="en-IN", context={"name": "Asha"}, sandbox_carrier=sandbox
     )

@@ -13,7 +13,7 @@ from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.records.end import close_record
 from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
-from callcontrol.models import CallStatus, StreamInfo
+from callcontrol.models import CallStatus, Direction, StreamInfo
 from sip.aio import Listen, TraceRecord
 from tests.support.domain import CALL_SID, NOW, make_record
 
@@ -52,7 +52,7 @@ def test_events_are_numbered_and_chosen() -> None:
 
 
 @pytest.mark.parametrize("direction", ["inbound", "outbound"])
-def test_records_without_an_end_get_one(direction: str) -> None:
+def test_records_without_an_end_get_one(direction: Direction) -> None:
     answered_at = NOW + timedelta(seconds=9)
     record = make_record(
         direction=direction,

@@ -28,7 +28,15 @@ from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions, request_body
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.trunks.inbound_invite import Caller
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OWN_NUMBER, OpenDestinations, make_ringing
+from tests.support.domain import (
+    ACCOUNT_SID,
+    CALL_SID,
+    CALLEE,
+    NOW,
+    OWN_NUMBER,
+    OpenDestinations,
+    make_ringing,
+)
 
 RULES = VerbRules({"IN"}, {"beep"}, OpenDestinations().check_url)
 BASE = "https://customer.example/calls/in?x=1"
@@ -64,7 +72,7 @@ def test_the_question_says_whose_call_it_is() -> None:
         "event_id": "e-1",
         "timestamp": "2026-01-02T03:04:05.000Z",
         "data": {
-            "call_sid": "call-1",
+            "call_sid": CALL_SID,
             "account_sid": ACCOUNT_SID,
             "from": "+919811111111",
             "to": OWN_NUMBER,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from callcontrol.instructions.twilio_request import form_fields, form_request, form_signature
-from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_ringing
+from tests.support.domain import ACCOUNT_SID, CALL_SID, OWN_NUMBER, make_ringing
 
 URL = "https://customer.example/calls?shop=7"
 
@@ -15,7 +15,7 @@ URL = "https://customer.example/calls?shop=7"
 def test_the_fields_have_the_names_that_servers_know() -> None:
     asked = make_ringing(sip={"headers": {"X-Shop": "7"}}, answered_by="machine")
     assert form_fields(asked, ()) == {
-        "CallSid": "call-1",
+        "CallSid": CALL_SID,
         "AccountSid": ACCOUNT_SID,
         "From": "+919811111111",
         "To": OWN_NUMBER,

@@ -192,5 +192,5 @@ def contact_of(transport: Transport, *, secure: bool = False) -> str:
 def settle_contact(request: Request, transport: Transport) -> None:
     """Set the Contact of a request to its actual transport: a name may resolve to the other IP version."""
     contact = contact_of(transport, secure=request.uri.scheme == "sips")
-    if request.headers.get("Contact") != contact:
+    if request.headers.first("contact") != contact:
         request.headers.set("Contact", contact)

@@ -286,7 +286,9 @@ class UserAgent:
             self._receive_cancel(request, flow)
             return
         new_call = request.method == "INVITE" and request.to.tag is None
-        identities = self._identify(request, flow) if new_call else ()
+        merged = merge_key(request) if new_call else ()
+        # An INVITE that came by another path before gets only a 482, whoever sent it.
+        identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
         if identities is None:
             return
         refused = refusal(request, self.settings.min_se_s)
@@ -297,7 +299,7 @@ class UserAgent:
         elif request.to.tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
-            self._receive_invite(request, flow, key, identities)
+            self._receive_invite(request, flow, key, merged, identities)
         elif request.method == "OPTIONS":
             self._respond_statelessly(self._capabilities(request), request, flow)
         else:
@@ -305,8 +307,6 @@ class UserAgent:
 
     def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
         """Identify the caller before other checks, so that unknown sources learn nothing; None if refused."""
-        if merge_key(request) in self._invites:
-            return ()  # It came by another path before; the answer is only 482.
         admitted = self._inbound_auth.admit(request, flow, self.layer.clock.time())
         if isinstance(admitted, Response):
             self._respond_statelessly(admitted, request, flow)
@@ -367,10 +367,9 @@ class UserAgent:
             session.on_cancel(request, transaction)
 
     def _receive_invite(
-        self, request: Request, flow: Flow, key: Key, identities: tuple[Hashable, ...]
+        self, request: Request, flow: Flow, key: Key, merged: Key, identities: tuple[Hashable, ...]
     ) -> None:
         """Accept or refuse a new INVITE; a refused one leaves no state."""
-        merged = merge_key(request)
         settings = self.settings
         full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
         if self.draining or self.admission.refuses(key, self.layer.clock.time(), full=full):

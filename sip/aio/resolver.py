@@ -24,6 +24,7 @@ from sip.location.rfc3263 import (
 
 logger = logging.getLogger(__name__)
 
+_RANDOM = random.SystemRandom()
 MIN_TTL_S = 1.0
 MAX_TTL_S = 3600.0
 MAX_MISSING_S = 300.0
@@ -97,7 +98,6 @@ class Resolver:
         asker: Asker | None = None,
         hosts: HostsFile | None = None,
         time: Callable[[], float] | None = None,
-        random_between: Callable[[float, float], float] | None = None,
     ) -> None:
         self.families: SupportedFamilies = {"udp": (4,)}
         """Available transports and the IP versions of each; set by the user agent when it starts."""
@@ -105,14 +105,13 @@ class Resolver:
         self._asker = asker
         self._hosts = hosts or HostsFile()
         self._time = time
-        self._random_between = random_between or random.SystemRandom().uniform
         self._known: dict[DnsQuery, _Known] = {}
         self._asking: dict[DnsQuery, asyncio.Task[Records]] = {}
         self._lookups: set[asyncio.Task[None]] = set()
 
     def locate(self, destination: Destination, found: Found) -> None:
         """Call `found` with the targets, possibly none; at once when all answers are cached."""
-        lookup = locate(destination, self.families, self._random_between)
+        lookup = locate(destination, self.families, _RANDOM.uniform)
         queries = self._advance(lookup)
         if not isinstance(queries, tuple):
             found(queries)

@@ -28,7 +28,7 @@ from sip.location.rfc3263 import Destination, SupportedFamilies
 from sip.message import native as acceleration
 from sip.message.fields import NameAddr
 from sip.message.message import Request, Response, reply
-from sip.message.responses import ACCEPT, ALLOW, refusal, secure_refusal, stateless_tag, supported_fields
+from sip.message.responses import ACCEPT, ALLOW, refusal, stateless_tag, supported_fields
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession
@@ -291,9 +291,7 @@ class UserAgent:
         identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
         if identities is None:
             return
-        refused = refusal(request, self.settings.min_se_s)
-        if refused is None:
-            refused = secure_refusal(request, flow.transport.name, has_tls=self._has_tls)
+        refused = refusal(request, self.settings.min_se_s, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._respond_statelessly(refused, request, flow)
         elif request.to.tag is not None:

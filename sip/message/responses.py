@@ -74,11 +74,11 @@ def stateless_tag(secret: bytes, request: Request) -> str:
     return hashlib.blake2s(text.encode("utf-8", "replace"), key=secret, digest_size=8).hexdigest()
 
 
-def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response | None:
+def refusal(request: Request, min_se_s: int, hop: str, *, has_tls: bool) -> Response | None:
     """
     Return the response to a request that must be refused, None when it can be handled.
 
-    `min_se_s` is the shortest accepted session interval.
+    `min_se_s` is the shortest accepted session interval, `hop` the transport by which the request came.
 
     ACK and CANCEL are never refused: an ACK has no response, a CANCEL must not depend on options.
 
@@ -99,7 +99,10 @@ def refusal(request: Request, min_se_s: int = MIN_SESSION_EXPIRES_S) -> Response
         unknown = [tag for tag in request.option_tags("Require") if tag not in _UNDERSTOOD]
         if unknown:
             return reply(request, 420, headers=(("Unsupported", ", ".join(unknown)),))
-    return _refuse_offer(request, min_se_s) if method in ("INVITE", "UPDATE", "PRACK") else None
+    refused = _refuse_offer(request, min_se_s) if method in ("INVITE", "UPDATE", "PRACK") else None
+    if refused is None and request.uri.scheme == "sips":
+        return _refuse_insecure(request, hop, has_tls)
+    return refused
 
 
 def _refuse_offer(request: Request, min_se_s: int) -> Response | None:
@@ -132,18 +135,15 @@ def _accepts_answers(request: Request) -> bool:
     return not kinds.isdisjoint((ACCEPT, "application/*", "*/*"))
 
 
-def secure_refusal(request: Request, hop: str, *, has_tls: bool) -> Response | None:
+def _refuse_insecure(request: Request, hop: str, has_tls: bool) -> Response | None:
     """
-    Return the refusal of a request for a `sips` URI, None when the request is acceptable.
+    Refuse a request for a `sips` URI that TLS does not protect.
 
     Without TLS of our own the scheme is unsupported (416). A request that did not arrive over TLS has already
-    broken the guarantee of `sips`, and accepting it would fake that guarantee (480). ACK and CANCEL are never
-    refused.
+    broken the guarantee of `sips`, and accepting it would fake that guarantee (480).
 
     Source: RFC 3261 8.2.2.1, 26.4.4; RFC 5630 5.
     """
-    if request.uri.scheme != "sips" or request.method in ("ACK", "CANCEL"):
-        return None
     if not has_tls:
         return reply(request, 416)
     if hop == "tls":

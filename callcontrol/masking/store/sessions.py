@@ -3,25 +3,28 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.records import Record
+from callcontrol.database.records import count as counted
 from callcontrol.database.tables.masking_sessions import mappings, sessions
-from callcontrol.database.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
+from callcontrol.database.values import to_micros
 from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter
 
 LISTING: Final = Listing(sessions.c.created_at, sessions.c.session_id)
 
+_RECORD: Final = Record(MaskingSession, sessions, call_time_limit_s="call_time_limit_sec")
 _LIVE: Final = mappings.c.ended_at.is_(None)
 _BOTH: Final = mappings.join(sessions, sessions.c.session_id == mappings.c.session_id)
 
 
 def insert(connection: Connection, session: MaskingSession) -> None:
     """Write a new session with its mappings."""
-    connection.execute(sa.insert(sessions).values(_row(session)))
+    connection.execute(sa.insert(sessions).values(_RECORD.row(session)))
     connection.execute(
         sa.insert(mappings),
         [
@@ -45,15 +48,13 @@ def get(
     wanted = sa.select(sessions).where(
         sessions.c.session_id == session_id, sessions.c.account_sid == account_sid
     )
-    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _session(row) if row is not None else None
+    return _RECORD.first(connection, wanted.with_for_update() if lock else wanted)
 
 
 def update(connection: Connection, session: MaskingSession) -> None:
     """Write the changed fields of a session."""
-    connection.execute(
-        sa.update(sessions).where(sessions.c.session_id == session.session_id).values(_row(session))
-    )
+    own = sessions.c.session_id == session.session_id
+    connection.execute(sa.update(sessions).where(own).values(_RECORD.row(session)))
 
 
 def end(
@@ -70,7 +71,7 @@ def find(
     connection: Connection, account_sid: str, caller_number: str, masked_number: str, now: datetime
 ) -> MaskingSession | None:
     """The active session that routes a caller of a masked number; None when there is none."""
-    row = connection.execute(
+    wanted = (
         sa.select(sessions)
         .select_from(_BOTH)
         .where(
@@ -80,8 +81,8 @@ def find(
             _LIVE,
             sessions.c.expires_at > to_micros(now),
         )
-    ).first()
-    return _session(row) if row is not None else None
+    )
+    return _RECORD.first(connection, wanted)
 
 
 def taken(connection: Connection, account_sid: str, parties: Collection[str], now: datetime) -> set[str]:
@@ -101,15 +102,10 @@ def active_on(
     connection: Connection, account_sid: str, masked_number: str, now: datetime
 ) -> list[MaskingSession]:
     """The active sessions of a masked number."""
-    rows = connection.execute(
-        sa.select(sessions).where(
-            sessions.c.account_sid == account_sid,
-            sessions.c.masked_number == masked_number,
-            sessions.c.ended.is_(None),
-            sessions.c.expires_at > to_micros(now),
-        )
+    wanted = sa.select(sessions).where(
+        sessions.c.account_sid == account_sid, sessions.c.masked_number == masked_number, *_active(now)
     )
-    return [_session(row) for row in rows]
+    return _RECORD.all(connection, wanted)
 
 
 def expire_due(connection: Connection, now: datetime, limit: int) -> int:
@@ -167,8 +163,8 @@ def _unchanging(account_sid: str, query: SessionFilter) -> list[Condition]:
 
 def by_ids(connection: Connection, session_ids: Sequence[str]) -> list[MaskingSession]:
     """The sessions with these identifiers, in their order."""
-    rows = connection.execute(sa.select(sessions).where(sessions.c.session_id.in_(session_ids)))
-    found = {row.session_id: _session(row) for row in rows}
+    wanted = sa.select(sessions).where(sessions.c.session_id.in_(session_ids))
+    found = {session.session_id: session for session in _RECORD.all(connection, wanted)}
     return [found[session_id] for session_id in session_ids if session_id in found]
 
 
@@ -176,15 +172,17 @@ def counts(
     connection: Connection, account_sid: str, start: datetime, end: datetime, now: datetime
 ) -> SessionCounts:
     """Number of sessions created from ``start`` to ``end``, both included, and of those active now."""
-    made = (
+    made = sa.select(sessions).where(
         sessions.c.account_sid == account_sid,
         sessions.c.created_at >= to_micros(start),
         sessions.c.created_at <= to_micros(end),
     )
-    total = connection.scalar(sa.select(sa.func.count()).select_from(sessions).where(*made)) or 0
-    live = (sessions.c.ended.is_(None), sessions.c.expires_at > to_micros(now))
-    active = connection.scalar(sa.select(sa.func.count()).select_from(sessions).where(*made, *live)) or 0
+    total, active = counted(connection, made), counted(connection, made.where(*_active(now)))
     return SessionCounts(total, active, mappings=2 * total)  # one for each of its parties
+
+
+def _active(now: datetime) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    return sessions.c.ended.is_(None), sessions.c.expires_at > to_micros(now)
 
 
 def _expire(connection: Connection, session_ids: Sequence[str], now: datetime) -> None:
@@ -204,40 +202,4 @@ def _end_mappings(connection: Connection, session_ids: Sequence[str], now: datet
         sa.update(mappings)
         .where(mappings.c.session_id.in_(session_ids), _LIVE)
         .values(ended_at=to_micros(now))
-    )
-
-
-def _row(session: MaskingSession) -> dict[str, Any]:
-    return {
-        "session_id": session.session_id,
-        "account_sid": session.account_sid,
-        "party_a": session.party_a,
-        "party_b": session.party_b,
-        "masked_number": session.masked_number,
-        "call_time_limit_sec": session.call_time_limit_s,
-        "record": session.record,
-        "geo_match": session.geo_match,
-        "expires_at": to_micros(session.expires_at),
-        "ended": session.ended,
-        "ended_at": to_micros_or_none(session.ended_at),
-        "created_at": to_micros(session.created_at),
-        "updated_at": to_micros(session.updated_at),
-    }
-
-
-def _session(row: Row[Any]) -> MaskingSession:
-    return MaskingSession(
-        session_id=row.session_id,
-        account_sid=row.account_sid,
-        party_a=row.party_a,
-        party_b=row.party_b,
-        masked_number=row.masked_number,
-        call_time_limit_s=row.call_time_limit_sec,
-        record=None if row.record is None else bool(row.record),
-        geo_match=bool(row.geo_match),
-        expires_at=to_moment(row.expires_at),
-        ended=row.ended,
-        ended_at=to_moment_or_none(row.ended_at),
-        created_at=to_moment(row.created_at),
-        updated_at=to_moment(row.updated_at),
     )

@@ -65,16 +65,9 @@ class ContactService:
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
         """Contacts of the account in the order in which they were added, all or those that match a search."""
-        found, total = await self._database.read(
-            partial(
-                rows.page,
-                account_sid=account_sid,
-                search=search,
-                offset=(page - 1) * per_page,
-                limit=per_page,
-            )
+        return await self._database.read(
+            lambda connection: rows.page(connection, account_sid, search, page, per_page)
         )
-        return Page(found, total, page, per_page)
 
     async def get(self, account_sid: str, contact_id: int) -> Contact:
         """
@@ -151,7 +144,7 @@ class ContactListService:
         wanted = ContactList(0, account_sid, name, description, now, now)
 
         def write(connection: Connection) -> ContactList | DomainError:
-            if contact_lists.count(connection, account_sid) >= _MAX_LISTS:
+            if contact_lists.number_of(connection, account_sid) >= _MAX_LISTS:
                 return Conflict(f"The account has {_MAX_LISTS} contact lists; delete one first.")
             return contact_lists.insert(connection, wanted, made_by)
 
@@ -159,10 +152,9 @@ class ContactListService:
 
     async def list(self, account_sid: str, page: int, per_page: int) -> Page[ContactList]:
         """Lists of the account, newest first."""
-        found, total = await self._database.read(
-            partial(contact_lists.page, account_sid=account_sid, offset=(page - 1) * per_page, limit=per_page)
+        return await self._database.read(
+            lambda connection: contact_lists.page(connection, account_sid, page, per_page)
         )
-        return Page(found, total, page, per_page)
 
     async def get(self, account_sid: str, list_id: int) -> ContactList:
         """
@@ -187,9 +179,7 @@ class ContactListService:
         def read(connection: Connection) -> Page[Contact] | None:
             if contact_lists.get(connection, account_sid, list_id) is None:
                 return None
-            offset = (page - 1) * per_page
-            found, total = rows.in_list(connection, list_id, offset=offset, limit=per_page)
-            return Page(found, total, page, per_page)
+            return rows.in_list(connection, list_id, page, per_page)
 
         return _there(await self._database.read(read), _NO_LIST)
 

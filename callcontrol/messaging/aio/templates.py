@@ -90,7 +90,7 @@ class TemplateService:
                 return ChannelNotConfigured(
                     "The account's channel is not connected; connect it with PATCH /api/v1/channel."
                 )
-            if templates.count(connection, account_sid) >= _MAX_TEMPLATES:
+            if templates.number_of(connection, account_sid) >= _MAX_TEMPLATES:
                 return Conflict(f"The account has {_MAX_TEMPLATES} templates; delete one first.")
             kept = templates.insert(connection, template, now + LEASE)
             if kept is None:
@@ -110,16 +110,9 @@ class TemplateService:
         per_page: int = MAX_TEMPLATES,
     ) -> Page[Template]:
         """Templates of the account that have one of the statuses, newest first."""
-        found, total = await self._database.read(
-            partial(
-                templates.page,
-                account_sid=account_sid,
-                statuses=statuses,
-                offset=(page - 1) * per_page,
-                limit=per_page,
-            )
+        return await self._database.read(
+            lambda connection: templates.page(connection, account_sid, statuses, page, per_page)
         )
-        return Page(found, total, page, per_page)
 
     async def get(self, account_sid: str, template_id: int) -> Template:
         """

@@ -40,8 +40,8 @@ def make_batch(
     size = batch_size(campaigns.queued(connection, campaign_id), channel.messages_per_second)
     if size == 0:
         return Made()
-    batch = campaigns.take(connection, campaign, size, now)
-    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in batch.recipients]
+    recipients = campaigns.take(connection, campaign, size, now)
+    wanted = [_message(campaign, channel.number, new_id(), to, now) for to in recipients]
     reasons = send_refusals(connection, wanted)
     made = [_with_refusal(message, reasons.get(message.message_id), now) for message in wanted]
     chat_messages.insert_many(connection, made)

@@ -6,24 +6,18 @@ once, even if the process that had the last of its messages was killed.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from callcontrol.database.records import Record, count
 from callcontrol.database.statements import Statement
 from callcontrol.database.tables.campaigns import campaigns
 from callcontrol.database.tables.chat import chat_messages as messages
-from callcontrol.database.values import (
-    pack,
-    to_micros,
-    to_micros_or_none,
-    to_moment,
-    to_moment_or_none,
-    unpack,
-)
+from callcontrol.database.values import pack, to_micros, unpack
 from callcontrol.messaging.campaigns import (
     CANCELLED_REASON,
     RECEIPTS_AWAITED,
@@ -36,11 +30,11 @@ from callcontrol.messaging.campaigns import (
 )
 from callcontrol.messaging.events import campaign_completed
 from callcontrol.messaging.store import messages as chat_messages
+from callcontrol.models import Page
 from callcontrol.webhooks.store import publish as fan_out
 from sip.machine import next_state
 
 __all__ = [
-    "Batch",
     "advance",
     "cancel",
     "get",
@@ -64,15 +58,8 @@ _ANY_IN_STATE: Final = Statement(
     .where(messages.c.campaign_id == sa.bindparam("campaign_id"), messages.c.status == sa.bindparam("status"))
     .limit(1)
 )
+_RECORD: Final = Record(Campaign, campaigns)
 _ONE: Final = sa.select(*(column for column in campaigns.c if column is not campaigns.c.recipients))
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Recipients that become messages now."""
-
-    campaign: Campaign
-    recipients: tuple[str, ...]
 
 
 def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]) -> Campaign:
@@ -82,19 +69,7 @@ def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]
         return _campaign(known)
     written = connection.execute(
         sa.insert(campaigns).values(
-            reference=campaign.reference,
-            account_sid=campaign.account_sid,
-            name=campaign.name,
-            template_id=campaign.template_id,
-            template_name=campaign.template_name,
-            language=campaign.language,
-            body_parameters=pack(campaign.body_parameters),
-            recipients=pack(recipients),
-            total=campaign.total,
-            created_at=to_micros(campaign.created_at),
-            starts_at=to_micros(campaign.starts_at),
-            scheduled_for=to_micros_or_none(campaign.scheduled_for),
-            **_mutable(campaign),
+            {**_RECORD.row(campaign), "state": campaign.state.status, "recipients": pack(recipients)}
         )
     )
     assert written.inserted_primary_key is not None
@@ -116,21 +91,20 @@ def with_counts(
 
 
 def page(
-    connection: Connection, account_sid: str, state: CampaignState | None, *, offset: int, limit: int
-) -> tuple[list[tuple[Campaign, CampaignCounts]], int]:
-    """A page of the account's campaigns, newest first, each with its counts; and their total number."""
-    mine = [campaigns.c.account_sid == account_sid]
+    connection: Connection, account_sid: str, state: CampaignState | None, page: int, per_page: int
+) -> Page[tuple[Campaign, CampaignCounts]]:
+    """A page of the account's campaigns, newest first, each with its counts."""
+    mine = _ONE.where(campaigns.c.account_sid == account_sid)
     if state is not None:
-        mine.append(campaigns.c.state == _name(state))
-    total = connection.scalar(sa.select(sa.func.count()).select_from(campaigns).where(*mine)) or 0
-    wanted = _ONE.where(*mine).order_by(campaigns.c.created_at.desc(), campaigns.c.campaign_id.desc())
-    return _counted(connection, wanted.offset(offset).limit(limit)), total
+        mine = mine.where(campaigns.c.state == state.status)
+    newest_first = mine.order_by(campaigns.c.created_at.desc(), campaigns.c.campaign_id.desc())
+    wanted = newest_first.offset((page - 1) * per_page).limit(per_page)
+    return Page(_counted(connection, wanted), count(connection, mine), page, per_page)
 
 
 def open_count(connection: Connection, account_sid: str) -> int:
     """Number of scheduled or running campaigns of the account."""
-    wanted = sa.select(sa.func.count()).select_from(campaigns)
-    return connection.scalar(wanted.where(campaigns.c.account_sid == account_sid, _OPEN)) or 0
+    return count(connection, _ONE.where(campaigns.c.account_sid == account_sid, _OPEN))
 
 
 def uses_template(connection: Connection, template_id: int) -> bool:
@@ -159,16 +133,13 @@ def unfinished(
 
 def queued(connection: Connection, campaign_id: int) -> int:
     """Number of messages of a campaign that wait for the network."""
-    waiting = sa.select(sa.func.count()).select_from(messages)
-    return (
-        connection.scalar(waiting.where(messages.c.campaign_id == campaign_id, messages.c.status == "queued"))
-        or 0
-    )
+    mine = sa.select(messages.c.status).where(messages.c.campaign_id == campaign_id)
+    return count(connection, mine.where(messages.c.status == "queued"))
 
 
-def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Batch:
+def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Sequence[str]:
     """
-    Advance a campaign past its next recipients; the first batch starts it.
+    Advance a campaign past its next recipients, and return them; the first batch starts it.
 
     The caller writes their messages in the same transaction.
     """
@@ -176,10 +147,9 @@ def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -
         sa.select(campaigns.c.recipients).where(campaigns.c.campaign_id == campaign.campaign_id)
     )
     assert text is not None
-    recipients = tuple(unpack(text)[campaign.made : campaign.made + size])
-    taken = replace(_started(campaign, now), made=campaign.made + len(recipients))
-    _update(connection, taken)
-    return Batch(taken, recipients)
+    recipients: Sequence[str] = unpack(text)[campaign.made : campaign.made + size]
+    _update(connection, replace(_started(campaign, now), made=campaign.made + len(recipients)))
+    return recipients
 
 
 def advance(
@@ -297,42 +267,13 @@ def _after(campaign: Campaign, state: CampaignState, now: datetime) -> Campaign:
 
 
 def _update(connection: Connection, campaign: Campaign) -> None:
+    changes = _RECORD.row(campaign, "made", "started_at", "handed_at", "ended_at")
     connection.execute(
-        sa.update(campaigns).where(campaigns.c.campaign_id == campaign.campaign_id).values(_mutable(campaign))
+        sa.update(campaigns)
+        .where(campaigns.c.campaign_id == campaign.campaign_id)
+        .values(state=campaign.state.status, **changes)
     )
-
-
-def _mutable(campaign: Campaign) -> dict[str, Any]:
-    return {
-        "state": _name(campaign.state),
-        "made": campaign.made,
-        "started_at": to_micros_or_none(campaign.started_at),
-        "handed_at": to_micros_or_none(campaign.handed_at),
-        "ended_at": to_micros_or_none(campaign.ended_at),
-    }
-
-
-def _name(state: CampaignState) -> str:
-    return state.status
 
 
 def _campaign(row: Row[Any]) -> Campaign:
-    return Campaign(
-        reference=row.reference,
-        account_sid=row.account_sid,
-        name=row.name,
-        template_id=row.template_id,
-        template_name=row.template_name,
-        language=row.language,
-        body_parameters=tuple(unpack(row.body_parameters)),
-        total=row.total,
-        created_at=to_moment(row.created_at),
-        starts_at=to_moment(row.starts_at),
-        campaign_id=row.campaign_id,
-        state=CampaignState[row.state.upper()],
-        made=row.made,
-        scheduled_for=to_moment_or_none(row.scheduled_for),
-        started_at=to_moment_or_none(row.started_at),
-        handed_at=to_moment_or_none(row.handed_at),
-        ended_at=to_moment_or_none(row.ended_at),
-    )
+    return _RECORD.value({**row._mapping, "state": CampaignState[row.state.upper()]})

@@ -4,13 +4,15 @@ from collections.abc import Collection
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
+from callcontrol.database.records import Record, count, page_of
 from callcontrol.database.statements import insert_into
 from callcontrol.database.tables.contacts import contact_list_members, contact_lists
-from callcontrol.database.values import to_micros, to_moment
 from callcontrol.messaging.contacts import ContactList
+from callcontrol.models import Page
 
+_LIST: Final = Record(ContactList, contact_lists)
 _INSERT: Final = insert_into(contact_lists, ignore_conflict=True)
 _ADD: Final = insert_into(contact_list_members, ignore_conflict=True)
 
@@ -21,28 +23,19 @@ def insert(connection: Connection, made: ContactList, made_by: str) -> ContactLi
 
     ``made_by`` names the request: a repeated request returns the list that it made before.
     """
-    _INSERT.run(
-        connection,
-        {
-            "account_sid": made.account_sid,
-            "made_by": made_by,
-            "created_at": to_micros(made.created_at),
-            **_mutable(made),
-        },
-    )
-    return _list(connection.execute(_lists(contact_lists.c.made_by == made_by)).one())
+    _INSERT.run(connection, {**_LIST.row(made), "made_by": made_by})
+    return _LIST.all(connection, _lists(contact_lists.c.made_by == made_by))[0]
 
 
 def get(connection: Connection, account_sid: str, list_id: int) -> ContactList | None:
     """A list of the account."""
-    row = connection.execute(_lists(*_one(account_sid, list_id))).first()
-    return _list(row) if row is not None else None
+    return _LIST.first(connection, _lists(*_one(account_sid, list_id)))
 
 
 def update(connection: Connection, changed: ContactList) -> None:
     """Write the changed fields of a list."""
     connection.execute(
-        sa.update(contact_lists).where(*_one(changed.account_sid, changed.list_id)).values(_mutable(changed))
+        sa.update(contact_lists).where(*_one(changed.account_sid, changed.list_id)).values(_LIST.row(changed))
     )
 
 
@@ -51,19 +44,15 @@ def delete(connection: Connection, account_sid: str, list_id: int) -> bool:
     return connection.execute(sa.delete(contact_lists).where(*_one(account_sid, list_id))).rowcount > 0
 
 
-def count(connection: Connection, account_sid: str) -> int:
+def number_of(connection: Connection, account_sid: str) -> int:
     """Number of lists of the account."""
-    mine = contact_lists.c.account_sid == account_sid
-    return connection.scalar(sa.select(sa.func.count()).select_from(contact_lists).where(mine)) or 0
+    return count(connection, _lists(contact_lists.c.account_sid == account_sid))
 
 
-def page(
-    connection: Connection, account_sid: str, *, offset: int, limit: int
-) -> tuple[list[ContactList], int]:
-    """A page of the account's lists, newest first, and their total number."""
+def page(connection: Connection, account_sid: str, page: int, per_page: int) -> Page[ContactList]:
+    """A page of the account's lists, newest first."""
     wanted = _lists(contact_lists.c.account_sid == account_sid).order_by(contact_lists.c.list_id.desc())
-    rows = connection.execute(wanted.offset(offset).limit(limit))
-    return [_list(row) for row in rows], count(connection, account_sid)
+    return page_of(connection, wanted, page, per_page, _LIST.value)
 
 
 def add(connection: Connection, list_id: int, contact_ids: Collection[int]) -> None:
@@ -91,23 +80,3 @@ def _lists(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         .where(contact_list_members.c.list_id == contact_lists.c.list_id)
     )
     return sa.select(contact_lists, counted.scalar_subquery().label("contact_count")).where(*conditions)
-
-
-def _mutable(made: ContactList) -> dict[str, Any]:
-    return {
-        "name": made.name,
-        "description": made.description,
-        "updated_at": to_micros(made.updated_at),
-    }
-
-
-def _list(row: Row[Any]) -> ContactList:
-    return ContactList(
-        list_id=row.list_id,
-        account_sid=row.account_sid,
-        name=row.name,
-        description=row.description,
-        created_at=to_moment(row.created_at),
-        updated_at=to_moment(row.updated_at),
-        contact_count=row.contact_count,
-    )

@@ -1,6 +1,6 @@
 """Templates of messages, and their pending requests to the network."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -8,14 +8,17 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from callcontrol.database.records import Record, count, page_of
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.templates import template_withdrawals, templates
 from callcontrol.database.values import to_micros, to_micros_or_none, to_moment
 from callcontrol.messaging.models import Template, TemplateStatus
+from callcontrol.models import Page
 
 PREFERRED_LANGUAGE: Final = "en_US"
 """The language used for a template in several languages when the request names none."""
 
+_TEMPLATE: Final = Record(Template, templates)
 _INSERT: Final = insert_into(templates, ignore_conflict=True)
 _WITHDRAW: Final = insert_into(template_withdrawals, ignore_conflict=True)
 
@@ -56,7 +59,7 @@ def insert(connection: Connection, template: Template, check_at: datetime) -> Te
 
     ``check_at`` is when any process takes it over, if this process has not submitted it by then.
     """
-    _INSERT.run(connection, {**_row(template), "check_at": to_micros(check_at)})
+    _INSERT.run(connection, {**_TEMPLATE.row(template), "check_at": to_micros(check_at)})
     return by_reference(connection, template.reference)
 
 
@@ -72,14 +75,8 @@ def by_reference(connection: Connection, reference: str, *, lock: bool = False) 
 
 def named(connection: Connection, account_sid: str, name: str, language: str) -> Template | None:
     """The account's template of a name and language, in any status."""
-    return _one(
-        connection,
-        sa.and_(
-            templates.c.account_sid == account_sid,
-            templates.c.name == name,
-            templates.c.language == language,
-        ),
-    )
+    wanted = _of_account(account_sid).where(templates.c.name == name, templates.c.language == language)
+    return _TEMPLATE.first(connection, wanted)
 
 
 def usable(
@@ -97,30 +94,21 @@ def usable(
     """
     values = {"account_sid": account_sid, "name": name, "language": language or PREFERRED_LANGUAGE}
     row = _FIND_USABLE[language is not None, hold].first(connection, values)
-    return _template(row) if row is not None else None
+    return _TEMPLATE.value(row) if row is not None else None
 
 
 def page(
-    connection: Connection,
-    account_sid: str,
-    statuses: Collection[TemplateStatus],
-    *,
-    offset: int,
-    limit: int,
-) -> tuple[list[Template], int]:
-    """A page of the account's templates in some statuses, newest first, and their total number."""
-    mine = [templates.c.account_sid == account_sid, templates.c.status.in_(statuses)]
-    total = connection.scalar(sa.select(sa.func.count()).select_from(templates).where(*mine)) or 0
-    rows = connection.execute(
-        sa.select(templates).where(*mine).order_by(templates.c.template_id.desc()).offset(offset).limit(limit)
-    )
-    return [_template(row._mapping) for row in rows], total
+    connection: Connection, account_sid: str, statuses: Collection[TemplateStatus], page: int, per_page: int
+) -> Page[Template]:
+    """A page of the account's templates in some statuses, newest first."""
+    wanted = _of_account(account_sid).where(templates.c.status.in_(statuses))
+    newest_first = wanted.order_by(templates.c.template_id.desc())
+    return page_of(connection, newest_first, page, per_page, _TEMPLATE.value)
 
 
-def count(connection: Connection, account_sid: str) -> int:
+def number_of(connection: Connection, account_sid: str) -> int:
     """Number of templates of the account."""
-    mine = templates.c.account_sid == account_sid
-    return connection.scalar(sa.select(sa.func.count()).select_from(templates).where(mine)) or 0
+    return count(connection, _of_account(account_sid))
 
 
 def note_submitted(
@@ -141,9 +129,7 @@ def update_status(connection: Connection, template: Template, check_at: datetime
         sa.update(templates)
         .where(templates.c.template_id == template.template_id)
         .values(
-            status=template.status,
-            rejection_reason=template.rejection_reason,
-            updated_at=to_micros(template.updated_at),
+            **_TEMPLATE.row(template, "status", "rejection_reason", "updated_at"),
             check_at=to_micros_or_none(check_at),
         )
     )
@@ -173,7 +159,7 @@ def claim_due(connection: Connection, now: datetime, until: datetime, *, limit: 
         .with_for_update(skip_locked=True)
     ).all()
     _lease(connection, templates.c.reference, templates.c.check_at, rows, until)
-    return [_template(row._mapping) for row in rows]
+    return [_TEMPLATE.value(row) for row in rows]
 
 
 def withdraw(connection: Connection, template: Template, now: datetime, due_at: datetime) -> None:
@@ -244,40 +230,8 @@ def _lease(
 
 def _one(connection: Connection, condition: sa.ColumnElement[bool], *, lock: bool = False) -> Template | None:
     wanted = sa.select(templates).where(condition)
-    row = connection.execute(wanted.with_for_update() if lock else wanted).first()
-    return _template(row._mapping) if row is not None else None
+    return _TEMPLATE.first(connection, wanted.with_for_update() if lock else wanted)
 
 
-def _row(template: Template) -> dict[str, Any]:
-    return {
-        "account_sid": template.account_sid,
-        "reference": template.reference,
-        "name": template.name,
-        "language": template.language,
-        "category": template.category,
-        "body": template.body,
-        "variables": template.variables,
-        "status": template.status,
-        "network_ref": template.network_ref,
-        "rejection_reason": template.rejection_reason,
-        "created_at": to_micros(template.created_at),
-        "updated_at": to_micros(template.updated_at),
-    }
-
-
-def _template(row: Mapping[Any, Any]) -> Template:
-    return Template(
-        template_id=row["template_id"],
-        account_sid=row["account_sid"],
-        name=row["name"],
-        language=row["language"],
-        category=row["category"],
-        body=row["body"],
-        variables=row["variables"],
-        status=row["status"],
-        created_at=to_moment(row["created_at"]),
-        updated_at=to_moment(row["updated_at"]),
-        reference=row["reference"],
-        network_ref=row["network_ref"],
-        rejection_reason=row["rejection_reason"],
-    )
+def _of_account(account_sid: str) -> sa.Select[Any]:
+    return sa.select(templates).where(templates.c.account_sid == account_sid)

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "fixtures": {
         *("fixtures", "sip", "media"),
         *("callcontrol.numbers.inventory", "callcontrol.aio.tokens"),
-        *("callcontrol.messaging.approval", "callcontrol.messaging.network"),
+        *("callcontrol.messaging.approval", "callcontrol.messaging.models", "callcontrol.messaging.network"),
     },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},
 }

@@ -6,13 +6,12 @@ implement ``TemplateReview``.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
-from callcontrol.messaging.models import TemplateCategory
+from callcontrol.messaging.models import Template
 
-__all__ = ["ReviewFailure", "Submission", "SubmissionRefused", "TemplateReview", "Verdict", "VerdictGiven"]
+__all__ = ["ReviewFailure", "SubmissionRefused", "TemplateReview", "Verdict", "VerdictGiven"]
 
 
 class Verdict(Enum):
@@ -22,21 +21,6 @@ class Verdict(Enum):
     APPROVED = "approved"
     REJECTED = "rejected"
     PAUSED = "paused"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A template as submitted to the network; submissions with the same ``reference`` are one submission."""
-
-    reference: str
-    account_sid: str
-    number: str
-    name: str
-    language: str
-    category: TemplateCategory
-    body: str
-    variables: int
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +46,9 @@ class SubmissionRefused(Exception):
 class TemplateReview(Protocol):
     """Requests to a messaging network about templates."""
 
-    async def submit(self, submission: Submission) -> str:
+    async def submit(self, template: Template, number: str) -> str:
         """
-        Submit a template; return the network's name of it.
+        Submit a template of the channel with a number; return the network's name of it.
 
         The network answers a known reference with the name it gave the first time, so that a submission with
         a lost answer can be repeated without harm.

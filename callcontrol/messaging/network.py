@@ -20,24 +20,11 @@ __all__ = [
     "NetworkEvents",
     "NetworkRefused",
     "NetworkUnavailable",
-    "Outgoing",
     "Receipt",
     "ReceiptStatus",
-    "UnderWay",
 ]
 
 ReceiptStatus = Literal["sent", "delivered", "read", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A message as handed to a network; ``content`` is that of ``ChatMessage``, with its text."""
-
-    message_id: str
-    sender: str
-    to: str
-    type: MessageType
-    content: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +37,6 @@ class Receipt:
     network_ref: str | None = None
     error_code: str | None = None
     error_message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UnderWay:
-    """A message that the network accepted in an earlier run of this process, with its last known status."""
-
-    message_id: str
-    to: str
-    status: ReceiptStatus
-    sent_at: datetime
-    network_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +94,7 @@ class MessagingNetwork(Protocol):
     async def start(self, events: NetworkEvents) -> None:
         """Start reporting events."""
 
-    async def send(self, message: Outgoing) -> str:
+    async def send(self, message: ChatMessage) -> str:
         """
         Hand a message over; return the network's reference of it.
 
@@ -127,9 +103,9 @@ class MessagingNetwork(Protocol):
             NetworkUnavailable: Send it again later, under the same reference.
         """
 
-    async def recheck(self, messages: Sequence[UnderWay]) -> None:
+    async def recheck(self, messages: Sequence[ChatMessage]) -> None:
         """
-        Report again the status changes of messages since then; news comes by `NetworkEvents`.
+        Report again, by `NetworkEvents`, the status changes of messages accepted in an earlier run.
 
         Raises:
             NetworkUnavailable: Ask again later.

@@ -1,4 +1,4 @@
-"""Validation of templates, and their submission to the network."""
+"""Validation of templates."""
 
 import difflib
 import re
@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.messaging.approval import Submission
-from callcontrol.messaging.models import Channel, Template, TemplateCategory
+from callcontrol.messaging.models import Template, TemplateCategory
 
 __all__ = [
     "BodyError",
@@ -19,7 +18,6 @@ __all__ = [
     "MAX_VARIABLES",
     "NAME",
     "new_template",
-    "submission_of",
     "variables_in",
 ]
 
@@ -89,21 +87,6 @@ def new_template(
         created_at=now,
         updated_at=now,
         reference=reference,
-    )
-
-
-def submission_of(template: Template, channel: Channel) -> Submission:
-    """The submission of a template to the network."""
-    return Submission(
-        reference=template.reference,
-        account_sid=template.account_sid,
-        number=channel.number,
-        name=template.name,
-        language=template.language,
-        category=template.category,
-        body=template.body,
-        variables=template.variables,
-        created_at=template.created_at,
     )
 
 

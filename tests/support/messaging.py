@@ -13,7 +13,7 @@ from callcontrol.messaging.aio.dispatcher import Dispatcher, DispatcherSettings
 from callcontrol.messaging.aio.messages import MessageService
 from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.models import ChatMessage, MessageStatus
-from callcontrol.messaging.network import MessagingNetwork, NetworkEvents, Outgoing, UnderWay
+from callcontrol.messaging.network import MessagingNetwork, NetworkEvents
 from callcontrol.messaging.store import campaigns
 
 PATIENCE_S = 40.0
@@ -32,7 +32,7 @@ class ScriptedNetwork:
     async def start(self, events: NetworkEvents) -> None:
         self.events = events
 
-    async def send(self, message: Outgoing) -> str:
+    async def send(self, message: ChatMessage) -> str:
         self.sent.append(message.message_id)
         if self.stuck is not None:
             await self.stuck.wait()
@@ -40,7 +40,7 @@ class ScriptedNetwork:
             raise self.answers[message.to].pop(0)
         return f"net-{message.message_id}"
 
-    async def recheck(self, messages: Sequence[UnderWay]) -> None:
+    async def recheck(self, messages: Sequence[ChatMessage]) -> None:
         self.rechecked += [message.message_id for message in messages]
 
     async def close(self) -> None:

@@ -27,14 +27,7 @@ from callcontrol.database.values import to_micros
 from callcontrol.errors import DomainError, SendFailed
 from callcontrol.messaging.aio.receiving import Applied, Receiver
 from callcontrol.messaging.models import ChatMessage
-from callcontrol.messaging.network import (
-    MessagingNetwork,
-    NetworkRefused,
-    NetworkUnavailable,
-    Outgoing,
-    Receipt,
-    UnderWay,
-)
+from callcontrol.messaging.network import MessagingNetwork, NetworkRefused, NetworkUnavailable, Receipt
 from callcontrol.messaging.sending import QUEUE_LEEWAY_MICROS, UNAVAILABLE, retry_delay_s
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -313,10 +306,9 @@ class Dispatcher:
             self._record_outcome(_sent(message, reference))
 
     async def _send(self, message: ChatMessage) -> str:
-        outgoing = Outgoing(message.message_id, message.from_, message.to, message.type, message.content)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                return await self._network.send(outgoing)
+                return await self._network.send(message)
         except TimeoutError:
             raise NetworkUnavailable("no answer in time") from None
         except (NetworkRefused, NetworkUnavailable):
@@ -334,7 +326,7 @@ class Dispatcher:
 
     async def _recheck(self) -> None:
         since = utc_now() - timedelta(seconds=self._settings.recheck_s)
-        last: UnderWay | None = None
+        last: ChatMessage | None = None
         while True:
             try:
                 found = await self._database.read(

@@ -29,7 +29,6 @@ from callcontrol.messaging.models import Channel, Template
 from callcontrol.messaging.store import channels, templates
 from callcontrol.messaging.store.templates import Withdrawal
 from callcontrol.messaging.template_states import after_verdict, next_check
-from callcontrol.messaging.templates import submission_of
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
@@ -142,7 +141,7 @@ class TemplateReviews:
             ServiceUnavailable: The network does not answer.
         """
         async with _network():
-            network_ref = await self._review.submit(submission_of(template, channel))
+            network_ref = await self._review.submit(template, channel.number)
         now = self._clock()
         check_at = next_check(template.status, template.updated_at, now) or now
         submitted = replace(template, network_ref=network_ref)

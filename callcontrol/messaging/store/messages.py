@@ -13,19 +13,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.records import Record
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.chat import chat_messages
-from callcontrol.database.values import (
-    clean,
-    pack,
-    to_micros,
-    to_micros_or_none,
-    to_moment,
-    to_moment_or_none,
-    unpack,
-)
+from callcontrol.database.values import clean, to_micros
 from callcontrol.messaging.models import ChatMessage, MessageStatus
-from callcontrol.messaging.network import Receipt, UnderWay
+from callcontrol.messaging.network import Receipt
 from callcontrol.messaging.receipts import passed
 
 LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
@@ -33,6 +26,7 @@ LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
 CANCELLED: Final = "CAMPAIGN_CANCELLED"
 """The ``error_code`` of messages that were not sent because their campaign was cancelled."""
 
+_RECORD: Final = Record(ChatMessage, chat_messages, from_="from_number", to="to_number")
 _INSERT: Final = insert_into(chat_messages, ignore_conflict=True)
 _GET: Final = Statement(
     sa.select(chat_messages).where(chat_messages.c.message_id == sa.bindparam("message_id"))
@@ -84,7 +78,8 @@ def insert_many(
     With a lease they belong to one process until it expires; without, the first process that claims them
     hands them over.
     """
-    _INSERT.many(connection, [_row_of(message, node, leased_until) for message in messages])
+    lease = {"node": node, "leased_until": leased_until, "attempts": 0}
+    _INSERT.many(connection, [{**_RECORD.row(message), **lease} for message in messages])
 
 
 def get(connection: Connection, message_id: str) -> ChatMessage | None:
@@ -180,11 +175,13 @@ def apply(connection: Connection, receipts: Sequence[Receipt]) -> list[Moved]:
     return [Moved(rows[name], states) for name, states in changed.items()]
 
 
-def under_way(connection: Connection, since: datetime, after: UnderWay | None, limit: int) -> list[UnderWay]:
-    """Messages sent since a time that are neither read nor failed, oldest first."""
-    place = (to_micros(since), "") if after is None else (to_micros(after.sent_at), after.message_id)
-    here = sa.tuple_(sa.literal(place[0], sa.BigInteger), sa.literal(place[1], sa.Text))
-    rows = connection.execute(
+def under_way(
+    connection: Connection, since: datetime, after: ChatMessage | None, limit: int
+) -> list[ChatMessage]:
+    """Messages sent since a time, or behind a message, that are neither read nor failed, oldest first."""
+    at, message_id = (since, "") if after is None else (after.sent_at or since, after.message_id)
+    here = sa.tuple_(sa.literal(to_micros(at), sa.BigInteger), sa.literal(message_id, sa.Text))
+    wanted = (
         sa.select(chat_messages)
         .where(
             # A literal condition, so that the partial index of messages under way applies.
@@ -194,34 +191,12 @@ def under_way(connection: Connection, since: datetime, after: UnderWay | None, l
         .order_by(chat_messages.c.sent_at, chat_messages.c.message_id)
         .limit(limit)
     )
-    return [
-        UnderWay(row.message_id, row.to_number, row.status, to_moment(row.sent_at), row.network_ref)
-        for row in rows
-    ]
+    return _RECORD.all(connection, wanted)
 
 
 def message_of(row: Mapping[str, Any]) -> ChatMessage:
     """The message that a row holds."""
-    return ChatMessage(
-        message_id=row["message_id"],
-        account_sid=row["account_sid"],
-        direction=row["direction"],
-        from_=row["from_number"],
-        to=row["to_number"],
-        type=row["type"],
-        content=unpack(row["content"]),
-        status=row["status"],
-        created_at=to_moment(row["created_at"]),
-        due_at=to_moment(row["due_at"]),
-        campaign_id=row["campaign_id"],
-        network_ref=row["network_ref"],
-        sent_at=to_moment_or_none(row["sent_at"]),
-        delivered_at=to_moment_or_none(row["delivered_at"]),
-        read_at=to_moment_or_none(row["read_at"]),
-        failed_at=to_moment_or_none(row["failed_at"]),
-        error_code=row["error_code"],
-        error_message=row["error_message"],
-    )
+    return _RECORD.value(row)
 
 
 def _advance(row: dict[str, Any], receipt: Receipt, states: tuple[MessageStatus, ...]) -> None:
@@ -252,29 +227,3 @@ def _rows(connection: Connection, message_ids: Iterable[str]) -> dict[str, dict[
         rows = connection.execute(sa.select(chat_messages).where(chat_messages.c.message_id.in_(some)))
         found |= {row.message_id: dict(row._mapping) for row in rows}
     return found
-
-
-def _row_of(message: ChatMessage, node: str, leased_until: int) -> dict[str, Any]:
-    return {
-        "message_id": message.message_id,
-        "account_sid": message.account_sid,
-        "direction": message.direction,
-        "from_number": message.from_,
-        "to_number": message.to,
-        "type": message.type,
-        "content": pack(message.content),
-        "status": message.status,
-        "campaign_id": message.campaign_id,
-        "network_ref": message.network_ref,
-        "error_code": message.error_code,
-        "error_message": message.error_message,
-        "created_at": to_micros(message.created_at),
-        "due_at": to_micros(message.due_at),
-        "sent_at": to_micros_or_none(message.sent_at),
-        "delivered_at": to_micros_or_none(message.delivered_at),
-        "read_at": to_micros_or_none(message.read_at),
-        "failed_at": to_micros_or_none(message.failed_at),
-        "node": node,
-        "leased_until": leased_until,
-        "attempts": 0,
-    }

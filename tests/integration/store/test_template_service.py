@@ -20,13 +20,7 @@ from callcontrol.errors import (
 )
 from callcontrol.messaging.aio.template_reviews import LEASE
 from callcontrol.messaging.aio.templates import TemplateService
-from callcontrol.messaging.approval import (
-    ReviewFailure,
-    Submission,
-    SubmissionRefused,
-    Verdict,
-    VerdictGiven,
-)
+from callcontrol.messaging.approval import ReviewFailure, SubmissionRefused, Verdict, VerdictGiven
 from callcontrol.messaging.models import Template
 from callcontrol.messaging.store import channels, templates
 from callcontrol.messaging.templates import new_template
@@ -48,12 +42,12 @@ class Network:
         self.asked: list[str] = []
         self.withdrawn: list[tuple[str, str | None]] = []
 
-    async def submit(self, submission: Submission) -> str:
+    async def submit(self, template: Template, number: str) -> str:
         self._check()
         if self.refusal is not None:
             raise SubmissionRefused(self.refusal)
-        self.asked.append(submission.reference)
-        return self.taken.setdefault(submission.reference, f"net-{len(self.taken) + 1}")
+        self.asked.append(template.reference)
+        return self.taken.setdefault(template.reference, f"net-{len(self.taken) + 1}")
 
     async def verdict(self, network_ref: str) -> VerdictGiven:
         self._check()

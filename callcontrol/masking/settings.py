@@ -2,25 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from typing import Final, get_args
 
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = ["EVENTS", "UNCHANGED", "MaskingSettings", "SettingsChange", "Unchanged"]
+__all__ = ["EVENTS", "MaskingSettings"]
 
 EVENTS: Final = ServiceEvents("masking", tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)))
 """Events that the masking webhook subscribes to."""
-
-
-class Unchanged(Enum):
-    """Marks a setting that a change leaves as it is."""
-
-    UNCHANGED = "unchanged"
-
-
-UNCHANGED: Final = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +41,3 @@ class MaskingSettings:
     def events_to(self) -> str | None:
         """URL for events of a call that begins now; None when there is no webhook, or it is paused."""
         return self.webhook_url if self.webhook_active else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsChange:
-    """A change of the settings; None removes a setting."""
-
-    webhook_url: str | None | Unchanged = UNCHANGED
-    webhook_secret: str | None | Unchanged = field(default=UNCHANGED, repr=False)
-    webhook_active: bool | Unchanged = UNCHANGED
-    routing_url: str | None | Unchanged = UNCHANGED
-    record_calls: bool | Unchanged = UNCHANGED

@@ -18,7 +18,6 @@ import pytest
 import pytest_asyncio
 
 from api.process.server import Server
-from callcontrol.masking.settings import SettingsChange
 from callcontrol.models import Binding
 from tests.support.customers import add_registered_number
 from tests.support.loopback_server import loopback_settings
@@ -96,7 +95,7 @@ async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
     await server.start()
     assert server.demo is not None and server.demo.api_key is not None
     settings = server.storage.masking_settings
-    change = SettingsChange(webhook_url=receiver.url("/masked"), webhook_secret=SECRET)
+    change = {"webhook_url": receiver.url("/masked"), "webhook_secret": SECRET}
     await settings.update(server.demo.account_sid, change)
     async with aiohttp.ClientSession() as http:
         yield Town(server, receiver, http, server.demo.api_key)

@@ -18,7 +18,6 @@ from aiohttp import web
 
 from api.process.server import Server
 from callcontrol.masking.sessions import MaskingSession, SessionRequest
-from callcontrol.masking.settings import SettingsChange
 from callcontrol.models import CallFilter, CallRecord
 from media.aio import MediaEngine
 from sip import Answered, Ended, Failed, Progress
@@ -64,11 +63,11 @@ class Exchange:
         """Route unknown callers by a server of the customer's, for as long as this lasts."""
         settings = self.server.storage.masking_settings
         self.customer.answers["/route"] = answer
-        await settings.update(self.account_sid, SettingsChange(routing_url=self.customer.url("/route")))
+        await settings.update(self.account_sid, {"routing_url": self.customer.url("/route")})
         try:
             yield
         finally:
-            await settings.update(self.account_sid, SettingsChange(routing_url=None))
+            await settings.update(self.account_sid, {"routing_url": None})
 
     def call(self, caller: str, number: str = MASKED, **options: Any) -> PhoneCall:
         port = next(item.port for item in self.server.control.user_agent.addresses if item.transport == "udp")
@@ -402,7 +401,7 @@ async def test_the_masking_webhook_hears_of_inbound_calls_in_their_order(exchang
     a, b, stranger = exchange.mobile(), exchange.mobile(), exchange.mobile()
     session = await exchange.begin(a, b)
     secret, settings = "whsec_" + "x" * 32, exchange.server.storage.masking_settings
-    change = SettingsChange(webhook_url=exchange.customer.url("/events"), webhook_secret=secret)
+    change = {"webhook_url": exchange.customer.url("/events"), "webhook_secret": secret}
     await settings.update(exchange.account_sid, change)
 
     def told(call_sid: str) -> list[dict[str, Any]]:
@@ -430,7 +429,7 @@ async def test_the_masking_webhook_hears_of_inbound_calls_in_their_order(exchang
         await exchange.call(stranger).wait(Failed)
         assert await statuses(stranger, "failed") == ["initiated", "failed"]
     finally:
-        await settings.update(exchange.account_sid, SettingsChange(webhook_url=None))
+        await settings.update(exchange.account_sid, {"webhook_url": None})
     (record,) = {
         body["data"]["session_id"]
         for got in exchange.customer.requests

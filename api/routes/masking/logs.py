@@ -23,7 +23,7 @@ from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import NotFound
 from callcontrol.masking.calls import masked_object
 from callcontrol.masking.logs import MaskedCallFilter, stats_object
-from callcontrol.masking.settings import MaskingSettings, SettingsChange
+from callcontrol.masking.settings import MaskingSettings
 from callcontrol.models import CURRENCY
 from callcontrol.routing.targets import normalise_number
 from callcontrol.wallet.money import rupees
@@ -86,8 +86,8 @@ async def update_masking_settings(context: Context[UpdateMaskingSettings, NoQuer
 
     Omitted fields keep their values. The next call uses the new ones.
     """
-    change = SettingsChange(**context.body.model_dump(exclude_unset=True))
-    return Reply(_settings_json(await context.storage.masking_settings.update(context.account_sid, change)))
+    changes = context.body.model_dump(exclude_unset=True)
+    return Reply(_settings_json(await context.storage.masking_settings.update(context.account_sid, changes)))
 
 
 async def _webhook(context: Context[Any, Any]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
@@ -13,7 +13,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
-from callcontrol.masking.settings import EVENTS, MaskingSettings, SettingsChange, Unchanged
+from callcontrol.masking.settings import EVENTS, MaskingSettings
 from callcontrol.masking.store import settings as rows
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.aio.subscriptions import clear_waiting, reach_errors
@@ -21,8 +21,6 @@ from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import Subscription, changed_subscription
 
 __all__ = ["MaskingSettingsService"]
-
-T = TypeVar("T")
 
 _FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
 _NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
@@ -46,11 +44,11 @@ class MaskingSettingsService:
 
     async def of(self, account_sid: str) -> MaskingSettings:
         """The settings of an account; the defaults when it has set nothing."""
-        return await self._database.look_up(partial(_of, account_sid))
+        return await self._database.look_up(partial(rows.of, account_sid=account_sid))
 
-    async def update(self, account_sid: str, change: SettingsChange) -> MaskingSettings:
+    async def update(self, account_sid: str, changes: Mapping[str, Any]) -> MaskingSettings:
         """
-        Change the given settings.
+        Change the given settings, named as in `MaskingSettings`; None removes one.
 
         Raises:
             ValidationFailed: Names every error: a URL is wrong or leads where this server does not go, or a
@@ -58,9 +56,9 @@ class MaskingSettingsService:
         """
         errors = [
             error
-            for field, url in (("webhook_url", change.webhook_url), ("routing_url", change.routing_url))
-            if isinstance(url, str)
-            for error in await reach_errors(self._destinations, url, field)
+            for field in ("webhook_url", "routing_url")
+            if changes.get(field) is not None
+            for error in await reach_errors(self._destinations, changes[field], field)
         ]
         if errors:
             raise ValidationFailed(errors)
@@ -69,7 +67,7 @@ class MaskingSettingsService:
         def write(connection: Connection) -> tuple[MaskingSettings, MaskingSettings] | DomainError:
             before = rows.of(connection, account_sid)
             try:
-                return before, _write(connection, before, change, new_sid, now)
+                return before, _write(connection, before, changes, new_sid, now)
             except ValidationFailed as refusal:
                 return refusal
 
@@ -81,32 +79,20 @@ class MaskingSettingsService:
 
 
 def _write(
-    connection: Connection, before: MaskingSettings, change: SettingsChange, new_sid: str, now: datetime
+    connection: Connection, before: MaskingSettings, changes: Mapping[str, Any], new_sid: str, now: datetime
 ) -> MaskingSettings:
-    after = replace(
-        before,
-        routing_url=_new(change.routing_url, before.routing_url),
-        record_calls=_new(change.record_calls, before.record_calls),
-        updated_at=now,
-    )
-    values = {
-        name: value
-        for name, value in (
-            ("url", change.webhook_url),
-            ("secret", change.webhook_secret),
-            ("is_active", change.webhook_active),
-        )
-        if not isinstance(value, Unchanged)
-    }
+    values = {name: changes[field] for name, field in _FIELDS.items() if field in changes}
     former = subscriptions.get(connection, before.subscription_id or "", lock=True)
     blank = Subscription(new_sid, before.account_sid, EVENTS.service, "", EVENTS.names, now, now)
     webhook = _webhook(former, values, blank)
     _keep(connection, former, webhook)
-    if webhook is None:
-        after = replace(
-            after, subscription_id=None, webhook_url=None, webhook_secret=None, webhook_active=True
-        )
-    else:
+    after = MaskingSettings(
+        account_sid=before.account_sid,
+        routing_url=changes.get("routing_url", before.routing_url),
+        record_calls=changes.get("record_calls", before.record_calls),
+        updated_at=now,
+    )
+    if webhook is not None:
         after = replace(
             after,
             subscription_id=webhook.subscription_id,
@@ -144,11 +130,3 @@ def _keep(connection: Connection, former: Subscription | None, webhook: Subscrip
         subscriptions.insert(connection, webhook)
     elif former is not None:
         subscriptions.delete(connection, former.subscription_id)
-
-
-def _new(wanted: T | Unchanged, before: T) -> T:
-    return before if isinstance(wanted, Unchanged) else wanted
-
-
-def _of(account_sid: str, connection: Connection) -> MaskingSettings:
-    return rows.of(connection, account_sid)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.errors import ValidationFailed
-from callcontrol.masking.settings import MaskingSettings, SettingsChange
+from callcontrol.masking.settings import MaskingSettings
 from callcontrol.models import Account
 from tests.support.secrets import SECRETS
 
@@ -37,15 +37,18 @@ async def test_what_is_set_holds_for_the_next_call_on_every_node(
     sid = account.account_sid
     other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     try:
-        change = SettingsChange(
-            webhook_url=URL, webhook_secret=SECRET, routing_url=ROUTING_URL, record_calls=False
-        )
+        change = {
+            "webhook_url": URL,
+            "webhook_secret": SECRET,
+            "routing_url": ROUTING_URL,
+            "record_calls": False,
+        }
         made = await storage.masking_settings.update(sid, change)
         assert made.subscription_id is not None and made.updated_at is not None
         assert await other.masking_settings.of(sid) == made
         assert (made.events_to, made.webhook_secret, made.record_calls) == (URL, SECRET, False)
 
-        paused = await other.masking_settings.update(sid, SettingsChange(webhook_active=False))
+        paused = await other.masking_settings.update(sid, {"webhook_active": False})
         assert await storage.masking_settings.of(sid) == paused
         assert (paused.events_to, paused.webhook_url, paused.webhook_secret) == (None, URL, SECRET)
         assert paused.subscription_id == made.subscription_id
@@ -57,11 +60,11 @@ async def test_the_secret_is_sealed_and_the_subscription_is_of_masking(
     storage: Storage, account: Account
 ) -> None:
     sid = account.account_sid
-    await storage.masking_settings.update(sid, SettingsChange(webhook_url=URL, webhook_secret=SECRET))
+    await storage.masking_settings.update(sid, {"webhook_url": URL, "webhook_secret": SECRET})
     ((service, url, secret),) = await stored_subscriptions(storage)
     assert (service, url) == ("masking", URL)
     assert secret is not None and SECRET not in secret
-    unsigned = await storage.masking_settings.update(sid, SettingsChange(webhook_secret=None))
+    unsigned = await storage.masking_settings.update(sid, {"webhook_secret": None})
     assert unsigned.webhook_secret is None
     assert await stored_subscriptions(storage) == [("masking", URL, None)]
 
@@ -69,12 +72,12 @@ async def test_the_secret_is_sealed_and_the_subscription_is_of_masking(
 async def test_a_webhook_that_is_taken_away_leaves_nothing(storage: Storage, account: Account) -> None:
     sid = account.account_sid
     await storage.masking_settings.update(
-        sid, SettingsChange(webhook_url=URL, webhook_secret=SECRET, webhook_active=False)
+        sid, {"webhook_url": URL, "webhook_secret": SECRET, "webhook_active": False}
     )
-    gone = await storage.masking_settings.update(sid, SettingsChange(webhook_url=None))
+    gone = await storage.masking_settings.update(sid, {"webhook_url": None})
     assert gone == MaskingSettings(account_sid=sid, updated_at=gone.updated_at)
     assert await stored_subscriptions(storage) == []
-    again = await storage.masking_settings.update(sid, SettingsChange(webhook_url=URL))
+    again = await storage.masking_settings.update(sid, {"webhook_url": URL})
     assert (again.events_to, again.webhook_secret) == (URL, None)
 
 
@@ -82,17 +85,17 @@ async def test_a_webhook_that_is_taken_away_leaves_nothing(storage: Storage, acc
     ("change", "fields"),
     [
         (
-            SettingsChange(webhook_url="https://10.0.0.1/", routing_url="gopher://x"),
+            {"webhook_url": "https://10.0.0.1/", "routing_url": "gopher://x"},
             ["webhook_url", "routing_url"],
         ),
-        (SettingsChange(webhook_url="http://hooks.example.com/"), ["webhook_url"]),
-        (SettingsChange(webhook_secret=SECRET), ["webhook_secret"]),
-        (SettingsChange(webhook_active=True, webhook_secret=SECRET), ["webhook_secret", "webhook_active"]),
-        (SettingsChange(webhook_url=None, webhook_active=False), ["webhook_active"]),
+        ({"webhook_url": "http://hooks.example.com/"}, ["webhook_url"]),
+        ({"webhook_secret": SECRET}, ["webhook_secret"]),
+        ({"webhook_active": True, "webhook_secret": SECRET}, ["webhook_secret", "webhook_active"]),
+        ({"webhook_url": None, "webhook_active": False}, ["webhook_active"]),
     ],
 )
 async def test_what_cannot_be_is_refused_whole(
-    storage: Storage, account: Account, change: SettingsChange, fields: list[str]
+    storage: Storage, account: Account, change: dict[str, object], fields: list[str]
 ) -> None:
     with pytest.raises(ValidationFailed) as refusal:
         await storage.masking_settings.update(account.account_sid, change)

@@ -8,9 +8,10 @@ server with the key of the secrets accepts it, and nobody without that key can m
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from callcontrol.calls.recording import recording_url
+from callcontrol.database.encryption import Cipher
 
 LINK_VALID: Final = timedelta(hours=1)
 """Validity of a link."""
@@ -21,20 +22,10 @@ _EXPIRES: Final = re.compile(r"[1-9][0-9]{9,11}")
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class Digests(Protocol):
-    """Computes and verifies keyed digests; see ``callcontrol.secrets.aio.SecretBox``."""
-
-    def digest(self, purpose: str, data: bytes) -> bytes:
-        """Return the digest of ``data``."""
-
-    def matches(self, purpose: str, data: bytes, digest: bytes) -> bool:
-        """Return True if ``digest`` is that of ``data``, in constant time."""
-
-
 class RecordingLinks:
     """Makes links to recordings and verifies them."""
 
-    def __init__(self, digests: Digests) -> None:
+    def __init__(self, digests: Cipher) -> None:
         self._digests = digests
 
     def link(self, account_sid: str, call_sid: str, now: datetime) -> str:

@@ -221,7 +221,9 @@ class AssistantService:
         """
         query = query_of(start, end, utc_now(), agent_id=agent_id, sandbox=sandbox)
         await self._writer.flush_pending()
-        return query, await self._database.read(partial(_day_counts, account_sid, query))
+        return query, await self._database.read(
+            lambda connection: assistant_calls.day_counts(connection, account_sid, query)
+        )
 
     def _numbers(self, request: OutboundCall) -> tuple[str, str | None]:
         """Validate the number to call and the caller ID, and return both in E.164."""
@@ -255,7 +257,3 @@ class AssistantService:
         if carrier_sid is None and sandbox_only:
             raise ServiceUnavailable("The sandbox of this server is off; ask its operator to turn it on.")
         return carrier_sid
-
-
-def _day_counts(account_sid: str, query: AnalyticsQuery, connection: Connection) -> list[DayCount]:
-    return assistant_calls.day_counts(connection, account_sid, query)

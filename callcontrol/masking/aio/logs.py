@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from sqlalchemy.engine import Connection
@@ -12,7 +11,7 @@ from callcontrol.calls.records.store import calls
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
-from callcontrol.masking.logs import MaskedCallFilter, MaskingStats, Window, window_of
+from callcontrol.masking.logs import MaskedCallFilter, MaskingStats, window_of
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.masking.store import sessions as masking_sessions
 from callcontrol.models import CallRecord, Page
@@ -66,15 +65,13 @@ class MaskingLogs:
         now = utc_now()
         window = window_of(start, end, now)
         await self._writer.flush_pending()
-        return await self._database.read(partial(_stats, account_sid, window, now))
-
-
-def _stats(account_sid: str, window: Window, now: datetime, connection: Connection) -> MaskingStats:
-    return MaskingStats(
-        window=window,
-        calls=masked_calls.counts(connection, account_sid, window.start, window.end),
-        sessions=masking_sessions.counts(connection, account_sid, window.start, window.end, now),
-    )
+        return await self._database.read(
+            lambda connection: MaskingStats(
+                window=window,
+                calls=masked_calls.counts(connection, account_sid, window.start, window.end),
+                sessions=masking_sessions.counts(connection, account_sid, window.start, window.end, now),
+            )
+        )
 
 
 def _behind(end: datetime | None) -> datetime | None:

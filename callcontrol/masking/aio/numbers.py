@@ -46,7 +46,7 @@ class MaskingNumberService:
             NotConfigured: There is no platform carrier to register it on.
             InboundConflict: Its calls are bound elsewhere, and ``force`` was not given.
         """
-        found = await self._database.look_up(partial(_by_number, number))
+        found = await self._database.look_up(lambda connection: numbers.by_number(connection, number))
         if found is None or found.account_sid != account_sid:
             raise NotFound("The number is not on the account.")
         try:
@@ -59,12 +59,9 @@ class MaskingNumberService:
 
     async def list(self, account_sid: str, page: int, per_page: int) -> Page[PhoneNumber]:
         """The enrolled numbers of the account, oldest first: the order in which sessions use them."""
-        found, total = await self._database.read(
-            lambda connection: masking_numbers.page(
-                connection, account_sid, offset=(page - 1) * per_page, limit=per_page
-            )
+        return await self._database.page(
+            partial(masking_numbers.page, account_sid=account_sid), page, per_page
         )
-        return Page(found, total, page, per_page)
 
     async def withdraw(self, account_sid: str, phone_number_id: str, *, force: bool = False) -> None:
         """
@@ -93,7 +90,3 @@ class MaskingNumberService:
             return withdrawn
 
         await self._rows.change(write)
-
-
-def _by_number(number: str, connection: Connection) -> PhoneNumber | None:
-    return numbers.by_number(connection, number)

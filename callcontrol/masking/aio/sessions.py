@@ -81,7 +81,7 @@ class MaskingSessionService:
         Raises:
             NotFound: The session does not exist on the account.
         """
-        found = await self._database.look_up(partial(_get, account_sid, session_id))
+        found = await self._database.look_up(lambda connection: rows.get(connection, account_sid, session_id))
         if found is None:
             raise NotFound("There is no such masking session on the account.")
         return found
@@ -200,7 +200,3 @@ def _allocate(
         " enrol another number, or close a session.",
         details={"masked_numbers": len(pool)},
     )
-
-
-def _get(account_sid: str, session_id: str, connection: Connection) -> MaskingSession | None:
-    return rows.get(connection, account_sid, session_id)

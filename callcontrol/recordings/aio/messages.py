@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from sqlalchemy.engine import Connection
-
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.writer import Writer
@@ -36,7 +34,7 @@ class MessageStore:
     async def find(self, message_sid: str) -> Message | None:
         """Find a message of any account."""
         held = self._held.get(message_sid) or self._taken.get(message_sid)
-        return held or await self._database.look_up(partial(_get, message_sid))
+        return held or await self._database.look_up(partial(messages.get, message_sid=message_sid))
 
     async def of_call(self, call_sid: str) -> Sequence[Message]:
         """List the available messages of a call, oldest first."""
@@ -54,7 +52,7 @@ class MessageStore:
         if not self._held:
             return None
         self._taken, self._held = self._held, {}
-        return partial(_insert, list(self._taken.values()))
+        return partial(messages.insert, kept=list(self._taken.values()))
 
     def written(self, result: None) -> None:
         """Drop the taken messages, which are durable now."""
@@ -69,11 +67,3 @@ class MessageStore:
         """Drop the taken messages, which can never be stored."""
         log.error("voicemail messages are lost: %s", ", ".join(self._taken), exc_info=error)
         self._taken = {}
-
-
-def _get(message_sid: str, connection: Connection) -> Message | None:
-    return messages.get(connection, message_sid)
-
-
-def _insert(kept: Sequence[Message], connection: Connection) -> None:
-    messages.insert(connection, kept)

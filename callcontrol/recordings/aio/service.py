@@ -19,11 +19,12 @@ from callcontrol.calls.recording import PENDING, recording_file
 from callcontrol.calls.records.aio import CallStore
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
+from callcontrol.database.encryption import Cipher
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Conflict, Forbidden, NotFound
 from callcontrol.models import CallRecord, Message, Principal
 from callcontrol.recordings.aio.messages import MessageStore
-from callcontrol.recordings.links import Digests, RecordingLinks, may_open
+from callcontrol.recordings.links import RecordingLinks, may_open
 from callcontrol.recordings.retention import KeptRecording, is_orphaned
 from callcontrol.recordings.store import messages as message_rows
 from callcontrol.recordings.store import recordings
@@ -68,7 +69,7 @@ class RecordingService:
         calls: CallStore,
         messages: MessageStore,
         accounts: Directory,
-        digests: Digests,
+        digests: Cipher,
         settings: RecordingSettings,
     ) -> None:
         self._database = database
@@ -214,8 +215,8 @@ class RecordingService:
         record = await self._calls.find(sid)
         if record is not None:
             return _of_call(record)
-        message = await self._messages.find(sid)
-        return _of_message(message) if message is not None else None
+        left = await self._messages.find(sid)
+        return None if left is None else _Recorded(left.message_sid, left.account_sid, left.node, left.path)
 
     async def _checked(self, recorded: "_Recorded") -> Path | None:
         """Path of a recording's file; None if it is on the disk of another server."""
@@ -324,10 +325,6 @@ class _Recorded:
 def _of_call(record: CallRecord) -> _Recorded:
     path = record.recording_path if record.recording_url is not None else None
     return _Recorded(record.call_sid, record.account_sid, record.node, path)
-
-
-def _of_message(message: Message) -> _Recorded:
-    return _Recorded(message.message_sid, message.account_sid, message.node, message.path)
 
 
 def _kept(sids: Sequence[str], connection: Connection) -> Mapping[str, KeptRecording]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database.records import Record
 from callcontrol.database.statements import insert_into
 from callcontrol.database.tables.messages import messages
 from callcontrol.database.tables.recordings import recording_removals
@@ -14,29 +15,25 @@ from callcontrol.database.values import to_micros, to_moment
 from callcontrol.models import Message
 from callcontrol.recordings.retention import KeptRecording
 
+_MESSAGE: Final = Record(Message, messages)
 _INSERT: Final = insert_into(messages, ignore_conflict=True)
 _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 
 def insert(connection: Connection, kept: Sequence[Message]) -> None:
     """Insert messages; existing ones stay unchanged."""
-    _INSERT.many(connection, [_row_of(message) for message in kept])
+    _INSERT.many(connection, [_MESSAGE.row(message) for message in kept])
 
 
 def get(connection: Connection, message_sid: str) -> Message | None:
     """Get a message, or None."""
-    row = connection.execute(sa.select(messages).where(messages.c.message_sid == message_sid)).first()
-    return _message_of(dict(row._mapping)) if row is not None else None
+    return _MESSAGE.first(connection, sa.select(messages).where(messages.c.message_sid == message_sid))
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Message]:
     """List the messages of a call that have a file, oldest first."""
-    rows = connection.execute(
-        sa.select(messages)
-        .where(messages.c.call_sid == call_sid, messages.c.path.is_not(None))
-        .order_by(messages.c.created_at, messages.c.message_sid)
-    )
-    return [_message_of(dict(row._mapping)) for row in rows]
+    left = sa.select(messages).where(messages.c.call_sid == call_sid, messages.c.path.is_not(None))
+    return _MESSAGE.all(connection, left.order_by(messages.c.created_at, messages.c.message_sid))
 
 
 def discard(connection: Connection, message_sid: str) -> int:
@@ -77,20 +74,3 @@ def kept(connection: Connection, message_sids: Sequence[str]) -> Mapping[str, Ke
         )
         for row in rows
     }
-
-
-def _row_of(message: Message) -> dict[str, Any]:
-    assert message.created_at is not None, "set by the store"
-    return {
-        "message_sid": message.message_sid,
-        "account_sid": message.account_sid,
-        "call_sid": message.call_sid,
-        "node": message.node,
-        "path": message.path,
-        "duration_ms": message.duration_ms,
-        "created_at": to_micros(message.created_at),
-    }
-
-
-def _message_of(row: Mapping[str, Any]) -> Message:
-    return Message(**{**row, "created_at": to_moment(row["created_at"])})

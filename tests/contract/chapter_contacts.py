@@ -273,7 +273,7 @@ CASES = (
             body={"name": "", "description": 7, "contactIds": [1]},
             fields=("name", "description", "contactIds"),
         ),
-        refused(409, "CONFLICT", body={"name": "Diwali"}, during=limited(contact_service, "_MAX_LISTS")),
+        refused(409, "CONFLICT", body={"name": "Diwali"}, during=limited(contact_service, "MAX_LISTS")),
         unseen(201, body={"name": "Diwali"}, then=_belongs_to_the_other),
     ),
     *row(

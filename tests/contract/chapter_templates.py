@@ -196,7 +196,7 @@ CASES = (
             "CONFLICT",
             name="of an account that has too many",
             body={"name": fresh_name, "body": _TEXT},
-            during=limited(template_service, "_MAX_TEMPLATES"),
+            during=limited(template_service, "MAX_TEMPLATES"),
         ),
         unseen(201, body={"name": _taken_name, "body": _TEXT}, then=_belongs_to_the_other),
     ),

@@ -418,7 +418,7 @@ class Services:
         await self.renewals.start()
         await self.dispatcher.start()
         self.storage.campaigns.start(self.dispatcher.wake, self._rate)
-        await self.templates.start()
+        self.templates.start()
 
     async def close(self) -> None:
         """Stop all services in reverse order, `calls` last; `storage` stays open."""

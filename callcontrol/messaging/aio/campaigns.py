@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tasks import ended, woken
+from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database import idempotency
 from callcontrol.database.aio.database import Database
@@ -109,18 +109,12 @@ class CampaignService:
     is stored in its row, and is written with the messages.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        writer: Writer,
-        outbox: Outbox,
-    ) -> None:
+    def __init__(self, database: Database, writer: Writer, outbox: Outbox) -> None:
         self._database = database
         self._writer = writer
         self._outbox = outbox
         self._default_rate = DEFAULT_MESSAGES_PER_SECOND
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._worker = Worker("campaigns", self._step, retry_s=_EVERY_S, log=log, level=logging.DEBUG)
         self._on_queued: Callable[[], None] | None = None
 
     def start(self, queued: Callable[[], None], default_rate: int = DEFAULT_MESSAGES_PER_SECOND) -> None:
@@ -132,12 +126,11 @@ class CampaignService:
         """
         self._on_queued = queued
         self._default_rate = default_rate
-        self._task = asyncio.create_task(self._keep_running(), name="campaigns")
+        self._worker.start()
 
     async def close(self) -> None:
         """Stop; the next process that runs does what is left."""
-        await ended(self._task)
-        self._task = None
+        await self._worker.close()
 
     async def create(self, account_sid: str, request: CampaignRequest) -> TakenCampaign:
         """
@@ -166,7 +159,7 @@ class CampaignService:
 
         taken = await self._writer.commit(write)
         if taken.view.campaign.scheduled_for is None:
-            self._wake.set()
+            self._worker.wake()
         return taken
 
     async def status(self, account_sid: str, campaign_id: int) -> CampaignView:
@@ -176,7 +169,16 @@ class CampaignService:
         Raises:
             NotFound: The campaign does not exist on the account.
         """
-        return await self._view(account_sid, campaign_id)
+        now = utc_now()
+
+        def read(connection: Connection) -> CampaignView | None:
+            found = rows.with_counts(connection, account_sid, campaign_id)
+            return None if found is None else _view(*found, self._rate(connection, account_sid), now)
+
+        view = await self._database.read(read)
+        if view is None:
+            raise _unknown()
+        return view
 
     async def list(
         self, account_sid: str, state: CampaignState | None, page: int, per_page: int
@@ -213,7 +215,7 @@ class CampaignService:
             return None
 
         await self._writer.commit(write)
-        return await self._view(account_sid, campaign_id)
+        return await self.status(account_sid, campaign_id)
 
     async def run(self, now: datetime) -> bool:
         """
@@ -251,19 +253,8 @@ class CampaignService:
                 self._outbox.changed()
         return False
 
-    async def _keep_running(self) -> None:
-        while True:
-            more = False
-            self._wake.clear()
-            try:
-                more = await self.run(utc_now())
-            except DomainError as error:
-                log.debug("campaigns could not be continued, trying again: %s", error)
-            except Exception:
-                # A defect in one run must not keep all later ones from being made.
-                log.exception("processing campaigns failed")
-            if not more:
-                await woken(self._wake, _EVERY_S)
+    async def _step(self) -> float:
+        return 0.0 if await self.run(utc_now()) else _EVERY_S
 
     def _take(
         self,
@@ -310,18 +301,6 @@ class CampaignService:
             tuple(recipients.invalid),
             tuple(number for number in recipients.numbers if number in opted_out),
         )
-
-    async def _view(self, account_sid: str, campaign_id: int) -> CampaignView:
-        now = utc_now()
-
-        def read(connection: Connection) -> CampaignView | None:
-            found = rows.with_counts(connection, account_sid, campaign_id)
-            return None if found is None else _view(*found, self._rate(connection, account_sid), now)
-
-        view = await self._database.read(read)
-        if view is None:
-            raise _unknown()
-        return view
 
     def _rate(self, connection: Connection, account_sid: str) -> int:
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)

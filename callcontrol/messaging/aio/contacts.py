@@ -19,7 +19,6 @@ from callcontrol.models import Page
 
 __all__ = ["ContactListService", "ContactService"]
 
-_MAX_LISTS: Final = MAX_LISTS
 _MOST_NAMED: Final = 100
 _SHOWN: Final = 5
 
@@ -144,8 +143,8 @@ class ContactListService:
         wanted = ContactList(0, account_sid, name, description, now, now)
 
         def write(connection: Connection) -> ContactList | DomainError:
-            if contact_lists.number_of(connection, account_sid) >= _MAX_LISTS:
-                return Conflict(f"The account has {_MAX_LISTS} contact lists; delete one first.")
+            if contact_lists.number_of(connection, account_sid) >= MAX_LISTS:
+                return Conflict(f"The account has {MAX_LISTS} contact lists; delete one first.")
             return contact_lists.insert(connection, wanted, made_by)
 
         return await self._writer.commit(write)

@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tasks import woken
+from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.writer import Writer
@@ -104,10 +104,12 @@ class Dispatcher:
         self._receiver = receiver
         self._rate_of = rate_of
         self._settings = settings or DispatcherSettings()
-        self._wake = asyncio.Event()
+        self._worker = Worker(
+            "message-dispatcher", self._step, retry_s=self._settings.poll_s, log=log, level=logging.DEBUG
+        )
         self._busy: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loops: list[asyncio.Task[None]] = []
+        self._rechecking: asyncio.Task[None] | None = None
         self._after = ""
         self._outcomes: dict[str, Receipt] = {}
         self._postponed: dict[str, datetime] = {}
@@ -128,17 +130,15 @@ class Dispatcher:
         self._writer.attach(self)
         await self._writer.commit(partial(chat_queue.release, node=self._settings.node))
         await self._network.start(self._receiver)
-        self._loops = [
-            asyncio.create_task(self._keep_dispatching(), name="message-dispatcher"),
-            asyncio.create_task(self._recheck(), name="message-recheck"),
-        ]
+        self._worker.start()
+        self._rechecking = asyncio.create_task(self._recheck(), name="message-recheck")
 
     async def close(self) -> None:
         """Stop claiming. Messages under way get two seconds; the others are handed over again later."""
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        self._loops = []
+        await self._worker.close()
+        if self._rechecking is not None:
+            self._rechecking.cancel()
+            await asyncio.gather(self._rechecking, return_exceptions=True)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
         tasks = list(self._tasks)
@@ -151,7 +151,7 @@ class Dispatcher:
 
     def wake(self) -> None:
         """Wake the dispatcher: the queue has new messages."""
-        self._wake.set()
+        self._worker.wake()
 
     async def deliver(self, message: ChatMessage) -> None:
         """
@@ -211,21 +211,10 @@ class Dispatcher:
 
     # The queue.
 
-    async def _keep_dispatching(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                delay_s = await self._turn()
-            except DomainError as error:
-                log.debug("the message queue could not be read: %s", error.message)
-                delay_s = self._settings.poll_s
-            except Exception:
-                # A defect in one turn must not keep all later ones from being made.
-                log.exception("dispatching messages failed")
-                delay_s = self._settings.poll_s
-            await asyncio.sleep(self._settings.turn_s)
-            if delay_s > self._settings.turn_s:
-                await woken(self._wake, delay_s - self._settings.turn_s)
+    async def _step(self) -> float:
+        delay_s = await self._turn()
+        await asyncio.sleep(self._settings.turn_s)
+        return max(0.0, delay_s - self._settings.turn_s)
 
     async def _turn(self) -> float:
         """Claim due messages and hand them over; return the seconds that the next turn can wait."""
@@ -283,7 +272,7 @@ class Dispatcher:
             len(self._tasks) >= self._settings.max_active
             or self._busy[account_sid] >= self._settings.per_account
         ):
-            self._wake.set()
+            self._worker.wake()
         self._tasks.discard(task)
         self._busy[account_sid] -= 1
         if not self._busy[account_sid]:

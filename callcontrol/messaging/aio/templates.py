@@ -1,17 +1,19 @@
 """Templates of accounts: stored here, approved by the network."""
 
-from collections.abc import Collection
-from datetime import timedelta
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy.engine import Connection
 
+from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import ChannelNotConfigured, Conflict, DomainError, NotFound
-from callcontrol.messaging.aio.template_poller import TemplatePoller
 from callcontrol.messaging.aio.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
@@ -22,7 +24,14 @@ from callcontrol.webhooks.aio.outbox import Outbox
 
 __all__ = ["TemplateService"]
 
-_MAX_TEMPLATES: Final = MAX_TEMPLATES
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_AT_ONCE: Final = 50
+_SHORTEST_S: Final = 0.05
+_LONGEST_S: Final = 30.0
+_AFTER_FAILURE_S: Final = 5.0
 # By then its submission has ended, and the network knows the template that it has to forget.
 _HANDED_IN_WITHIN: Final = timedelta(minutes=1)
 
@@ -46,14 +55,18 @@ class TemplateService:
         self._database = database
         self._writer = writer
         self._reviews = TemplateReviews(writer, review, outbox, clock)
-        self._poller = TemplatePoller(database, writer, self._reviews, clock)
+        self._poller = Worker("template-poller", self._step, retry_s=_AFTER_FAILURE_S, log=log)
 
-    async def start(self) -> None:
-        """Start polling the network about pending templates."""
-        await self._poller.start()
+    def start(self) -> None:
+        """
+        Start polling the network about every template that is due, in one process at a time.
+
+        The work of a killed process is due again when its lease expires, and any process may take it over.
+        """
+        self._poller.start()
 
     async def close(self) -> None:
-        """Stop polling."""
+        """Stop polling; the next start takes over the work under way."""
         await self._poller.close()
 
     async def run(self) -> timedelta | None:
@@ -63,7 +76,11 @@ class TemplateService:
         Raises:
             ServiceUnavailable: The database is failing.
         """
-        return await self._poller.run()
+        now = self._clock()
+        while (due := await self._database.read(templates.next_due)) is not None and due <= now:
+            await self._handle(now, templates.claim_due, self._reviews.submit_or_check)
+            await self._handle(now, templates.claim_withdrawals, self._reviews.withdraw)
+        return None if due is None else due - now
 
     async def create(
         self, account_sid: str, *, name: str, category: TemplateCategory, language: str, body: str
@@ -90,8 +107,8 @@ class TemplateService:
                 return ChannelNotConfigured(
                     "The account's channel is not connected; connect it with PATCH /api/v1/channel."
                 )
-            if templates.number_of(connection, account_sid) >= _MAX_TEMPLATES:
-                return Conflict(f"The account has {_MAX_TEMPLATES} templates; delete one first.")
+            if templates.number_of(connection, account_sid) >= MAX_TEMPLATES:
+                return Conflict(f"The account has {MAX_TEMPLATES} templates; delete one first.")
             kept = templates.insert(connection, template, now + LEASE)
             if kept is None:
                 return _name_taken(connection, template)
@@ -163,6 +180,17 @@ class TemplateService:
 
         await self._writer.commit(write)
         self._poller.wake()
+
+    async def _handle(
+        self, now: datetime, claim: Callable[..., Sequence[T]], process: Callable[[T], Awaitable[None]]
+    ) -> None:
+        claimed = await self._writer.commit(partial(claim, now=now, until=now + LEASE, limit=_AT_ONCE))
+        await asyncio.gather(*(process(item) for item in claimed))
+
+    async def _step(self) -> float:
+        wait = await self.run()
+        wait_s = _LONGEST_S if wait is None else wait.total_seconds()
+        return min(max(wait_s, _SHORTEST_S), _LONGEST_S)
 
 
 def _own(

@@ -210,7 +210,6 @@ def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Subscri
 
 def agent_updated(agent: VoiceAgent, changes: Iterable[str], event_id: str, at: datetime) -> SubscribedEvent:
     """The event of a change of an agent; ``changes`` name the fields. It belongs to no call."""
-    event = "agent.updated"
     data = {
         "call_id": None,
         "agent_id": agent.agent_id,
@@ -222,14 +221,7 @@ def agent_updated(agent: VoiceAgent, changes: Iterable[str], event_id: str, at: 
         "changed_fields": sorted(changes),
         "updated_at": timestamp(agent.updated_at),
     }
-    return SubscribedEvent(
-        event_id=event_id,
-        account_sid=agent.account_sid,
-        service=PRODUCT,
-        event=event,
-        fields={"event": event, "timestamp": timestamp(at), "data": data},
-        created_at=at,
-    )
+    return EVENTS.published("agent.updated", data, event_id=event_id, account_sid=agent.account_sid, at=at)
 
 
 def _event(
@@ -252,15 +244,8 @@ def _event(
         "sandbox": is_sandbox(record),
         **more,
     }
-    return SubscribedEvent(
-        event_id=event_id,
-        account_sid=record.account_sid,
-        service=PRODUCT,
-        event=event,
-        fields={"event": event, "timestamp": timestamp(at), "data": data},
-        created_at=at,
-        call_sid=record.call_sid,
-    )
+    sid = record.call_sid
+    return EVENTS.published(event, data, event_id=event_id, account_sid=record.account_sid, at=at, order=sid)
 
 
 def _seconds(record: CallRecord, at: datetime) -> int:

@@ -137,20 +137,7 @@ def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: d
 
 
 def _event(
-    account_sid: str,
-    event: str,
-    data: Mapping[str, Any],
-    name: str,
-    at: datetime,
-    *,
-    order: str | None = None,
+    account_sid: str, event: str, data: Mapping[str, Any], name: str, at: datetime, order: str | None = None
 ) -> SubscribedEvent:
-    return SubscribedEvent(
-        event_id=str(uuid5(_EVENT_IDS, name)),
-        account_sid=account_sid,
-        service=EVENTS.service,
-        event=event,
-        fields={"event": event, "createdAt": timestamp(at), "data": data},
-        created_at=at,
-        call_sid=order,
-    )
+    event_id = str(uuid5(_EVENT_IDS, name))
+    return EVENTS.published(event, data, event_id=event_id, account_sid=account_sid, at=at, order=order)

@@ -1,11 +1,9 @@
 """Counts of the use of tools, by day, tool and key."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
-__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageCounts", "UsageFilter", "UsageKey", "day_of"]
+__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageFilter", "UsageKey"]
 
 KEPT_DAYS: Final = 400
 """Days for which counts are kept."""
@@ -55,29 +53,3 @@ class UsageFilter:
     last_day: str
     tool: str | None = None
     key_id: str | None = None
-
-
-class UsageCounts:
-    """Counts that are not written yet."""
-
-    def __init__(self) -> None:
-        self._counted: dict[UsageKey, Usage] = {}
-
-    def count(self, key: UsageKey, *, failed: bool, duration_ms: int) -> None:
-        """Count one use."""
-        self.add({key: Usage(1, int(failed), duration_ms, duration_ms)})
-
-    def add(self, counted: Mapping[UsageKey, Usage]) -> None:
-        """Add counts of another source, or counts that could not be written."""
-        for key, usage in counted.items():
-            self._counted[key] = self._counted.get(key, Usage()) + usage
-
-    def take(self) -> dict[UsageKey, Usage]:
-        """Return all counts, and start again from zero."""
-        taken, self._counted = self._counted, {}
-        return taken
-
-
-def day_of(moment: datetime) -> str:
-    """The day in UTC under which a time is counted."""
-    return moment.date().isoformat()

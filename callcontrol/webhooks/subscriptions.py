@@ -12,7 +12,9 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from callcontrol.calls.records.end import CALL_MISSED
+from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models import SubscribedEvent
 
 __all__ = [
     "CALL_EVENTS",
@@ -62,6 +64,27 @@ class ServiceEvents:
     names: tuple[str, ...]
     created_at: str = "created_at"
     numbered: bool = False
+
+    def published(
+        self,
+        event: str,
+        data: Mapping[str, Any],
+        *,
+        event_id: str,
+        account_sid: str,
+        at: datetime,
+        order: str | None = None,
+    ) -> SubscribedEvent:
+        """An event with its data; those with the same ``order`` are delivered one after the other."""
+        return SubscribedEvent(
+            event_id=event_id,
+            account_sid=account_sid,
+            service=self.service,
+            event=event,
+            fields={"event": event, self.created_at: timestamp(at), "data": data},
+            created_at=at,
+            call_sid=order,
+        )
 
 
 CALL_EVENTS: Final = ServiceEvents("calls", (CALL_MISSED,))

@@ -65,7 +65,6 @@ class ToolService:
         self._listeners: list[Listener] = []
         self._poller: asyncio.Task[None] | None = None
         self._changed = changed
-        self._polling = asyncio.Event()
 
     async def list(self, principal: Principal) -> Sequence[Tool]:
         """The tools that a key may use now, by name: enabled, and allowed by the key's scopes."""
@@ -115,10 +114,6 @@ class ToolService:
                 self._listeners.remove(listener)
 
         return end
-
-    async def watching(self) -> None:
-        """Wait until every later change will be reported to the listeners."""
-        await self._polling.wait()
 
     async def close(self) -> None:
         """Wait for the end of running built-in tools, and close all connections."""
@@ -200,7 +195,6 @@ class ToolService:
             try:
                 if seen is None:
                     seen = await self._database.look_up(tools.last_change)
-                    self._polling.set()
                     continue
                 changes = await self._database.look_up(partial(tools.changed_since, seen=seen))
             except DomainError as error:

@@ -5,7 +5,6 @@ A kill loses the counts of the last tenth of a second: billing does not use them
 """
 
 import logging
-from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -15,15 +14,7 @@ from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.writer import Writer
 from callcontrol.models import Principal
 from callcontrol.tools.store import usage as tool_usage
-from callcontrol.tools.usage import (
-    KEPT_DAYS,
-    MAX_USAGE_ROWS,
-    Usage,
-    UsageCounts,
-    UsageFilter,
-    UsageKey,
-    day_of,
-)
+from callcontrol.tools.usage import KEPT_DAYS, MAX_USAGE_ROWS, Usage, UsageFilter, UsageKey
 
 __all__ = ["UsageStore"]
 
@@ -38,14 +29,14 @@ class UsageStore:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._counts = UsageCounts()
-        self._taken: Mapping[UsageKey, Usage] = {}
+        self._counted: dict[UsageKey, Usage] = {}
+        self._taken: dict[UsageKey, Usage] = {}
         writer.attach(self)
 
     def count(self, principal: Principal, tool: str, *, failed: bool, duration_ms: int) -> None:
         """Count one use of a tool."""
-        key = UsageKey(principal.account_sid, day_of(utc_now()), tool, principal.key_id)
-        self._counts.count(key, failed=failed, duration_ms=duration_ms)
+        key = UsageKey(principal.account_sid, utc_now().date().isoformat(), tool, principal.key_id)
+        self._add(key, Usage(1, int(failed), duration_ms, duration_ms))
         self._writer.schedule_flush()
 
     async def of_account(
@@ -60,7 +51,7 @@ class UsageStore:
 
     async def forget(self) -> int:
         """Delete expired days; return the number of rows."""
-        before = day_of(utc_now() - timedelta(days=KEPT_DAYS))
+        before = (utc_now() - timedelta(days=KEPT_DAYS)).date().isoformat()
         total = 0
         while True:
             gone = await self._writer.commit(
@@ -74,7 +65,7 @@ class UsageStore:
 
     def drain(self) -> Operation[None] | None:
         """An operation that adds the counts since the last time; None if there are none."""
-        self._taken = self._counts.take()
+        self._taken, self._counted = self._counted, {}
         return partial(tool_usage.add, counted=self._taken) if self._taken else None
 
     def written(self, result: None) -> None:
@@ -83,10 +74,14 @@ class UsageStore:
 
     def restore(self) -> None:
         """Add the counts again that ``take`` returned."""
-        self._counts.add(self._taken)
+        for key, usage in self._taken.items():
+            self._add(key, usage)
         self._taken = {}
 
     def rejected(self, error: Exception) -> None:
         """Drop counts that cannot be stored: a retry would fail again, and no caller waits for them."""
         log.error("%d usage counts of tools are lost: %s", len(self._taken), type(error).__name__)
         self._taken = {}
+
+    def _add(self, key: UsageKey, usage: Usage) -> None:
+        self._counted[key] = self._counted.get(key, Usage()) + usage

@@ -1,7 +1,8 @@
 """Counts of the use of tools."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -26,7 +27,7 @@ _ADD: Final = Statement(
 def add(connection: Connection, counted: Mapping[UsageKey, Usage]) -> None:
     """Add counts to the stored ones."""
     # Always in one order: otherwise two processes that add to the same rows would wait for each other.
-    _ADD.many(connection, [_row(key, counted[key]) for key in sorted(counted)])
+    _ADD.many(connection, [{**asdict(key), **asdict(counted[key])} for key in sorted(counted)])
 
 
 def of_account(
@@ -63,16 +64,3 @@ def forget(connection: Connection, before_day: str, limit: int) -> int:
     )
     names = sa.tuple_(tool_usage.c.account_sid, tool_usage.c.day, tool_usage.c.tool, tool_usage.c.key_id)
     return connection.execute(sa.delete(tool_usage).where(names.in_(old))).rowcount
-
-
-def _row(key: UsageKey, usage: Usage) -> dict[str, Any]:
-    return {
-        "account_sid": key.account_sid,
-        "day": key.day,
-        "tool": key.tool,
-        "key_id": key.key_id,
-        "calls": usage.calls,
-        "errors": usage.errors,
-        "total_ms": usage.total_ms,
-        "max_ms": usage.max_ms,
-    }

@@ -15,7 +15,7 @@ from callcontrol.errors import ValidationFailed
 from callcontrol.tools.answers import AnswerUnreadable, queried, read_answer, shown
 from callcontrol.tools.definitions import HttpTool, changed_tool, new_tool
 from callcontrol.tools.models import ToolAnnotations, ToolResult
-from callcontrol.tools.usage import Usage, UsageCounts, UsageKey
+from callcontrol.tools.usage import Usage
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LATER = datetime(2026, 2, 1, 12, tzinfo=UTC)
@@ -144,18 +144,9 @@ def test_any_texts_come_out_of_the_query_as_they_went_in(arguments: dict[str, st
     assert dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) == arguments
 
 
-def test_usage_is_counted_by_day_tool_and_key() -> None:
-    tally = UsageCounts()
-    first, second = UsageKey("acc", "2026-01-31", "a", "k"), UsageKey("acc", "2026-01-31", "b", "k")
-    tally.count(first, failed=False, duration_ms=10)
-    tally.count(first, failed=True, duration_ms=30)
-    tally.count(second, failed=False, duration_ms=5)
-    taken = tally.take()
-    assert taken == {first: Usage(2, 1, 40, 30), second: Usage(1, 0, 5, 5)} and tally.take() == {}
-    assert taken[first].mean_ms == 20 and Usage().mean_ms == 0
-    tally.count(first, failed=False, duration_ms=50)
-    tally.add(taken)
-    assert tally.take()[first] == Usage(3, 1, 90, 50), "what could not be written is counted again"
+def test_usage_adds_up() -> None:
+    assert Usage() + Usage(1, 0, 10, 10) + Usage(1, 1, 30, 30) == Usage(2, 1, 40, 30)
+    assert Usage(2, 1, 40, 30).mean_ms == 20 and Usage().mean_ms == 0
 
 
 def test_keys_are_limited_to_tools_by_their_scopes() -> None:

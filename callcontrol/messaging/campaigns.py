@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, IntEnum
-from typing import Final
+from typing import Final, cast
 
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
@@ -77,7 +77,7 @@ class CampaignState(IntEnum):
     @property
     def status(self) -> CampaignStatus:
         """The name of the state in the API."""
-        return _STATUSES[self]
+        return cast(CampaignStatus, self.name.lower())
 
     @property
     def is_open(self) -> bool:
@@ -86,13 +86,6 @@ class CampaignState(IntEnum):
 
 
 _S = CampaignState
-_STATUSES: Final[Mapping[CampaignState, CampaignStatus]] = {
-    _S.SCHEDULED: "scheduled",
-    _S.RUNNING: "running",
-    _S.COMPLETED: "completed",
-    _S.FAILED: "failed",
-    _S.CANCELLED: "cancelled",
-}
 
 
 class CampaignEvent(Enum):

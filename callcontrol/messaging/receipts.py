@@ -7,7 +7,7 @@ ignored, and a skipped state counts as passed (a message that was read had been 
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum
-from typing import Final
+from typing import Any, Final
 
 from callcontrol.messaging.models import MessageStatus
 
@@ -74,26 +74,16 @@ A delivered message cannot fail, a failed message has ended, and received messag
 """
 
 
+_PASSED: Final[Mapping[tuple[str, str], Any]] = {
+    (state.name.lower(), kind.value): tuple(each.name.lower() for each in rule[1])
+    for (state, kind), rule in RULES.items()
+}
+
+
 def passed(status: MessageStatus, receipt: str) -> tuple[MessageStatus, ...]:
     """The statuses that a receipt moves a message through, in order; empty when it changes nothing."""
-    return _PASSED[status, receipt]
-
-
-_WORDS: Final[Mapping[State, MessageStatus]] = {
-    State.QUEUED: "queued",
-    State.SENT: "sent",
-    State.DELIVERED: "delivered",
-    State.READ: "read",
-    State.FAILED: "failed",
-    State.RECEIVED: "received",
-}
-_PASSED: Final[Mapping[tuple[str, str], tuple[MessageStatus, ...]]] = {
-    (_WORDS[state], kind.value): (
-        tuple(_WORDS[each] for each in RULES[state, kind][1]) if (state, kind) in RULES else ()
-    )
-    for state in State
-    for kind in ReceiptKind
-}
+    found: tuple[MessageStatus, ...] = _PASSED.get((status, receipt), ())
+    return found
 
 
 def preference(text: str | None) -> bool | None:

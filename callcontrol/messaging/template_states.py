@@ -18,7 +18,7 @@ REJECTED      approved     APPROVED      an appeal to the network was successful
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import IntEnum
-from typing import Final
+from typing import Final, cast
 
 from callcontrol.messaging.approval import Verdict
 from callcontrol.messaging.models import TemplateStatus
@@ -71,7 +71,7 @@ IGNORED: Final = frozenset(
 def after_verdict(status: TemplateStatus, verdict: Verdict) -> TemplateStatus | None:
     """The status of a template after a verdict; None when it does not change."""
     state = next_state(RULES, TemplateState[status], verdict)
-    return None if state is None else _NAMES[state]
+    return None if state is None else cast(TemplateStatus, state.name)
 
 
 def next_check(status: TemplateStatus, since: datetime, now: datetime) -> datetime | None:
@@ -85,11 +85,3 @@ def next_check(status: TemplateStatus, since: datetime, now: datetime) -> dateti
     if longest is None:
         return None
     return now + min(max((now - since) / 2, _FIRST_CHECK), longest)
-
-
-_NAMES: Final[Mapping[TemplateState, TemplateStatus]] = {
-    _S.PENDING: "PENDING",
-    _S.APPROVED: "APPROVED",
-    _S.REJECTED: "REJECTED",
-    _S.PAUSED: "PAUSED",
-}

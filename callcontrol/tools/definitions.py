@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from callcontrol.errors import FieldError, ValidationFailed
@@ -137,9 +138,6 @@ def _checked(
     for name, check in _CHECKS.items():
         if given.get(name) is not None:
             errors += check(given[name])
-    for name in ("input_schema", "output_schema"):
-        if given.get(name) is not None:
-            errors += _schema_errors(name, given[name])
     if errors:
         raise ValidationFailed(errors)
     if isinstance(given.get("annotations"), Mapping):
@@ -153,14 +151,8 @@ def _name_errors(name: str) -> list[FieldError]:
     return [FieldError("name", "is that of a built-in tool")] if name in BUILTIN else []
 
 
-def _title_errors(title: str) -> list[FieldError]:
-    fits = 1 <= len(title) <= MAX_TITLE_CHARS
-    return [] if fits else [FieldError("title", f"must have 1 to {MAX_TITLE_CHARS} characters")]
-
-
-def _description_errors(text: str) -> list[FieldError]:
-    fits = 1 <= len(text) <= MAX_DESCRIPTION_CHARS
-    return [] if fits else [FieldError("description", f"must have 1 to {MAX_DESCRIPTION_CHARS} characters")]
+def _length_errors(field_: str, most: int, text: str) -> list[FieldError]:
+    return [] if 1 <= len(text) <= most else [FieldError(field_, f"must have 1 to {most} characters")]
 
 
 def _method_errors(method: str) -> list[FieldError]:
@@ -204,10 +196,12 @@ def _schema_errors(field_: str, schema: Mapping[str, Any]) -> list[FieldError]:
 
 _CHECKS: Final[Mapping[str, Any]] = {
     "name": _name_errors,
-    "title": _title_errors,
-    "description": _description_errors,
+    "title": partial(_length_errors, "title", MAX_TITLE_CHARS),
+    "description": partial(_length_errors, "description", MAX_DESCRIPTION_CHARS),
     "method": _method_errors,
     "timeout_s": _timeout_errors,
     "secret": secret_errors,
     "headers": _headers_errors,
+    "input_schema": partial(_schema_errors, "input_schema"),
+    "output_schema": partial(_schema_errors, "output_schema"),
 }

@@ -9,10 +9,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.database.encryption import seal, unseal
+from callcontrol.database.records import Record
+from callcontrol.database.records import count as counted
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.database.tables.webhooks import deliveries
-from callcontrol.database.values import pack, to_micros, to_moment, to_moment_or_none, unpack
+from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
 from callcontrol.webhooks.retries import OFFSETS_S
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription
@@ -35,6 +37,7 @@ _SHOWN: Final[Sequence[sa.Column[Any]]] = (
 )
 """Columns of a delivery in the log; never its body."""
 
+_RECORD: Final = Record(Subscription, subscriptions, number="endpoint_id")
 _STORED: Final = sa.select(subscriptions, webhook_endpoints.c.endpoint_id).outerjoin(
     webhook_endpoints, webhook_endpoints.c.subscription_id == subscriptions.c.subscription_id
 )
@@ -45,15 +48,7 @@ _FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
 
 def insert(connection: Connection, subscription: Subscription, *, numbered: bool = False) -> Subscription:
     """Insert a subscription and return it; with ``numbered`` it gets a new number."""
-    connection.execute(
-        sa.insert(subscriptions).values(
-            subscription_id=subscription.subscription_id,
-            account_sid=subscription.account_sid,
-            service=subscription.service,
-            created_at=to_micros(subscription.created_at),
-            **_mutable(connection, subscription),
-        )
-    )
+    connection.execute(sa.insert(subscriptions).values(_row(connection, subscription)))
     if not numbered:
         return subscription
     endpoint = sa.insert(webhook_endpoints).values(subscription_id=subscription.subscription_id)
@@ -66,7 +61,7 @@ def update(connection: Connection, subscription: Subscription) -> None:
     connection.execute(
         sa.update(subscriptions)
         .where(subscriptions.c.subscription_id == subscription.subscription_id)
-        .values(_mutable(connection, subscription))
+        .values(_row(connection, subscription))
     )
 
 
@@ -117,10 +112,8 @@ def of_account(connection: Connection, account_sid: str, service: str) -> list[S
 
 def count(connection: Connection, account_sid: str, service: str) -> int:
     """Count the account's subscriptions of a service."""
-    wanted = sa.select(sa.func.count()).where(
-        subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
-    )
-    return connection.scalar(wanted) or 0
+    wanted = sa.select(subscriptions).where(subscriptions.c.account_sid == account_sid)
+    return counted(connection, wanted.where(subscriptions.c.service == service))
 
 
 def log_of(connection: Connection, subscription_id: str, limit: int) -> list[LoggedDelivery]:
@@ -207,29 +200,14 @@ def _logged(row: Row[Any]) -> LoggedDelivery:
     )
 
 
-def _mutable(connection: Connection, subscription: Subscription) -> dict[str, Any]:
+def _row(connection: Connection, subscription: Subscription) -> dict[str, Any]:
+    key = subscription.subscription_id
     return {
-        "url": subscription.url,
-        "secret": seal(connection, subscriptions.c.secret, subscription.subscription_id, subscription.secret),
-        "event_types": pack(list(subscription.event_types)),
-        "description": subscription.description,
-        "is_active": subscription.is_active,
-        "updated_at": to_micros(subscription.updated_at),
+        **_RECORD.row(subscription),
+        "secret": seal(connection, subscriptions.c.secret, key, subscription.secret),
     }
 
 
 def _subscription(connection: Connection, row: Row[Any]) -> Subscription:
-    names: Sequence[str] = unpack(row.event_types)
-    return Subscription(
-        subscription_id=row.subscription_id,
-        account_sid=row.account_sid,
-        service=row.service,
-        url=row.url,
-        event_types=tuple(names),
-        created_at=to_moment(row.created_at),
-        updated_at=to_moment(row.updated_at),
-        secret=unseal(connection, subscriptions.c.secret, row.subscription_id, row.secret),
-        description=row.description,
-        is_active=row.is_active,
-        number=row.endpoint_id,
-    )
+    secret = unseal(connection, subscriptions.c.secret, row.subscription_id, row.secret)
+    return _RECORD.value({**row._mapping, "secret": secret})

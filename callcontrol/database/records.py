@@ -15,8 +15,9 @@ T = TypeVar("T")
 
 _CONVERSIONS: Final[Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     datetime: (to_micros, to_moment),
-    # SQLite returns numbers from statements that are passed to the driver.
+    # Drivers return numbers and views of memory from statements that are passed to them as text.
     bool: (bool, bool),
+    bytes: (bytes, bytes),
     tuple: (pack, lambda text: tuple(unpack(text))),
     Mapping: (pack, unpack),
 }

@@ -236,16 +236,16 @@ class CampaignService:
 
     async def _process(self, campaign: Campaign, now: datetime) -> bool:
         if campaign.made < campaign.total:
-            made = await self._writer.commit(
+            made, published = await self._writer.commit(
                 lambda connection: make_batch(
                     connection, campaign.campaign_id, now, self._default_rate, new_id
                 )
             )
-            if made.count and self._on_queued is not None:
+            if made and self._on_queued is not None:
                 self._on_queued()
-            if made.published:
+            if published:
                 self._outbox.changed()
-            return made.count > 0
+            return made > 0
         if await self._database.read(partial(rows.ripe, campaign=campaign, now=now)):
             if await self._writer.commit(
                 lambda connection: rows.moved(connection, [campaign.campaign_id], now)

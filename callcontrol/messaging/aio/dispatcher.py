@@ -229,7 +229,7 @@ class Dispatcher:
         turn, failed = await self._writer.commit(
             partial(self._claim, wanted, self._after),
             # No other claim has this lease.
-            undo=partial(chat_queue.release_until, node=settings.node, until=until),
+            undo=partial(chat_queue.release, node=settings.node, until=until),
         )
         self._receiver.settled(failed)
         # A turn that began behind an account has not looked at the accounts before it.

@@ -1,6 +1,6 @@
 """Messages of accounts: sent one by one, listed, and received."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -33,12 +33,6 @@ __all__ = ["MessageService"]
 
 _SETTLED: Final = timedelta(days=2)
 """No message of a list changes its state after this time; the slowest receipts come within a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    message: ChatMessage
-    is_ours: bool
 
 
 class MessageService:
@@ -100,12 +94,12 @@ class MessageService:
         )
         # The writer runs the operation in a task of its own, which does not see this request's context.
         claim = CLAIM.get()
-        accepted = await self._writer.commit(partial(self._accept, message, claim))
-        if accepted.is_ours:
-            await self._dispatcher.deliver(accepted.message)
+        accepted, is_ours = await self._writer.commit(partial(self._accept, message, claim))
+        if is_ours:
+            await self._dispatcher.deliver(accepted)
         else:
             self._dispatcher.wake()
-        return accepted.message
+        return accepted
 
     async def get(self, account_sid: str, message_id: str) -> ChatMessage:
         """
@@ -152,7 +146,7 @@ class MessageService:
 
     def _accept(
         self, message: ChatMessage, claim: tuple[str, str] | None, connection: Connection
-    ) -> _Accepted | DomainError:
+    ) -> tuple[ChatMessage, bool] | DomainError:
         """Write a message if it may be sent, and decide if this process hands it over at once."""
         account_sid = message.account_sid
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
@@ -177,7 +171,7 @@ class MessageService:
         chat_messages.insert_many(connection, [sent], node=node, leased_until=until)
         if claim is not None:
             idempotency.note_effect(connection, claim, f"message:{message.message_id}")
-        return _Accepted(sent, is_ours)
+        return sent, is_ours
 
     def _check_url(self, url: str) -> None:
         self._destinations.check_url(url, schemes=("https",))

@@ -1,7 +1,7 @@
 """Turns recipients of a campaign into messages, in the transaction that records it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy.engine import Connection
@@ -14,32 +14,26 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store.send_checks import Reason, send_refusals
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["Made", "make_batch"]
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The number of recipients that became messages, and True if events were published."""
-
-    count: int = 0
-    published: bool = False
+__all__ = ["make_batch"]
 
 
 def make_batch(
     connection: Connection, campaign_id: int, now: datetime, default_rate: int, new_id: Callable[[], str]
-) -> Made:
+) -> tuple[int, bool]:
     """
     Create messages for the next recipients of a due campaign.
+
+    Returns their number, and True if events were published.
 
     A recipient that may not be sent to any more gets a failed message, with the reason.
     """
     campaign = campaigns.get(connection, campaign_id)
     if campaign is None or not campaign.state.is_open or campaign.made >= campaign.total:
-        return Made()
+        return 0, False
     channel = channels.channel_of(connection, campaign.account_sid, default_rate=default_rate)
     size = batch_size(campaigns.queued(connection, campaign_id), channel.messages_per_second)
     if size == 0:
-        return Made()
+        return 0, False
     recipients = campaigns.take(connection, campaign, size, now)
     wanted = [_message(campaign, channel.number, new_id(), to, now) for to in recipients]
     reasons = send_refusals(connection, wanted)
@@ -48,7 +42,7 @@ def make_batch(
     events = [event for message in made if (event := message_status_event(message, now)) is not None]
     fan_out.publish(connection, events)
     settled = campaigns.moved(connection, [campaign_id], now)
-    return Made(len(made), published=bool(events) or settled)
+    return len(made), bool(events) or settled
 
 
 def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: datetime) -> ChatMessage:

@@ -175,21 +175,12 @@ def postpone(connection: Connection, due: Sequence[tuple[str, datetime]]) -> Non
     _POSTPONE.many(connection, [{"_message_id": name, "due_at": to_micros(at)} for name, at in due])
 
 
-def release(connection: Connection, node: str) -> int:
-    """Release all claims of the previous run of a process; return their number."""
+def release(connection: Connection, node: str, until: datetime | None = None) -> int:
+    """Release all claims of a process, or the one that lasts until a time; return the number of messages."""
+    leased_until = chat_messages.c.leased_until
+    claimed = leased_until > 0 if until is None else leased_until == to_micros(until)
     return connection.execute(
-        sa.update(chat_messages)
-        .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until > 0)
-        .values(leased_until=0)
-    ).rowcount
-
-
-def release_until(connection: Connection, node: str, until: datetime) -> int:
-    """Release the claim of a process that lasts until exactly this time; return its number of messages."""
-    return connection.execute(
-        sa.update(chat_messages)
-        .where(_QUEUED, chat_messages.c.node == node, chat_messages.c.leased_until == to_micros(until))
-        .values(leased_until=0)
+        sa.update(chat_messages).where(_QUEUED, chat_messages.c.node == node, claimed).values(leased_until=0)
     ).rowcount
 
 

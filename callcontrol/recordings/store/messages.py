@@ -10,14 +10,13 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.records import Record
 from callcontrol.database.statements import insert_into
 from callcontrol.database.tables.messages import messages
-from callcontrol.database.tables.recordings import recording_removals
 from callcontrol.database.values import to_micros, to_moment
 from callcontrol.models import Message
 from callcontrol.recordings.retention import KeptRecording
+from callcontrol.recordings.store.recordings import mark_removed
 
 _MESSAGE: Final = Record(Message, messages)
 _INSERT: Final = insert_into(messages, ignore_conflict=True)
-_INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 
 def insert(connection: Connection, kept: Sequence[Message]) -> None:
@@ -48,21 +47,9 @@ def discard_older(connection: Connection, account_sid: str, before: datetime, li
 
 
 def _discard(connection: Connection, chosen: sa.ColumnElement[bool], *, limit: int) -> int:
-    rows = connection.execute(
-        sa.select(messages.c.message_sid, messages.c.node, messages.c.path)
-        .where(chosen, messages.c.path.is_not(None))
-        .order_by(messages.c.created_at)
-        .limit(limit)
-    ).all()
-    if not rows:
-        return 0
-    # Removals are keyed by the name of the file: the SID of a call or of a message.
-    _INSERT_REMOVAL.many(
-        connection, [{"call_sid": row.message_sid, "node": row.node, "path": row.path} for row in rows]
-    )
-    sids = [row.message_sid for row in rows]
-    connection.execute(sa.update(messages).where(messages.c.message_sid.in_(sids)).values(path=None))
-    return len(rows)
+    files = sa.select(messages.c.message_sid, messages.c.node, messages.c.path)
+    wanted = files.where(chosen, messages.c.path.is_not(None)).order_by(messages.c.created_at).limit(limit)
+    return mark_removed(connection, wanted, messages.c.message_sid, {"path": None})
 
 
 def kept(connection: Connection, message_sids: Sequence[str]) -> Mapping[str, KeptRecording]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -75,18 +75,27 @@ def discard(connection: Connection, call_sid: str) -> int:
 
 
 def _discard(connection: Connection, chosen: sa.Select[tuple[str, str, str | None]]) -> int:
+    cleared = {"recording_url": None, "recording_path": None, "recording_status": "deleted"}
+    return mark_removed(connection, chosen, calls.c.call_sid, cleared)
+
+
+def mark_removed(
+    connection: Connection,
+    chosen: sa.Select[tuple[str, str, str | None]],
+    sid: sa.Column[str],
+    cleared: Mapping[str, Any],
+) -> int:
+    """
+    Mark files for removal and write ``cleared`` to their rows; returns their number.
+
+    ``chosen`` selects SID, node and path of each; a file is named after the SID of its call or message.
+    """
     rows = connection.execute(chosen).all()
-    if not rows:
-        return 0
-    _INSERT_REMOVAL.many(
-        connection,
-        [{"call_sid": row.call_sid, "node": row.node, "path": row.recording_path} for row in rows],
-    )
-    connection.execute(
-        sa.update(calls)
-        .where(calls.c.call_sid.in_([row.call_sid for row in rows]))
-        .values(recording_url=None, recording_path=None, recording_status="deleted")
-    )
+    if rows:
+        marked = [{"call_sid": name, "node": node, "path": path} for name, node, path in rows]
+        _INSERT_REMOVAL.many(connection, marked)
+        sids = [row[0] for row in rows]
+        connection.execute(sa.update(sid.table).where(sid.in_(sids)).values(cleared))
     return len(rows)
 
 

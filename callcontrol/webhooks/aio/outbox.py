@@ -80,14 +80,6 @@ class OutboxStats:
     postponed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Leased:
-    """Deliveries leased to this process, and the current state of their subscriptions."""
-
-    deliveries: Sequence[Delivery]
-    recipients: dict[str, Recipient]
-
-
 class _SteadyClock:
     """
     Wall clock for schedules and leases that never goes back.
@@ -147,7 +139,6 @@ class Outbox:
         self._writing: dict[str, dict[str, Any]] = {}
         # Subscriptions (id, URL) that answered 410 since the last query for due deliveries began.
         self._gone: set[tuple[str | None, str]] = set()
-        self._leasing: dict[str, dict[str, Any]] = {}
         self.stats = OutboxStats()
 
     @property
@@ -157,7 +148,7 @@ class Outbox:
 
     async def start(self) -> None:
         """Release the leases of an earlier run of this node, and start to deliver."""
-        await self._writer.commit(partial(_release_leases, self._settings.node, None))
+        await self._writer.commit(partial(deliveries.release, node=self._settings.node))
         self._writer.attach(self)
         self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
@@ -264,18 +255,13 @@ class Outbox:
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = self._clock.now()
         watched = self._watched()
-        self._leasing, self._outcomes = self._outcomes, {}
+        outcomes, self._outcomes = self._outcomes, {}
         self._gone.clear()
         lease = deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
-        take = partial(
-            _lease_rows,
-            lease,
-            self._newest_first,
-            watched or (),
-            list(self._leasing.values()),
-        )
+        take = partial(_lease_rows, lease, self._newest_first, watched or (), list(outcomes.values()))
+        undo = partial(deliveries.release, node=settings.node, lease=lease)
         try:
-            found = await self._writer.commit(take, undo=partial(_release_leases, settings.node, lease))
+            found, recipients = await self._writer.commit(take, undo=undo)
         except DomainError as error:
             log.log(
                 logging.DEBUG if self._database_down else logging.INFO,
@@ -284,25 +270,23 @@ class Outbox:
             )
             self._database_down = True
             self._checked_at = None
-            self._outcomes = {**self._leasing, **self._outcomes}
+            self._outcomes = {**outcomes, **self._outcomes}
             if self._outcomes:
                 self._writer.schedule_flush()
             return 0
-        finally:
-            self._leasing = {}
         self._database_down = False
         if watched is None:
-            self._recipients.update(found.recipients)
+            self._recipients.update(recipients)
         else:
-            self._recipients = found.recipients
+            self._recipients = recipients
         # The query may have read these before they were paused.
         for subscription_id, url in self._gone:
             self._stop(subscription_id, url)
-        for delivery in found.deliveries:
+        for delivery in found:
             if not self._is_known(delivery.event.delivery_id):
                 self._admit(Held(delivery, until))
         self._dispatch()
-        return len(found.deliveries)
+        return len(found)
 
     def _watched(self) -> set[str] | None:
         """Subscriptions of the waiting deliveries if they are due for a check; else None."""
@@ -454,10 +438,6 @@ class Outbox:
         self._wake.set()
 
 
-def _release_leases(node: str, lease: deliveries.Lease | None, connection: Connection) -> None:
-    deliveries.release(connection, node, lease)
-
-
 def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connection) -> None:
     deliveries.record_outcomes(connection, rows)
     for subscription_id, url in {row["_gone"] for row in rows if row["_gone"] is not None}:
@@ -472,10 +452,11 @@ def _lease_rows(
     watched: Iterable[str],
     outcomes: Sequence[dict[str, Any]],
     connection: Connection,
-) -> _Leased:
+) -> tuple[Sequence[Delivery], dict[str, Recipient]]:
+    """Write outcomes and lease due deliveries, with the current state of their subscriptions."""
     if outcomes:
         _record(outcomes, lease.now, connection)
     found = deliveries.take_due(connection, lease, newest_first=newest_first)
     wanted = {row.event.subscription_id for row in found if row.event.subscription_id is not None}
     recipients = fan_out.recipients(connection, wanted.union(watched)) if wanted or watched else {}
-    return _Leased([fan_out.with_current_url(connection, row, recipients) for row in found], recipients)
+    return [fan_out.with_current_url(connection, row, recipients) for row in found], recipients

@@ -11,14 +11,6 @@ from callcontrol.clock import timestamp
 from callcontrol.errors import ValidationFailed
 from callcontrol.wallet.money import rupees
 
-__all__ = [
-    "AnalyticsQuery",
-    "AssistantCallFilter",
-    "DayCount",
-    "analytics_object",
-    "query_of",
-]
-
 DEFAULT_DAYS: Final = 30
 """Default number of days of analytics."""
 

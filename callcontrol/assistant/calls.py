@@ -17,23 +17,6 @@ from callcontrol.models import CallRecord, CallStatus, SubscribedEvent, Transcri
 from callcontrol.wallet.money import rupees
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = [
-    "ENDED",
-    "EVENTS",
-    "PRODUCT",
-    "AssistantEvent",
-    "AssistantStatus",
-    "agent_updated",
-    "assistant_details",
-    "assistant_event",
-    "assistant_object",
-    "end_events",
-    "phone_number_of",
-    "segment_object",
-    "status_of",
-    "transcript_url",
-]
-
 PRODUCT: Final = "assistant"
 """``CallRecord.product`` of these calls."""
 

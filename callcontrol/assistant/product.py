@@ -12,8 +12,6 @@ from callcontrol.calls.product import BoundCall, InboundPlan, ProductPolicy
 from callcontrol.errors import DomainError
 from media.streams import StreamSetupError
 
-__all__ = ["ASSISTANT", "plan_inbound"]
-
 
 def plan_inbound(call: BoundCall) -> InboundPlan:
     """Plan an inbound call to a voice agent, of any kind."""

@@ -13,8 +13,6 @@ from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord
 from callcontrol.models.routes import Party, PhoneTarget
 
-__all__ = ["TEST_PREFIX", "confined", "is_sandbox", "is_test_number", "rates_of"]
-
 TEST_PREFIX: Final = "+919800000"
 """Prefix of test numbers; three digits follow."""
 

@@ -10,8 +10,6 @@ from callcontrol.masking.calls import MaskedStatus
 from callcontrol.masking.sessions import SessionCounts
 from callcontrol.wallet.money import rupees
 
-__all__ = ["MaskedCallCounts", "MaskedCallFilter", "MaskingStats", "Window", "stats_object", "window_of"]
-
 DEFAULT_DAYS: Final = 30
 """Default length of the period of statistics, in days."""
 

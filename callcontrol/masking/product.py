@@ -10,8 +10,6 @@ from callcontrol.masking.progress import MaskedProgress, cut_off
 from callcontrol.masking.steps.route_by_caller import RouteByCaller
 from callcontrol.masking.store import calls as masked_calls
 
-__all__ = ["MASKING", "plan_inbound"]
-
 
 def plan_inbound(call: BoundCall) -> InboundPlan:
     """Plan an inbound call to a masked number; the caller's number decides the target."""

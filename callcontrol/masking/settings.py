@@ -7,8 +7,6 @@ from typing import Final, get_args
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = ["EVENTS", "MaskingSettings"]
-
 EVENTS: Final = ServiceEvents("masking", tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)))
 """Events that the masking webhook subscribes to."""
 

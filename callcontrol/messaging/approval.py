@@ -11,8 +11,6 @@ from typing import Protocol
 
 from callcontrol.messaging.models import Template
 
-__all__ = ["ReviewFailure", "SubmissionRefused", "TemplateReview", "Verdict", "VerdictGiven"]
-
 
 class Verdict(Enum):
     """A network's verdict on a template that it has."""

@@ -24,27 +24,6 @@ from typing import Final, cast
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
 
-__all__ = [
-    "CANCELLED_REASON",
-    "IGNORED",
-    "MAX_AHEAD",
-    "MAX_NAME_CHARS",
-    "MAX_OPEN",
-    "MAX_RECIPIENTS",
-    "RECEIPTS_AWAITED",
-    "RULES",
-    "Campaign",
-    "CampaignCounts",
-    "CampaignEvent",
-    "CampaignState",
-    "body_parameters",
-    "estimated_end",
-    "progress_percent",
-    "schedule_errors",
-    "settled",
-    "batch_size",
-]
-
 MAX_RECIPIENTS: Final = 1000
 MAX_NAME_CHARS: Final = 128
 MAX_VALUE_CHARS: Final = 1024

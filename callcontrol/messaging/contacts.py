@@ -11,23 +11,6 @@ from callcontrol.errors import FieldError
 from callcontrol.messaging.models import Contact
 from callcontrol.trunks.number_format import to_e164
 
-__all__ = [
-    "ContactList",
-    "MAX_CUSTOM_FIELDS",
-    "MAX_CUSTOM_NAME_CHARS",
-    "MAX_CUSTOM_TEXT_CHARS",
-    "MAX_CUSTOM_WHOLE",
-    "MAX_EMAIL_CHARS",
-    "MAX_LISTS",
-    "MAX_RECIPIENT_CHARS",
-    "folded",
-    "is_email",
-    "recipient_number",
-    "search_text",
-    "wanted",
-    "wrong_custom_fields",
-]
-
 MAX_LISTS: Final = 1000
 """Contact lists that an account may have."""
 MAX_CUSTOM_FIELDS: Final = 50

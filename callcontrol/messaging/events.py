@@ -16,15 +16,6 @@ from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
 from callcontrol.models import SubscribedEvent
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
-__all__ = [
-    "EVENTS",
-    "MessagingEvent",
-    "campaign_completed",
-    "message_received",
-    "message_status_event",
-    "template_decision_event",
-]
-
 MessagingEvent = Literal[
     "message.sent",
     "message.delivered",

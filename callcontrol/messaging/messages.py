@@ -14,24 +14,6 @@ from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.models import MessageType, Template
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 
-__all__ = [
-    "MAX_BODY",
-    "MAX_BUTTONS",
-    "MAX_CAPTION",
-    "MAX_DESCRIPTION",
-    "MAX_EDGE",
-    "MAX_FILENAME",
-    "MAX_ID",
-    "MAX_PARAMETER",
-    "MAX_ROWS",
-    "MAX_ROW_TITLE",
-    "MAX_TEXT",
-    "MAX_TITLE",
-    "SendMessage",
-    "checked",
-    "template_refusal",
-]
-
 MAX_TEXT: Final = 4096
 MAX_PARAMETER: Final = 1024
 MAX_CAPTION: Final = 1024

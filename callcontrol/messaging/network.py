@@ -14,16 +14,6 @@ from typing import Any, Literal, Protocol
 
 from callcontrol.messaging.models import ChatMessage, MessageType
 
-__all__ = [
-    "InboundMessage",
-    "MessagingNetwork",
-    "NetworkEvents",
-    "NetworkRefused",
-    "NetworkUnavailable",
-    "Receipt",
-    "ReceiptStatus",
-]
-
 ReceiptStatus = Literal["sent", "delivered", "read", "failed"]
 
 

@@ -11,17 +11,6 @@ from typing import Any, Final
 
 from callcontrol.messaging.models import MessageStatus
 
-__all__ = [
-    "IGNORED",
-    "RULES",
-    "ReceiptKind",
-    "START_WORDS",
-    "STOP_WORDS",
-    "State",
-    "passed",
-    "preference",
-]
-
 STOP_WORDS: Final = frozenset(
     {"stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "opt out"}
 )

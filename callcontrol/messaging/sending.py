@@ -9,16 +9,6 @@ take it further have to wait.
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "Admission",
-    "DIRECT_LEEWAY_MICROS",
-    "MAX_ATTEMPTS",
-    "QUEUE_LEEWAY_MICROS",
-    "UNAVAILABLE",
-    "admit",
-    "retry_delay_s",
-]
-
 QUEUE_LEEWAY_MICROS: Final = 400_000
 """
 Leeway of queued messages, in microseconds.

@@ -24,8 +24,6 @@ from callcontrol.messaging.approval import Verdict
 from callcontrol.messaging.models import TemplateStatus
 from sip.machine import next_state
 
-__all__ = ["IGNORED", "RULES", "TemplateState", "after_verdict", "next_check"]
-
 _FIRST_CHECK: Final = timedelta(seconds=1)
 _LONGEST_WAIT: Final[Mapping[TemplateStatus, timedelta]] = {
     "PENDING": timedelta(minutes=10),

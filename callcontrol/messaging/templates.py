@@ -8,19 +8,6 @@ from typing import Final
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.messaging.models import Template, TemplateCategory
 
-__all__ = [
-    "BodyError",
-    "DEFAULT_LANGUAGE",
-    "LANGUAGES",
-    "MAX_BODY_CHARACTERS",
-    "MAX_NAME_CHARACTERS",
-    "MAX_TEMPLATES",
-    "MAX_VARIABLES",
-    "NAME",
-    "new_template",
-    "variables_in",
-]
-
 DEFAULT_LANGUAGE: Final = "en_US"
 
 LANGUAGES: Final = frozenset(

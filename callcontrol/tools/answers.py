@@ -8,8 +8,6 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from callcontrol.database.values import clean
 
-__all__ = ["MAX_ANSWER_BYTES", "MAX_SHOWN_CHARS", "AnswerUnreadable", "queried", "read_answer", "shown"]
-
 MAX_ANSWER_BYTES: Final = 256 * 1024
 MAX_SHOWN_CHARS: Final = 1000
 """Characters of a refusal's body that are passed on to the user of the tool."""

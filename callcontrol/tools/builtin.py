@@ -15,8 +15,6 @@ from callcontrol.otp.otp import (
 )
 from callcontrol.tools.models import Tool, ToolAnnotations
 
-__all__ = ["BUILTIN"]
-
 _UUID: Final = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _LOOKS: Final = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 _REACHES_OUT: Final = ToolAnnotations(destructive=False)

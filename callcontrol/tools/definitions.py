@@ -13,18 +13,6 @@ from callcontrol.tools.models import Tool, ToolAnnotations
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.webhooks.subscriptions import secret_errors
 
-__all__ = [
-    "DEFAULT_TIMEOUT_S",
-    "MAX_DESCRIPTION_CHARS",
-    "MAX_HEADERS",
-    "MAX_TIMEOUT_S",
-    "MAX_TITLE_CHARS",
-    "HttpMethod",
-    "HttpTool",
-    "changed_tool",
-    "new_tool",
-]
-
 HttpMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 MAX_TIMEOUT_S: Final = 30

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Tool", "ToolAnnotations", "ToolKind", "ToolResult"]
-
 ToolKind = Literal["builtin", "http"]
 
 

@@ -9,8 +9,6 @@ from callcontrol.models import CURRENCY, CallRecord, Page, Wallet
 from callcontrol.otp.product import otp_object
 from callcontrol.wallet.money import rupees
 
-__all__ = ["call_result", "contacts_result", "message_result", "otp_result", "wallet_result"]
-
 _CALL: Final = (
     *("call_sid", "status", "from", "to", "direction", "created_at", "answered_at", "ended_at"),
     *("duration_sec", "hangup_cause", "price"),

@@ -16,13 +16,6 @@ from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = [
-    "MAX_ARGUMENT_CHARS",
-    "MAX_SCHEMA_CHARS",
-    "CheckedSchema",
-    "checked_schema",
-]
-
 MAX_SCHEMA_CHARS: Final = 16 * 1024
 MAX_ARGUMENT_CHARS: Final = 64 * 1024
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["KEPT_DAYS", "MAX_USAGE_ROWS", "Usage", "UsageFilter", "UsageKey"]
-
 KEPT_DAYS: Final = 400
 """Days for which counts are kept."""
 

@@ -18,8 +18,6 @@ from typing import Final
 
 from callcontrol.models import Delivery
 
-__all__ = ["DeliveryQueues", "Destination", "Held", "QueueLimits"]
-
 _MAX_DESTINATIONS: Final = 20_000
 _SHARE_OF_FREE: Final = 4
 _LEAST_HELD: Final = 16

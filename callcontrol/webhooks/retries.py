@@ -7,15 +7,6 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-__all__ = [
-    "OFFSETS_S",
-    "TIMEOUT_S",
-    "is_gone",
-    "origin",
-    "retry_after_s",
-    "retry_delay_s",
-]
-
 OFFSETS_S: Final = (0.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 21_600.0, 86_400.0)
 """Attempt times in seconds from the first attempt; after the last one the delivery has failed."""
 

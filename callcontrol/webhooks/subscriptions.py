@@ -16,24 +16,6 @@ from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import SubscribedEvent
 
-__all__ = [
-    "CALL_EVENTS",
-    "MAX_REPLAYED",
-    "MAX_SECRET_CHARS",
-    "MIN_SECRET_CHARS",
-    "WEBHOOK_TEST",
-    "LoggedDelivery",
-    "Replayed",
-    "ServiceEvents",
-    "SubscribedService",
-    "Subscription",
-    "Trial",
-    "changed_subscription",
-    "new_subscription",
-    "secret_errors",
-    "wrong_values",
-]
-
 SubscribedService = Literal["calls", "masking", "assistant", "messaging"]
 
 WEBHOOK_TEST: Final = "webhook.test"

@@ -15,8 +15,6 @@ from callcontrol.instructions.call_plan import plan_of
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.models import Application, VoiceAgent
 
-__all__ = ["CallRequests"]
-
 
 class CallRequests:
     """

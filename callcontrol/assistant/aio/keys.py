@@ -8,8 +8,6 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import Conflict, NotFound
 from callcontrol.models import ApiKey, Environment, Principal
 
-__all__ = ["AssistantKeys"]
-
 _MAX_KEYS = 100
 
 

@@ -36,8 +36,6 @@ from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, PhoneTarget
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.routing.targets import normalise_number, parse_target
 
-__all__ = ["AssistantService", "OutboundCall"]
-
 # A row is inserted within seconds of its creation time; its outcome is known when the longest call has ended.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)

@@ -63,9 +63,9 @@ from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.aio.templates import TemplateService
 from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.events import EVENTS as MESSAGING_EVENTS
+from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND
 from callcontrol.messaging.network import MessagingNetwork
 from callcontrol.messaging.store import campaigns, channels
-from callcontrol.messaging.store.channels import DEFAULT_MESSAGES_PER_SECOND
 from callcontrol.numbers.aio.marketplace import NumberMarket
 from callcontrol.numbers.aio.renewals import Renewals
 from callcontrol.numbers.aio.service import DEFAULT_COUNTRIES, NumberService

@@ -16,8 +16,6 @@ from callcontrol.masking.store import calls as masked_calls
 from callcontrol.masking.store import sessions as masking_sessions
 from callcontrol.models import CallRecord, Page
 
-__all__ = ["MaskingLogs"]
-
 # A call is routed within seconds of its creation; its outcome is known when the longest call has ended.
 _ROUTED_AFTER: Final = timedelta(minutes=10)
 _ENDED_AFTER: Final = timedelta(hours=5)

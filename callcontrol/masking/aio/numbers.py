@@ -17,8 +17,6 @@ from callcontrol.numbers import binding as rules
 from callcontrol.numbers.aio.service import NumberService
 from callcontrol.numbers.store import numbers
 
-__all__ = ["MaskingNumberService"]
-
 
 class MaskingNumberService:
     """

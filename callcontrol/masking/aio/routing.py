@@ -26,8 +26,6 @@ from callcontrol.masking.settings import MaskingSettings
 from callcontrol.masking.steps.route_by_caller import CallerRouted, RouteCaller
 from callcontrol.models import CallRecord, WebhookEvent
 
-__all__ = ["MaskedRouter"]
-
 log: Final = logging.getLogger(__name__)
 
 

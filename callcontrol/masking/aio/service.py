@@ -23,8 +23,6 @@ from callcontrol.models import CallRecord
 from callcontrol.models.routes import PhoneTarget
 from callcontrol.routing.targets import check_allowed
 
-__all__ = ["MaskingService"]
-
 
 class MaskingService:
     """Places, shows and ends masked calls; calls of other products are treated as missing."""

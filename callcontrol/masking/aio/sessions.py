@@ -19,8 +19,6 @@ from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as rows
 from callcontrol.models import Page
 
-__all__ = ["MaskingSessionService"]
-
 _SWEPT_AT_ONCE: Final = 200
 # A session is written within seconds of its creation time, and stays.
 _SETTLED_AFTER: Final = timedelta(minutes=5)

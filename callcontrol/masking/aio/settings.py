@@ -20,8 +20,6 @@ from callcontrol.webhooks.aio.subscriptions import clear_waiting, reach_errors
 from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import Subscription, changed_subscription
 
-__all__ = ["MaskingSettingsService"]
-
 _FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
 _NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
 _PAUSED: Final = "the masking webhook was paused"

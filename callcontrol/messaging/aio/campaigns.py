@@ -41,8 +41,6 @@ from callcontrol.messaging.store.campaign_batches import make_batch
 from callcontrol.models import Page
 from callcontrol.webhooks.aio.outbox import Outbox
 
-__all__ = ["CampaignRequest", "CampaignService", "CampaignView", "TakenCampaign"]
-
 log = logging.getLogger(__name__)
 
 _EVERY_S: Final = 1.0

@@ -14,8 +14,6 @@ from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, SANDBOX_NU
 from callcontrol.messaging.store import channels
 from callcontrol.numbers.store import numbers
 
-__all__ = ["ChannelService"]
-
 _CHANGEABLE: Final = frozenset({"number", "display_name", "is_connected", "messages_per_second"})
 
 

@@ -17,8 +17,6 @@ from callcontrol.messaging.store import contact_lists
 from callcontrol.messaging.store import contacts as rows
 from callcontrol.models import Page
 
-__all__ = ["ContactListService", "ContactService"]
-
 _MOST_NAMED: Final = 100
 _SHOWN: Final = 5
 

@@ -33,8 +33,6 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.messaging.store.send_checks import send_refusals
 
-__all__ = ["Dispatcher", "DispatcherSettings"]
-
 log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0

@@ -20,7 +20,7 @@ from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
-from callcontrol.messaging.models import ChatMessage
+from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
 from callcontrol.messaging.sending import DIRECT_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts, templates
@@ -28,8 +28,6 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Page
-
-__all__ = ["MessageService"]
 
 _SETTLED: Final = timedelta(days=2)
 """No message of a list changes its state after this time; the slowest receipts come within a day."""
@@ -55,7 +53,7 @@ class MessageService:
         dispatcher: Dispatcher,
         receiver: Receiver,
         destinations: Destinations,
-        default_rate: int = channels.DEFAULT_MESSAGES_PER_SECOND,
+        default_rate: int = DEFAULT_MESSAGES_PER_SECOND,
     ) -> None:
         self._database = database
         self._writer = writer

@@ -22,8 +22,6 @@ from callcontrol.models import SubscribedEvent
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["Applied", "CampaignsMoved", "Receiver"]
-
 _INBOUND: Final = UUID("5d1c6c1f-0f0a-4e0c-9a3c-9f2f4f8f6c11")
 """Namespace of the ids of inbound messages: a message reported twice has one id."""
 

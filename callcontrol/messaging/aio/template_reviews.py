@@ -32,8 +32,6 @@ from callcontrol.messaging.template_states import after_verdict, next_check
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["LEASE", "Clock", "TemplateReviews"]
-
 log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=15)

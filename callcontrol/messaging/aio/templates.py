@@ -22,8 +22,6 @@ from callcontrol.messaging.templates import MAX_TEMPLATES, new_template
 from callcontrol.models import Page
 from callcontrol.webhooks.aio.outbox import Outbox
 
-__all__ = ["TemplateService"]
-
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")

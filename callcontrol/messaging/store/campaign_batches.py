@@ -14,8 +14,6 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store.send_checks import Reason, send_refusals
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["make_batch"]
-
 
 def make_batch(
     connection: Connection, campaign_id: int, now: datetime, default_rate: int, new_id: Callable[[], str]

@@ -34,22 +34,6 @@ from callcontrol.models import Page
 from callcontrol.webhooks.store import publish as fan_out
 from sip.machine import next_state
 
-__all__ = [
-    "advance",
-    "cancel",
-    "get",
-    "insert",
-    "moved",
-    "open_count",
-    "page",
-    "queued",
-    "ripe",
-    "take",
-    "unfinished",
-    "uses_template",
-    "with_counts",
-]
-
 # A literal condition, so that the partial indexes of open campaigns apply.
 _OPEN: Final = sa.text("campaigns.state IN ('scheduled', 'running')")
 

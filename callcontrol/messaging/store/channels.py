@@ -18,8 +18,6 @@ from callcontrol.messaging.models import (
     Channel,
 )
 
-__all__ = ["DEFAULT_MESSAGES_PER_SECOND", "SANDBOX_NUMBER", "change", "channel_of"]
-
 # A number that was released, or suspended, may belong to another account by now: it is looked up each time.
 _CHANNEL: Final = Statement(
     sa.select(

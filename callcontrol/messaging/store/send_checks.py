@@ -12,8 +12,6 @@ from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store import campaigns, channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 
-__all__ = ["Reason", "send_refusals"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reason:

@@ -10,8 +10,6 @@ from callcontrol.errors import Conflict, FieldError, NotFound, ValidationFailed
 from callcontrol.models import ApiKey
 from callcontrol.tools.aio.registry import ToolRegistry
 
-__all__ = ["AppKeys"]
-
 MAX_APP_KEYS: Final = 100
 
 

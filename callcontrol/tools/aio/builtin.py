@@ -17,8 +17,6 @@ from callcontrol.routing.targets import normalise_number
 from callcontrol.tools.results import call_result, otp_result, wallet_result
 from callcontrol.wallet.aio import WalletService
 
-__all__ = ["Builtin", "call_tools", "naming_arguments", "wallet_tools"]
-
 Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Runs a tool for an account, with arguments that fit its schema."""
 

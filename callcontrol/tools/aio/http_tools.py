@@ -18,8 +18,6 @@ from callcontrol.tools.answers import MAX_ANSWER_BYTES, AnswerUnreadable, querie
 from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.schemas import checked_schema
 
-__all__ = ["HttpToolClient"]
-
 _ACCEPT: Final = "application/json, text/*;q=0.5"
 _MAX_PROBLEM_CHARS: Final = 300
 

@@ -11,8 +11,6 @@ from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 from callcontrol.tools.aio.builtin import Builtin, naming_arguments
 from callcontrol.tools.results import contacts_result, message_result
 
-__all__ = ["messaging_tools"]
-
 _FOUND: Final = 10
 
 _ARGUMENTS: Final[Mapping[str, str]] = {

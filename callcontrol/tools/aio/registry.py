@@ -18,8 +18,6 @@ from callcontrol.tools.models import Tool
 from callcontrol.tools.store import tools
 from callcontrol.webhooks.aio.subscriptions import reach_errors
 
-__all__ = ["RegisteredTool", "ToolRegistry"]
-
 MAX_TOOLS: Final = 100
 
 

@@ -25,8 +25,6 @@ from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.tools.store import tools
 
-__all__ = ["ToolService", "Toolbox"]
-
 log = logging.getLogger(__name__)
 
 MAX_AT_ONCE: Final = 20

@@ -16,8 +16,6 @@ from callcontrol.models import Principal
 from callcontrol.tools.store import usage as tool_usage
 from callcontrol.tools.usage import KEPT_DAYS, MAX_USAGE_ROWS, Usage, UsageFilter, UsageKey
 
-__all__ = ["UsageStore"]
-
 log = logging.getLogger(__name__)
 
 _FORGOTTEN_AT_ONCE: Final = 200

@@ -17,8 +17,6 @@ from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.retries import retry_after_s
 
-__all__ = ["Answer", "WebhookClient"]
-
 log = logging.getLogger(__name__)
 
 _MAX_ANSWER_BYTES: Final = 64 * 1024

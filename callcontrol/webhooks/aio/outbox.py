@@ -37,8 +37,6 @@ from callcontrol.webhooks.retries import OFFSETS_S, TIMEOUT_S, is_gone, origin, 
 from callcontrol.webhooks.store import deliveries
 from callcontrol.webhooks.store import publish as fan_out
 
-__all__ = ["Outbox", "OutboxSettings", "OutboxStats"]
-
 log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0

@@ -168,6 +168,7 @@ SMALL = {
     "callcontrol/bootstrap/directory_rows.py": "pure; its user is not",
     "callcontrol/calls/records/store/orphaned_dialogs.py": "SQL; its user is not",
     "callcontrol/calls/steps/agent_reconnect.py": "a state table; its user is near the limit of lines",
+    "callcontrol/recordings/links.py": "pure; its user is not",
     "callcontrol/masking/product.py": "the policy of a product, in the same place for each",
     "callcontrol/trunks/aio/sip_access.py": "the access rules of trunks; its user belongs to calls",
 }

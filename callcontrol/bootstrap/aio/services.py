@@ -76,8 +76,7 @@ from callcontrol.otp.aio import VoiceOtp
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from callcontrol.secrets.aio import SecretBox, key_file
-from callcontrol.tools.aio.builtin import call_tools, wallet_tools
-from callcontrol.tools.aio.messaging import messaging_tools
+from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.service import Toolbox
 from callcontrol.trunks.aio.service import TrunkService
 from callcontrol.wallet.aio import WalletService

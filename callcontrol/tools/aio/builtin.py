@@ -8,13 +8,23 @@ from typing import Any, Final
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
-from callcontrol.errors import FieldError, NumberNotOwned, ValidationFailed
+from callcontrol.errors import FieldError, NumberNotOwned, SendFailed, ValidationFailed
+from callcontrol.messaging.aio.contacts import ContactService
+from callcontrol.messaging.aio.messages import MessageService
+from callcontrol.messaging.messages import SendMessage
+from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, SendOtp
 from callcontrol.routing.targets import normalise_number
-from callcontrol.tools.results import call_result, otp_result, wallet_result
+from callcontrol.tools.results import (
+    call_result,
+    contacts_result,
+    message_result,
+    otp_result,
+    wallet_result,
+)
 from callcontrol.wallet.aio import WalletService
 
 Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
@@ -22,8 +32,18 @@ Builtin = Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]
 
 _LANGUAGE: Final = "en-IN"
 
-# The argument that each field of the call or the password comes from.
-_ARGUMENTS: Final[Mapping[str, str]] = {"verbs[0].text": "message", "verbs[0].language": "language"}
+_FOUND: Final = 10
+
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    "verbs[0].text": "message",
+    "verbs[0].language": "language",
+    "template.name": "template",
+    "template.language": "language",
+    "template.bodyParameters": "body_parameters",
+}
+"""The argument that each field of a call, a password or a message comes from."""
+_RESULTS: Final[Mapping[str, str]] = {"messageId": "message_id"}
+"""Names in results of tools for the details of a refusal."""
 
 
 def call_tools(database: Database, calls: CallControl, passwords: VoiceOtp) -> dict[str, Builtin]:
@@ -39,7 +59,7 @@ def call_tools(database: Database, calls: CallControl, passwords: VoiceOtp) -> d
         if from_ is None:
             raise NumberNotOwned("The account has no registered number to call from; register one first.")
         said = {"verb": "say", "text": message, "language": arguments.get("language", _LANGUAGE)}
-        with naming_arguments(_ARGUMENTS):
+        with _naming_arguments():
             request = CreateCall(
                 from_=from_,
                 to=normalise_number(arguments["to"], field="to"),
@@ -64,7 +84,7 @@ def call_tools(database: Database, calls: CallControl, passwords: VoiceOtp) -> d
             from_=arguments.get("from"),
             ttl_s=int(arguments.get("valid_for_sec", DEFAULT_TTL_S)),
         )
-        with naming_arguments(_ARGUMENTS):
+        with _naming_arguments():
             return otp_result((await passwords.send(account_sid, request)).record)
 
     return {
@@ -84,23 +104,53 @@ def wallet_tools(wallets: WalletService) -> dict[str, Builtin]:
     return {"wallet_balance": wallet_balance}
 
 
-@contextlib.contextmanager
-def naming_arguments(arguments: Mapping[str, str]) -> Iterator[None]:
-    """
-    Rename the fields in a refusal to the tool's arguments that they were made from.
+def messaging_tools(messages: MessageService, contacts: ContactService) -> dict[str, Builtin]:
+    """The tools for messages and contacts."""
 
-    ``arguments`` has those whose names differ from their fields.
-    """
+    async def send_message(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        text, template = arguments.get("text"), arguments.get("template")
+        if (text is None) == (template is None):
+            raise ValidationFailed.of("arguments.text", "give either text or template")
+        of_template = [name for name in ("language", "body_parameters") if name in arguments]
+        if template is None and of_template:
+            raise ValidationFailed.of(f"arguments.{of_template[0]}", "is for templates only")
+        request = SendMessage(
+            to=arguments["to"],
+            type="text" if template is None else "template",
+            text=text,
+            template={
+                "name": template,
+                "language": arguments.get("language", DEFAULT_LANGUAGE),
+                "bodyParameters": list(arguments.get("body_parameters", ())),
+            }
+            if template is not None
+            else None,
+        )
+        try:
+            with _naming_arguments():
+                return message_result(await messages.send(account_sid, request))
+        except SendFailed as refusal:
+            details = {_RESULTS.get(name, name): value for name, value in refusal.details.items()}
+            raise SendFailed(refusal.message, details=details) from None
+
+    async def lookup_contact(account_sid: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        limit = int(arguments.get("limit", _FOUND))
+        return contacts_result(await contacts.list(account_sid, arguments["search"], 1, limit))
+
+    return {"send_message": send_message, "lookup_contact": lookup_contact}
+
+
+@contextlib.contextmanager
+def _naming_arguments() -> Iterator[None]:
+    """Rename the fields in a refusal to the tool's arguments that they were made from."""
     try:
         yield
     except ValidationFailed as refusal:
-        named = [
-            FieldError(f"arguments.{_argument_of(error.field, arguments)}", error.message)
-            for error in refusal.errors
-        ]
-        raise ValidationFailed(named) from None
+        raise ValidationFailed(
+            [FieldError(f"arguments.{_argument_of(error.field)}", error.message) for error in refusal.errors]
+        ) from None
 
 
-def _argument_of(field: str, arguments: Mapping[str, str]) -> str:
+def _argument_of(field: str) -> str:
     whole, bracket, place = field.partition("[")
-    return arguments.get(field) or arguments.get(whole, whole) + bracket + place
+    return _ARGUMENTS.get(field) or _ARGUMENTS.get(whole, whole) + bracket + place

@@ -11,9 +11,9 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -22,6 +22,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.pending import Pending
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.values import to_micros
 from callcontrol.errors import DomainError, SendFailed
@@ -76,7 +77,7 @@ class DispatcherSettings:
 
 class Dispatcher:
     """
-    Hands over the messages that this process claims; a source for the writer.
+    Hands over the messages that this process claims.
 
     Args:
         database: Read for due messages.
@@ -109,9 +110,7 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._rechecking: asyncio.Task[None] | None = None
         self._after = ""
-        self._outcomes: dict[str, Receipt] = {}
-        self._postponed: dict[str, datetime] = {}
-        self._writing: tuple[dict[str, Receipt], dict[str, datetime]] = ({}, {})
+        self._outcomes = Pending[Receipt | chat_queue.Postponed](self._recording, _log_lost, receiver.settled)
 
     @property
     def active(self) -> int:
@@ -125,7 +124,7 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Release the claims of the previous run of this process, and start handing over."""
-        self._writer.attach(self)
+        self._writer.attach(self._outcomes)
         await self._writer.commit(partial(chat_queue.release, node=self._settings.node))
         await self._network.start(self._receiver)
         self._worker.start()
@@ -177,35 +176,6 @@ class Dispatcher:
             await self._receiver.receipts([failure])
             details = {"messageId": message.message_id, "reason": failure.error_code}
             raise SendFailed(f"The message was not sent: {failure.error_message}", details=details)
-
-    # Methods of callcontrol.database.aio.writer.Source.
-
-    def drain(self) -> Operation[Applied] | None:
-        """An operation that writes the outcomes so far; None if there are none."""
-        if not self._outcomes and not self._postponed:
-            return None
-        self._writing = (self._outcomes, self._postponed)
-        self._outcomes, self._postponed = {}, {}
-        return partial(
-            _record, self._receiver.applying(list(self._writing[0].values())), list(self._writing[1].items())
-        )
-
-    def written(self, result: Applied) -> None:
-        """Drop the outcomes, which are durable now."""
-        self._writing = ({}, {})
-        self._receiver.settled(result)
-
-    def restore(self) -> None:
-        """Keep the outcomes again that ``take`` returned."""
-        outcomes, postponed = self._writing
-        self._outcomes = {**outcomes, **self._outcomes}
-        self._postponed = {**postponed, **self._postponed}
-        self._writing = ({}, {})
-
-    def rejected(self, error: Exception) -> None:
-        """Drop outcomes that cannot be stored; the claims expire and the messages are handed over again."""
-        log.error("results of messages could not be stored", exc_info=error)
-        self._writing = ({}, {})
 
     # The queue.
 
@@ -287,8 +257,8 @@ class Dispatcher:
             if delay_s is None:
                 self._record_outcome(_failed(message, UNAVAILABLE, _UNREACHABLE))
             else:
-                self._postponed[message.message_id] = utc_now() + timedelta(seconds=delay_s)
-                self._writer.schedule_flush("soon")
+                due_at = utc_now() + timedelta(seconds=delay_s)
+                self._record_outcome(chat_queue.Postponed(message.message_id, due_at))
         else:
             self._record_outcome(_sent(message, reference))
 
@@ -305,9 +275,21 @@ class Dispatcher:
             log.exception("the adapter of the messaging network failed on message %s", message.message_id)
             raise NetworkUnavailable("the adapter failed") from error
 
-    def _record_outcome(self, receipt: Receipt) -> None:
-        self._outcomes[receipt.message_id] = receipt
+    def _record_outcome(self, outcome: Receipt | chat_queue.Postponed) -> None:
+        self._outcomes.put(outcome.message_id, outcome)
         self._writer.schedule_flush("soon")
+
+    def _recording(self, outcomes: Sequence[Receipt | chat_queue.Postponed]) -> Operation[Applied]:
+        """The operation that writes outcomes."""
+        receipts = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+        postponed = [outcome for outcome in outcomes if isinstance(outcome, chat_queue.Postponed)]
+        apply = self._receiver.applying(receipts)
+
+        def write(connection: Connection) -> Applied:
+            chat_queue.postpone(connection, postponed)
+            return apply(connection)
+
+        return write
 
     # Messages that were under way when the previous run ended.
 
@@ -339,8 +321,6 @@ def _failed(message: ChatMessage, code: str, reason: str) -> Receipt:
     return Receipt(message.message_id, "failed", utc_now(), error_code=code, error_message=reason)
 
 
-def _record(
-    apply: Callable[[Connection], Applied], postponed: Sequence[tuple[str, datetime]], connection: Connection
-) -> Applied:
-    chat_queue.postpone(connection, postponed)
-    return apply(connection)
+def _log_lost(lost: Mapping[str, Receipt | chat_queue.Postponed], error: Exception) -> None:
+    # Their claims expire, and the messages are handed over again.
+    log.error("results of messages could not be stored", exc_info=error)

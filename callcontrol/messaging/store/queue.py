@@ -98,6 +98,14 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
+class Postponed:
+    """A message that any process hands over at a later time."""
+
+    message_id: str
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """
     Result of a claim.
@@ -170,9 +178,10 @@ def claim(
     return Turn(found, account, len(found) >= wanted.limit, more_at)
 
 
-def postpone(connection: Connection, due: Sequence[tuple[str, datetime]]) -> None:
-    """Set a later time for handing messages over, by any process."""
-    _POSTPONE.many(connection, [{"_message_id": name, "due_at": to_micros(at)} for name, at in due])
+def postpone(connection: Connection, due: Sequence[Postponed]) -> None:
+    """Set the later time for handing messages over."""
+    rows = [{"_message_id": each.message_id, "due_at": to_micros(each.due_at)} for each in due]
+    _POSTPONE.many(connection, rows)
 
 
 def release(connection: Connection, node: str, until: datetime | None = None) -> int:

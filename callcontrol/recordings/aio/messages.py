@@ -1,12 +1,13 @@
 """Storage of voicemail messages."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.pending import Pending
 from callcontrol.database.aio.writer import Writer
 from callcontrol.models import Message
 from callcontrol.recordings.store import messages
@@ -21,19 +22,18 @@ class MessageStore:
         self._database = database
         self._writer = writer
         self._node = node
-        self._held: dict[str, Message] = {}
-        self._taken: dict[str, Message] = {}
-        writer.attach(self)
+        self._held = Pending[Message](lambda kept: partial(messages.insert, kept=kept), _log_lost)
+        writer.attach(self._held)
 
     def add(self, message: Message) -> None:
         """Store a message of this server; never blocks, and never fails while the database is down."""
         made = replace(message, created_at=utc_now(), node=self._node)
-        self._held[made.message_sid] = made
+        self._held.put(made.message_sid, made)
         self._writer.schedule_flush("soon")
 
     async def find(self, message_sid: str) -> Message | None:
         """Find a message of any account."""
-        held = self._held.get(message_sid) or self._taken.get(message_sid)
+        held = self._held.get(message_sid)
         return held or await self._database.look_up(partial(messages.get, message_sid=message_sid))
 
     async def of_call(self, call_sid: str) -> Sequence[Message]:
@@ -45,25 +45,6 @@ class MessageStore:
         """Wait until all messages added so far are durable."""
         await self._writer.flush()
 
-    # Source of the writer: called when it builds a transaction and when the transaction has ended.
 
-    def drain(self) -> Operation[None] | None:
-        """Operation that writes all held messages; None without any."""
-        if not self._held:
-            return None
-        self._taken, self._held = self._held, {}
-        return partial(messages.insert, kept=list(self._taken.values()))
-
-    def written(self, result: None) -> None:
-        """Drop the taken messages, which are durable now."""
-        self._taken = {}
-
-    def restore(self) -> None:
-        """Restore the taken messages."""
-        self._held = {**self._taken, **self._held}
-        self._taken = {}
-
-    def rejected(self, error: Exception) -> None:
-        """Drop the taken messages, which can never be stored."""
-        log.error("voicemail messages are lost: %s", ", ".join(self._taken), exc_info=error)
-        self._taken = {}
+def _log_lost(lost: Mapping[str, Message], error: Exception) -> None:
+    log.error("voicemail messages are lost: %s", ", ".join(lost), exc_info=error)

@@ -17,7 +17,7 @@ outcome do not wait for a second transaction.
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,7 +26,7 @@ from typing import Any, Final
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.database.aio.database import Operation
+from callcontrol.database.aio.pending import Pending
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
@@ -99,7 +99,7 @@ class _SteadyClock:
 
 class Outbox:
     """
-    Delivers webhook events; called by the stores after each commit, and a source for the writer.
+    Delivers webhook events; called by the stores after each commit.
 
     Args:
         writer: Writes outcomes and leases due deliveries. Close it after the outbox.
@@ -133,8 +133,10 @@ class Outbox:
         self._wake = asyncio.Event()
         self._closing = False
         self._database_down = False
-        self._outcomes: dict[str, dict[str, Any]] = {}
-        self._writing: dict[str, dict[str, Any]] = {}
+        # When outcomes are written, the deliveries behind them are due.
+        self._outcomes = Pending[dict[str, Any]](
+            lambda rows: partial(_record, rows, self._clock.now()), _log_lost, lambda _: self._wake.set()
+        )
         # Subscriptions (id, URL) that answered 410 since the last query for due deliveries began.
         self._gone: set[tuple[str | None, str]] = set()
         self.stats = OutboxStats()
@@ -147,7 +149,7 @@ class Outbox:
     async def start(self) -> None:
         """Release the leases of an earlier run of this node, and start to deliver."""
         await self._writer.commit(partial(deliveries.release, node=self._settings.node))
-        self._writer.attach(self)
+        self._writer.attach(self._outcomes)
         self._client = WebhookClient(self._checks, self._settings.timeout_s)
         self._poller = asyncio.create_task(self._poll(), name="webhook-poller")
 
@@ -201,37 +203,13 @@ class Outbox:
             return Answer(problem="this process delivers no webhooks")
         return await self._client.send(event, secrets)
 
-    # Source for the writer (callcontrol.database.aio.writer.Source).
-
-    def drain(self) -> Operation[None] | None:
-        """Operation that writes the outcomes so far; None without outcomes."""
-        if not self._outcomes:
-            return None
-        self._writing, self._outcomes = self._outcomes, {}
-        return partial(_record, list(self._writing.values()), self._clock.now())
-
-    def written(self, result: None) -> None:
-        """Drop the written outcomes, and query for the deliveries behind them."""
-        self._writing = {}
-        self._wake.set()
-
-    def restore(self) -> None:
-        """Restore the taken outcomes, unless there are newer ones."""
-        self._outcomes = {**self._writing, **self._outcomes}
-        self._writing = {}
-
-    def rejected(self, error: Exception) -> None:
-        """Drop outcomes that cannot be stored; their leases expire and they are delivered again."""
-        log.error("results of webhook deliveries could not be stored", exc_info=error)
-        self._writing = {}
-
     # Due deliveries.
 
     async def _poll(self) -> None:
         loop = asyncio.get_running_loop()
         while not self._closing:
             asked_at = loop.time()
-            room = self._settings.queues.held - len(self._ids) - len(self._outcomes) - len(self._writing)
+            room = self._settings.queues.held - len(self._ids) - len(self._outcomes)
             limit = min(room, _BATCH)
             if limit > 0 and await self._lease_due(limit) == limit:
                 # Backlog: alternate the order, so that recent events do not wait for all of it.
@@ -253,7 +231,7 @@ class Outbox:
         until = asyncio.get_running_loop().time() + settings.lease_s - settings.timeout_s
         now = self._clock.now()
         watched = self._watched()
-        outcomes, self._outcomes = self._outcomes, {}
+        outcomes = self._outcomes.take()
         self._gone.clear()
         lease = deliveries.Lease(settings.node, now, now + timedelta(seconds=settings.lease_s), limit)
         take = partial(_lease_rows, lease, self._newest_first, watched or (), list(outcomes.values()))
@@ -268,7 +246,7 @@ class Outbox:
             )
             self._database_down = True
             self._checked_at = None
-            self._outcomes = {**outcomes, **self._outcomes}
+            self._outcomes.put_back(outcomes)
             if self._outcomes:
                 self._writer.schedule_flush()
             return 0
@@ -300,7 +278,7 @@ class Outbox:
 
     def _is_known(self, delivery_id: str) -> bool:
         """Return True for a row still held here, whose lease ended because the clock jumped."""
-        return delivery_id in self._ids or delivery_id in self._outcomes or delivery_id in self._writing
+        return delivery_id in self._ids or self._outcomes.get(delivery_id) is not None
 
     def _admit(self, held: Held) -> None:
         self._ids.add(held.delivery.event.delivery_id)
@@ -431,9 +409,14 @@ class Outbox:
     def _release(self, delivery: Delivery) -> None:
         """Release a delivery: write its state and end its lease."""
         self._ids.discard(delivery.event.delivery_id)
-        self._outcomes[delivery.event.delivery_id] = deliveries.outcome_row(delivery)
+        self._outcomes.put(delivery.event.delivery_id, deliveries.outcome_row(delivery))
         self._writer.schedule_flush()
         self._wake.set()
+
+
+def _log_lost(lost: Mapping[str, dict[str, Any]], error: Exception) -> None:
+    # Their leases expire, and they are delivered again.
+    log.error("results of webhook deliveries could not be stored", exc_info=error)
 
 
 def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connection) -> None:

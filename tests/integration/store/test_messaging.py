@@ -394,7 +394,8 @@ async def test_what_has_its_time_waits_for_it_and_a_lease_runs_out(
     one = queued(account.account_sid)
     await storage.writer.commit(partial(chat_messages.insert_many, messages=[one]))
     later = NOW + timedelta(seconds=10)
-    await storage.writer.commit(partial(chat_queue.postpone, due=[(one.message_id, later)]))
+    postponed = chat_queue.Postponed(one.message_id, later)
+    await storage.writer.commit(partial(chat_queue.postpone, due=[postponed]))
     assert (await turn(storage, claim(9))).claimed == []
     assert not await storage.database.read(partial(chat_queue.is_due, now=NOW))
     assert await storage.database.read(partial(chat_queue.is_due, now=later))

@@ -148,13 +148,14 @@ async def test_outcomes_survive_a_transaction_that_fails(stage: Stage, receiver:
     delivery_id = await stage.post(receiver.url("/hook"))
     await stage.ended(delivery_id)
     newer = {**deliveries.outcome_row(await stage.row(delivery_id)), "attempts": 9}
-    outbox._outcomes = {"a": {**newer, "attempts": 1}, "b": newer}
-    assert outbox.drain() is not None
-    assert outbox.drain() is None
-    outbox._outcomes = {"a": newer}
-    outbox.restore()
-    assert outbox._outcomes == {"a": newer, "b": newer}
-    outbox._outcomes = {}
+    outcomes = outbox._outcomes
+    outcomes.put("a", {**newer, "attempts": 1})
+    outcomes.put("b", newer)
+    assert outcomes.drain() is not None
+    assert outcomes.drain() is None
+    outcomes.put("a", newer)
+    outcomes.restore()
+    assert outcomes.take() == {"a": newer, "b": newer}
 
 
 @pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(hours=1)], ids=["back", "ahead"])

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "callcontrol": {"callcontrol", "sip", "media"},
     "fixtures": {
         *("fixtures", "sip", "media"),
-        *("callcontrol.numbers.inventory", "callcontrol.aio.tokens"),
+        *("callcontrol.numbers.inventory", "callcontrol.aio.tasks", "callcontrol.aio.tokens"),
         *("callcontrol.messaging.approval", "callcontrol.messaging.models", "callcontrol.messaging.network"),
     },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},

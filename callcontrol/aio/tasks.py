@@ -72,8 +72,8 @@ async def ended(task: asyncio.Task[None] | None) -> None:
             await task
 
 
-async def woken(wake: asyncio.Event, at_most_s: float) -> None:
-    """Wait until ``wake`` is set, or ``at_most_s`` seconds."""
+async def woken(wake: asyncio.Event, at_most_s: float | None) -> None:
+    """Wait until ``wake`` is set, or ``at_most_s`` seconds; None for no limit."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(at_most_s):
             await wake.wait()

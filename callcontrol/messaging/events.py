@@ -7,12 +7,14 @@ transaction is repeated. The events of one message are delivered in the order of
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 from uuid import UUID, uuid5
 
 from callcontrol.clock import timestamp
-from callcontrol.messaging.models import CampaignStatus, ChatMessage, Template
+from callcontrol.messaging.campaigns import Campaign, CampaignCounts
+from callcontrol.messaging.models import ChatMessage, Template
 from callcontrol.models import SubscribedEvent
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
@@ -90,35 +92,21 @@ def template_decision_event(template: Template, at: datetime) -> SubscribedEvent
     return _event(template.account_sid, event, data, name, at)
 
 
-def campaign_completed(
-    account_sid: str,
-    campaign_id: int,
-    *,
-    name: str,
-    template_name: str,
-    status: CampaignStatus,
-    counts: Mapping[str, int],
-    started_at: datetime | None,
-    at: datetime,
-) -> SubscribedEvent:
-    """
-    The event of a campaign that is over.
-
-    ``counts`` is the number of its messages in each state; together they are all of them. Delivered messages
-    may still be read.
-    """
+def campaign_completed(campaign: Campaign, counts: CampaignCounts, at: datetime) -> SubscribedEvent:
+    """The event of a campaign that is over; delivered messages may still be read."""
     data = {
-        "campaignId": campaign_id,
-        "campaignName": name,
-        "templateName": template_name,
-        "status": status,
-        "total": sum(counts.values()),
-        "counts": dict(counts),
-        "startedAt": timestamp(started_at),
+        "campaignId": campaign.campaign_id,
+        "campaignName": campaign.name,
+        "templateName": campaign.template_name,
+        "status": campaign.state.status,
+        "total": counts.total,
+        "counts": asdict(counts),
+        "startedAt": timestamp(campaign.started_at),
         "completedAt": timestamp(at),
     }
     event = "campaign.completed"
-    return _event(account_sid, event, data, f"{account_sid}/campaign/{campaign_id}/{event}", at)
+    name = f"{campaign.account_sid}/campaign/{campaign.campaign_id}/{event}"
+    return _event(campaign.account_sid, event, data, name, at)
 
 
 def _of_message(message: ChatMessage, event: str, data: Mapping[str, Any], at: datetime) -> SubscribedEvent:

@@ -81,4 +81,4 @@ async def receive(storage: Storage, told: Sequence[ChatMessage], status: Receipt
 async def held(storage: Storage, claimed: Sequence[ChatMessage]) -> dict[str, str]:
     """The codes of what must not be sent."""
     reasons = await storage.writer.commit(lambda connection: send_refusals(connection, claimed))
-    return {message_id: reason.code for message_id, reason in reasons.items()}
+    return {message_id: code for message_id, (code, _) in reasons.items()}

@@ -222,7 +222,7 @@ class Dispatcher:
         messages = [claimed.message for claimed in turn.claimed]
         reasons = send_refusals(connection, messages)
         failures = [
-            _failed(message, reasons[message.message_id].code, reasons[message.message_id].message)
+            _failed(message, *reasons[message.message_id])
             for message in messages
             if message.message_id in reasons
         ]

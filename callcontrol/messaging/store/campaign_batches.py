@@ -67,6 +67,4 @@ def _message(campaign: Campaign, sender: str, message_id: str, to: str, now: dat
 def _with_refusal(message: ChatMessage, reason: Reason | None, now: datetime) -> ChatMessage:
     if reason is None:
         return message
-    return replace(
-        message, status="failed", failed_at=now, error_code=reason.code, error_message=reason.message
-    )
+    return replace(message, status="failed", failed_at=now, error_code=reason[0], error_message=reason[1])

@@ -183,22 +183,11 @@ def _settle(connection: Connection, campaign_id: int, now: datetime) -> bool:
         if campaign.handed_at is None:
             _update(connection, replace(campaign, handed_at=handed_at))
         return False
-    counts = chat_messages.counts(connection, campaign_id)
-    event = settled(CampaignCounts(**counts))
-    ended = advance(connection, replace(campaign, handed_at=handed_at), event, now)
+    ((_, counts),) = _counted(connection, _ONE.where(campaigns.c.campaign_id == campaign_id))
+    ended = advance(connection, replace(campaign, handed_at=handed_at), settled(counts), now)
     if ended is None:
         return False
-    completed = campaign_completed(
-        ended.account_sid,
-        campaign_id,
-        name=ended.name,
-        template_name=ended.template_name,
-        status=ended.state.status,
-        counts=counts,
-        started_at=ended.started_at,
-        at=now,
-    )
-    fan_out.publish(connection, [completed])
+    fan_out.publish(connection, [campaign_completed(ended, counts, now)])
     return True
 
 

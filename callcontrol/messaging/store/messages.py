@@ -1,5 +1,5 @@
 """
-Messages of the messaging network: written, updated by receipts, counted and found.
+Messages of the messaging network: written, updated by receipts, and found.
 
 ``queue`` hands out the messages that wait for the network.
 """
@@ -113,24 +113,6 @@ def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
         if value is not None:
             found.by_own_index(sa.func.coalesce(column, "") == value)
     return found.conditions
-
-
-def counts(connection: Connection, campaign_id: int) -> dict[str, int]:
-    """
-    Number of messages of a campaign in each state, in one snapshot; every state is present.
-
-    ``failed`` does not include the ``cancelled`` ones.
-    """
-    found = dict.fromkeys(("queued", "sent", "delivered", "read", "failed", "cancelled"), 0)
-    cancelled = sa.case((chat_messages.c.error_code == CANCELLED, "cancelled"), else_=chat_messages.c.status)
-    rows = connection.execute(
-        sa.select(cancelled, sa.func.count())
-        .where(chat_messages.c.campaign_id == campaign_id)
-        .group_by(cancelled)
-    )
-    for status, count in rows:
-        found[status] = count
-    return found
 
 
 def cancel(connection: Connection, campaign_id: int, now: datetime, reason: str) -> int:

@@ -1,7 +1,6 @@
 """Checks for messages that must not be sent any more, by changes since they were accepted."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
@@ -12,19 +11,13 @@ from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store import campaigns, channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 
+Reason = tuple[str, str]
+"""Reason that a message is not sent: its error code and a readable message."""
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Reason that a message is not sent: its error code and a readable message."""
-
-    code: str
-    message: str
-
-
-_CANCELLED: Final = Reason(chat_messages.CANCELLED, CANCELLED_REASON)
-_DISCONNECTED: Final = Reason("CHANNEL_NOT_CONFIGURED", "The account's channel is not connected.")
-_NOT_APPROVED: Final = Reason("TEMPLATE_NOT_APPROVED", "The template is not approved any more.")
-_OPTED_OUT: Final = Reason("OPTED_OUT", "The contact has opted out.")
+_CANCELLED: Final[Reason] = (chat_messages.CANCELLED, CANCELLED_REASON)
+_DISCONNECTED: Final[Reason] = ("CHANNEL_NOT_CONFIGURED", "The account's channel is not connected.")
+_NOT_APPROVED: Final[Reason] = ("TEMPLATE_NOT_APPROVED", "The template is not approved any more.")
+_OPTED_OUT: Final[Reason] = ("OPTED_OUT", "The contact has opted out.")
 
 
 def send_refusals(connection: Connection, messages: Sequence[ChatMessage]) -> dict[str, Reason]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from callcontrol.messaging.campaigns import Campaign, CampaignCounts, CampaignState
 from callcontrol.messaging.events import (
     EVENTS,
     campaign_completed,
@@ -138,20 +139,26 @@ def test_a_campaign_that_is_over_says_how_its_messages_ended() -> None:
         "templateName": "sale_now",
         "status": "completed",
         "total": 5,
-        "counts": {"read": 3, "failed": 2},
+        "counts": {"queued": 0, "sent": 0, "delivered": 0, "read": 3, "failed": 2, "cancelled": 0},
         "startedAt": "2026-01-02T03:04:05.000Z",
         "completedAt": "2026-01-02T03:04:08.000Z",
     }
 
 
 def _completed(campaign_id: int) -> SubscribedEvent:
-    return campaign_completed(
-        ACCOUNT_SID,
-        campaign_id,
+    campaign = Campaign(
+        reference="ref-1",
+        account_sid=ACCOUNT_SID,
         name="Spring",
+        template_id=7,
         template_name="sale_now",
-        status="completed",
-        counts={"read": 3, "failed": 2},
+        language="en_US",
+        body_parameters=(),
+        total=5,
+        created_at=NOW,
+        starts_at=NOW,
+        campaign_id=campaign_id,
+        state=CampaignState.COMPLETED,
         started_at=NOW,
-        at=LATER,
     )
+    return campaign_completed(campaign, CampaignCounts(read=3, failed=2), LATER)

@@ -92,7 +92,7 @@ def mark_removed(
     """
     rows = connection.execute(chosen).all()
     if rows:
-        marked = [{"call_sid": name, "node": node, "path": path} for name, node, path in rows]
+        marked = [{"call_sid": row[0], "node": row[1], "path": row[2]} for row in rows]
         _INSERT_REMOVAL.many(connection, marked)
         sids = [row[0] for row in rows]
         connection.execute(sa.update(sid.table).where(sid.in_(sids)).values(cleared))

@@ -297,7 +297,7 @@ async def test_the_watch_runs_by_itself(stage: Stage) -> None:
     async def approved() -> bool:
         return (await stage.only()).status == "APPROVED"
 
-    await stage.service.start()
+    stage.service.start()
     try:
         await until(approved)
     finally:

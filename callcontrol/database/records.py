@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -29,11 +30,13 @@ class Record(Generic[T]):
     Conversion of a dataclass to the rows of a table, and back.
 
     Each field is a column of the same name, or of the one that ``renamed`` gives. A field that the table does
-    not have, such as a count, is only read. NULL stands for the default of a field.
+    not have, such as a count, is only read. NULL stands for the default of a field, None without one.
     """
 
     def __init__(self, kind: type[T], table: sa.Table, **renamed: str) -> None:
         self._kind = kind
+        parameters = signature(kind).parameters
+        self._required = {name for name in parameters if parameters[name].default is Parameter.empty}
         hints = get_type_hints(kind)
         columns = {name: renamed.get(name, name) for name in hints}
         conversions = {name: _conversion(hints[name]) for name in columns}
@@ -56,9 +59,14 @@ class Record(Generic[T]):
     def value(self, row: Any) -> T:
         """The value of a row, which may be a mapping or a row of SQLAlchemy."""
         values = getattr(row, "_mapping", row)
-        return self._kind(
-            **{name: read(values[column]) for name, column, read in self._reads if values[column] is not None}
-        )
+        found: dict[str, Any] = {}
+        for name, column, read in self._reads:
+            stored = values[column]
+            if stored is not None:
+                found[name] = read(stored)
+            elif name in self._required:
+                found[name] = None
+        return self._kind(**found)
 
     def first(self, connection: Connection, wanted: sa.Select[Any]) -> T | None:
         """The value of the first row of a query."""

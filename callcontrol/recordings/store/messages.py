@@ -47,7 +47,7 @@ def discard_older(connection: Connection, account_sid: str, before: datetime, li
 
 
 def _discard(connection: Connection, chosen: sa.ColumnElement[bool], *, limit: int) -> int:
-    files = sa.select(messages.c.message_sid, messages.c.node, messages.c.path)
+    files = sa.select(messages.c.message_sid.label("call_sid"), messages.c.node, messages.c.path)
     wanted = files.where(chosen, messages.c.path.is_not(None)).order_by(messages.c.created_at).limit(limit)
     return mark_removed(connection, wanted, messages.c.message_sid, {"path": None})
 

@@ -17,6 +17,7 @@ from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
 from callcontrol.recordings.retention import FOR_EVER, KeptRecording
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
+_FILES: Final = sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path.label("path"))
 _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 
@@ -53,8 +54,7 @@ def discard_older(connection: Connection, account_sid: str, before: datetime, li
     """Mark recordings of calls that ended before a time for removal, up to ``limit``; returns the count."""
     return _discard(
         connection,
-        sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path)
-        .where(
+        _FILES.where(
             calls.c.account_sid == account_sid,
             calls.c.recording_path.is_not(None),
             calls.c.ended_at < to_micros(before),
@@ -68,33 +68,32 @@ def discard(connection: Connection, call_sid: str) -> int:
     """Mark the recording of an ended call for removal; returns 1, or 0 if it has none."""
     return _discard(
         connection,
-        sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path).where(
+        _FILES.where(
             calls.c.call_sid == call_sid, calls.c.recording_path.is_not(None), calls.c.ended_at.is_not(None)
         ),
     )
 
 
-def _discard(connection: Connection, chosen: sa.Select[tuple[str, str, str | None]]) -> int:
+def _discard(connection: Connection, chosen: sa.Select[Any]) -> int:
     cleared = {"recording_url": None, "recording_path": None, "recording_status": "deleted"}
     return mark_removed(connection, chosen, calls.c.call_sid, cleared)
 
 
 def mark_removed(
     connection: Connection,
-    chosen: sa.Select[tuple[str, str, str | None]],
+    chosen: sa.Select[Any],
     sid: sa.Column[str],
     cleared: Mapping[str, Any],
 ) -> int:
     """
     Mark files for removal and write ``cleared`` to their rows; returns their number.
 
-    ``chosen`` selects SID, node and path of each; a file is named after the SID of its call or message.
+    ``chosen`` selects ``call_sid``, ``node`` and ``path`` of each; a message has its own SID in ``call_sid``.
     """
     rows = connection.execute(chosen).all()
     if rows:
-        marked = [{"call_sid": row[0], "node": row[1], "path": row[2]} for row in rows]
-        _INSERT_REMOVAL.many(connection, marked)
-        sids = [row[0] for row in rows]
+        _INSERT_REMOVAL.many(connection, [row._mapping for row in rows])
+        sids = [row.call_sid for row in rows]
         connection.execute(sa.update(sid.table).where(sid.in_(sids)).values(cleared))
     return len(rows)
 

@@ -158,24 +158,18 @@ class Dispatcher:
             SendFailed: The network did not accept it; the message has failed.
             ServiceUnavailable: The failure could not be stored; the message is handed over again later.
         """
-        delays = iter(self._settings.direct_delays_s)
-        while True:
-            try:
-                reference = await self._send(message)
-            except NetworkRefused as refusal:
-                failure = _failed(message, refusal.code, refusal.message)
-            except NetworkUnavailable:
-                delay_s = next(delays, None)
-                if delay_s is not None:
-                    await asyncio.sleep(delay_s)
-                    continue
-                failure = _failed(message, UNAVAILABLE, _UNREACHABLE)
-            else:
-                self._record_outcome(_sent(message, reference))
-                return
-            await self._receiver.receipts([failure])
-            details = {"messageId": message.message_id, "reason": failure.error_code}
-            raise SendFailed(f"The message was not sent: {failure.error_message}", details=details)
+        receipt = await self._send(message)
+        for delay_s in self._settings.direct_delays_s:
+            if receipt is None:
+                await asyncio.sleep(delay_s)
+                receipt = await self._send(message)
+        receipt = receipt or _failed(message, UNAVAILABLE, _UNREACHABLE)
+        if receipt.status == "sent":
+            self._record_outcome(receipt)
+            return
+        await self._receiver.receipts([receipt])
+        details = {"messageId": message.message_id, "reason": receipt.error_code}
+        raise SendFailed(f"The message was not sent: {receipt.error_message}", details=details)
 
     # The queue.
 
@@ -248,32 +242,28 @@ class Dispatcher:
 
     async def _submit(self, claimed: chat_queue.Claimed) -> None:
         message = claimed.message
-        try:
-            reference = await self._send(message)
-        except NetworkRefused as refusal:
-            self._record_outcome(_failed(message, refusal.code, refusal.message))
-        except NetworkUnavailable:
-            delay_s = retry_delay_s(claimed.attempts, jitter=random.random())
-            if delay_s is None:
-                self._record_outcome(_failed(message, UNAVAILABLE, _UNREACHABLE))
-            else:
-                due_at = utc_now() + timedelta(seconds=delay_s)
-                self._record_outcome(chat_queue.Postponed(message.message_id, due_at))
+        receipt = await self._send(message)
+        delay_s = retry_delay_s(claimed.attempts, jitter=random.random())
+        if receipt is None and delay_s is not None:
+            due_at = utc_now() + timedelta(seconds=delay_s)
+            self._record_outcome(chat_queue.Postponed(message.message_id, due_at))
         else:
-            self._record_outcome(_sent(message, reference))
+            self._record_outcome(receipt or _failed(message, UNAVAILABLE, _UNREACHABLE))
 
-    async def _send(self, message: ChatMessage) -> str:
+    async def _send(self, message: ChatMessage) -> Receipt | None:
+        """Hand a message over, and return its receipt; None if the network was not available."""
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                return await self._network.send(message)
-        except TimeoutError:
-            raise NetworkUnavailable("no answer in time") from None
-        except (NetworkRefused, NetworkUnavailable):
-            raise
-        except Exception as error:
+                reference = await self._network.send(message)
+        except NetworkRefused as refusal:
+            return _failed(message, refusal.code, refusal.message)
+        except (NetworkUnavailable, TimeoutError):
+            return None
+        except Exception:
             # A defect of an adapter must not lose a message; whether it was taken is not known.
             log.exception("the adapter of the messaging network failed on message %s", message.message_id)
-            raise NetworkUnavailable("the adapter failed") from error
+            return None
+        return Receipt(message.message_id, "sent", utc_now(), reference)
 
     def _record_outcome(self, outcome: Receipt | chat_queue.Postponed) -> None:
         self._outcomes.put(outcome.message_id, outcome)
@@ -311,10 +301,6 @@ class Dispatcher:
                 await asyncio.sleep(self._settings.poll_s)
                 continue
             last = found[-1]
-
-
-def _sent(message: ChatMessage, reference: str) -> Receipt:
-    return Receipt(message.message_id, "sent", utc_now(), reference)
 
 
 def _failed(message: ChatMessage, code: str, reason: str) -> Receipt:

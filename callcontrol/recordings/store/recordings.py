@@ -92,7 +92,7 @@ def mark_removed(
     """
     rows = connection.execute(chosen).all()
     if rows:
-        _INSERT_REMOVAL.many(connection, [row._mapping for row in rows])
+        _INSERT_REMOVAL.many(connection, [dict(row._mapping) for row in rows])
         sids = [row.call_sid for row in rows]
         connection.execute(sa.update(sid.table).where(sid.in_(sids)).values(cleared))
     return len(rows)

@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from sqlalchemy.engine import Connection
-
 from callcontrol.agents.aio.service import AgentService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now

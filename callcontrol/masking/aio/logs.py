@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy.engine import Connection
-
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.records.store import calls
 from callcontrol.database.aio.database import Database

@@ -62,7 +62,7 @@ def _messages_of(connection: Connection, campaign_id: int) -> list[ChatMessage]:
     rows = connection.execute(
         messages.select().where(messages.c.campaign_id == campaign_id).order_by(messages.c.to_number)
     )
-    return [chat_messages.message_of(row._asdict()) for row in rows]
+    return [chat_messages.message_of(connection, row) for row in rows]
 
 
 async def receive(storage: Storage, told: Sequence[ChatMessage], status: ReceiptStatus, at: datetime) -> bool:
@@ -72,7 +72,7 @@ async def receive(storage: Storage, told: Sequence[ChatMessage], status: Receipt
 
     def write(connection: Connection) -> bool:
         moved = chat_messages.apply(connection, receipts)
-        touched = {each.message.campaign_id for each in moved}
+        touched = {each.row["campaign_id"] for each in moved}
         return campaigns.moved(connection, [found for found in touched if found is not None], at)
 
     return await storage.writer.commit(write)

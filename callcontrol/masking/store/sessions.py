@@ -9,22 +9,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
-from callcontrol.database.records import Record
-from callcontrol.database.records import count as counted
+from callcontrol.database.rows import ValueTable
+from callcontrol.database.rows import count as count_rows
 from callcontrol.database.tables.masking_sessions import mappings, sessions
 from callcontrol.database.values import to_micros
 from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter
 
 LISTING: Final = Listing(sessions.c.created_at, sessions.c.session_id)
 
-_RECORD: Final = Record(MaskingSession, sessions, call_time_limit_s="call_time_limit_sec")
+_SESSIONS: Final = ValueTable(sessions, MaskingSession, columns={"call_time_limit_s": "call_time_limit_sec"})
 _LIVE: Final = mappings.c.ended_at.is_(None)
 _BOTH: Final = mappings.join(sessions, sessions.c.session_id == mappings.c.session_id)
 
 
 def insert(connection: Connection, session: MaskingSession) -> None:
     """Write a new session with its mappings."""
-    connection.execute(sa.insert(sessions).values(_RECORD.row(session)))
+    _SESSIONS.insert(connection, session)
     connection.execute(
         sa.insert(mappings),
         [
@@ -45,16 +45,13 @@ def get(
     connection: Connection, account_sid: str, session_id: str, *, lock: bool = False
 ) -> MaskingSession | None:
     """A session of the account; ``lock`` blocks other writers until the transaction ends."""
-    wanted = sa.select(sessions).where(
-        sessions.c.session_id == session_id, sessions.c.account_sid == account_sid
-    )
-    return _RECORD.first(connection, wanted.with_for_update() if lock else wanted)
+    mine = (sessions.c.session_id == session_id, sessions.c.account_sid == account_sid)
+    return _SESSIONS.first(connection, *mine, lock=lock)
 
 
 def update(connection: Connection, session: MaskingSession) -> None:
     """Write the changed fields of a session."""
-    own = sessions.c.session_id == session.session_id
-    connection.execute(sa.update(sessions).where(own).values(_RECORD.row(session)))
+    _SESSIONS.update(connection, session)
 
 
 def end(
@@ -71,7 +68,7 @@ def find(
     connection: Connection, account_sid: str, caller_number: str, masked_number: str, now: datetime
 ) -> MaskingSession | None:
     """The active session that routes a caller of a masked number; None when there is none."""
-    wanted = (
+    row = connection.execute(
         sa.select(sessions)
         .select_from(_BOTH)
         .where(
@@ -81,8 +78,8 @@ def find(
             _LIVE,
             sessions.c.expires_at > to_micros(now),
         )
-    )
-    return _RECORD.first(connection, wanted)
+    ).first()
+    return None if row is None else _SESSIONS.value_of(connection, row)
 
 
 def taken(connection: Connection, account_sid: str, parties: Collection[str], now: datetime) -> set[str]:
@@ -102,10 +99,8 @@ def active_on(
     connection: Connection, account_sid: str, masked_number: str, now: datetime
 ) -> list[MaskingSession]:
     """The active sessions of a masked number."""
-    wanted = sa.select(sessions).where(
-        sessions.c.account_sid == account_sid, sessions.c.masked_number == masked_number, *_active(now)
-    )
-    return _RECORD.all(connection, wanted)
+    mine = (sessions.c.account_sid == account_sid, sessions.c.masked_number == masked_number)
+    return _SESSIONS.all(connection, *mine, *_active(now))
 
 
 def expire_due(connection: Connection, now: datetime, limit: int) -> int:
@@ -163,21 +158,20 @@ def _unchanging(account_sid: str, query: SessionFilter) -> list[Condition]:
 
 def by_ids(connection: Connection, session_ids: Sequence[str]) -> list[MaskingSession]:
     """The sessions with these identifiers, in their order."""
-    wanted = sa.select(sessions).where(sessions.c.session_id.in_(session_ids))
-    found = {session.session_id: session for session in _RECORD.all(connection, wanted)}
-    return [found[session_id] for session_id in session_ids if session_id in found]
+    return _SESSIONS.by_keys(connection, session_ids)
 
 
 def counts(
     connection: Connection, account_sid: str, start: datetime, end: datetime, now: datetime
 ) -> SessionCounts:
     """Number of sessions created from ``start`` to ``end``, both included, and of those active now."""
-    made = sa.select(sessions).where(
+    made = (
         sessions.c.account_sid == account_sid,
         sessions.c.created_at >= to_micros(start),
         sessions.c.created_at <= to_micros(end),
     )
-    total, active = counted(connection, made), counted(connection, made.where(*_active(now)))
+    total = count_rows(connection, sessions, *made)
+    active = count_rows(connection, sessions, *made, *_active(now))
     return SessionCounts(total, active, mappings=2 * total)  # one for each of its parties
 
 

@@ -185,9 +185,10 @@ class CampaignService:
         now = utc_now()
 
         def read(connection: Connection) -> Page[CampaignView]:
-            found = rows.page(connection, account_sid, state, page, per_page)
+            offset = (page - 1) * per_page
+            found, total = rows.page(connection, account_sid, state, offset=offset, limit=per_page)
             rate = self._rate(connection, account_sid)
-            return Page([_view(*item, rate, now) for item in found.items], found.total, page, per_page)
+            return Page([_view(*item, rate, now) for item in found], total, page, per_page)
 
         return await self._database.read(read)
 

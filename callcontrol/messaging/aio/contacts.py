@@ -62,8 +62,8 @@ class ContactService:
 
     async def list(self, account_sid: str, search: str | None, page: int, per_page: int) -> Page[Contact]:
         """Contacts of the account in the order in which they were added, all or those that match a search."""
-        return await self._database.read(
-            lambda connection: rows.page(connection, account_sid, search, page, per_page)
+        return await self._database.page(
+            partial(rows.page, account_sid=account_sid, search=search), page, per_page
         )
 
     async def get(self, account_sid: str, contact_id: int) -> Contact:
@@ -149,9 +149,7 @@ class ContactListService:
 
     async def list(self, account_sid: str, page: int, per_page: int) -> Page[ContactList]:
         """Lists of the account, newest first."""
-        return await self._database.read(
-            lambda connection: contact_lists.page(connection, account_sid, page, per_page)
-        )
+        return await self._database.page(partial(contact_lists.page, account_sid=account_sid), page, per_page)
 
     async def get(self, account_sid: str, list_id: int) -> ContactList:
         """
@@ -176,7 +174,9 @@ class ContactListService:
         def read(connection: Connection) -> Page[Contact] | None:
             if contact_lists.get(connection, account_sid, list_id) is None:
                 return None
-            return rows.in_list(connection, list_id, page, per_page)
+            offset = (page - 1) * per_page
+            found, total = rows.in_list(connection, list_id, offset=offset, limit=per_page)
+            return Page(found, total, page, per_page)
 
         return _there(await self._database.read(read), _NO_LIST)
 

@@ -106,7 +106,7 @@ def _apply(
         counts.update(each.passed)
         # Nor does the customer who cancelled a campaign need an event for each of its messages.
         if each.row["error_code"] != chat_messages.CANCELLED and listening(each.row["account_sid"]):
-            events += _status_events(each, now)
+            events += _status_events(chat_messages.message_of(connection, each.row), each.passed, now)
     published = fan_out.publish(connection, events) > 0
     campaign_ids = {each.row["campaign_id"] for each in moved if each.row["campaign_id"] is not None}
     if campaign_ids:
@@ -114,10 +114,11 @@ def _apply(
     return Applied(counts, published)
 
 
-def _status_events(moved: chat_messages.Moved, now: datetime) -> Iterator[SubscribedEvent]:
+def _status_events(
+    message: ChatMessage, passed: Sequence[MessageStatus], now: datetime
+) -> Iterator[SubscribedEvent]:
     """The events of the states that a message has passed."""
-    message = moved.message
-    for state in moved.passed:
+    for state in passed:
         event = message_status_event(replace(message, status=state), now)
         if event is not None:
             yield event

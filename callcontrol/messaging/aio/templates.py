@@ -125,8 +125,8 @@ class TemplateService:
         per_page: int = MAX_TEMPLATES,
     ) -> Page[Template]:
         """Templates of the account that have one of the statuses, newest first."""
-        return await self._database.read(
-            lambda connection: templates.page(connection, account_sid, statuses, page, per_page)
+        return await self._database.page(
+            partial(templates.page, account_sid=account_sid, statuses=statuses), page, per_page
         )
 
     async def get(self, account_sid: str, template_id: int) -> Template:

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
-from callcontrol.database.records import Record, count
+from callcontrol.database.rows import JSON_TUPLE, Codec, ValueTable, count
 from callcontrol.database.statements import Statement
 from callcontrol.database.tables.campaigns import campaigns
 from callcontrol.database.tables.chat import chat_messages as messages
@@ -30,7 +30,6 @@ from callcontrol.messaging.campaigns import (
 )
 from callcontrol.messaging.events import campaign_completed
 from callcontrol.messaging.store import messages as chat_messages
-from callcontrol.models import Page
 from callcontrol.webhooks.store import publish as fan_out
 from sip.machine import next_state
 
@@ -42,7 +41,8 @@ _ANY_IN_STATE: Final = Statement(
     .where(messages.c.campaign_id == sa.bindparam("campaign_id"), messages.c.status == sa.bindparam("status"))
     .limit(1)
 )
-_RECORD: Final = Record(Campaign, campaigns)
+_STATE: Final = Codec(lambda state: state.status, lambda text: CampaignState[text.upper()])
+_CAMPAIGNS: Final = ValueTable(campaigns, Campaign, codecs={"state": _STATE, "body_parameters": JSON_TUPLE})
 _ONE: Final = sa.select(*(column for column in campaigns.c if column is not campaigns.c.recipients))
 
 
@@ -50,12 +50,10 @@ def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]
     """Write a new campaign with its recipients, and return it with its number; an existing one stays."""
     known = connection.execute(_ONE.where(campaigns.c.reference == campaign.reference)).first()
     if known is not None:
-        return _campaign(known)
-    written = connection.execute(
-        sa.insert(campaigns).values(
-            {**_RECORD.row(campaign), "state": campaign.state.status, "recipients": pack(recipients)}
-        )
-    )
+        return _CAMPAIGNS.value_of(connection, known)
+    row = {**_CAMPAIGNS.row_of(connection, campaign), "recipients": pack(recipients)}
+    del row["campaign_id"]
+    written = connection.execute(sa.insert(campaigns).values(row))
     assert written.inserted_primary_key is not None
     return replace(campaign, campaign_id=written.inserted_primary_key[0])
 
@@ -63,7 +61,7 @@ def insert(connection: Connection, campaign: Campaign, recipients: Sequence[str]
 def get(connection: Connection, campaign_id: int) -> Campaign | None:
     """One campaign, of any account."""
     row = connection.execute(_ONE.where(campaigns.c.campaign_id == campaign_id)).first()
-    return _campaign(row) if row is not None else None
+    return _CAMPAIGNS.value_of(connection, row) if row is not None else None
 
 
 def with_counts(
@@ -75,20 +73,19 @@ def with_counts(
 
 
 def page(
-    connection: Connection, account_sid: str, state: CampaignState | None, page: int, per_page: int
-) -> Page[tuple[Campaign, CampaignCounts]]:
-    """A page of the account's campaigns, newest first, each with its counts."""
-    mine = _ONE.where(campaigns.c.account_sid == account_sid)
+    connection: Connection, account_sid: str, state: CampaignState | None, *, offset: int, limit: int
+) -> tuple[list[tuple[Campaign, CampaignCounts]], int]:
+    """A page of the account's campaigns, newest first, each with its counts; and their total number."""
+    mine = [campaigns.c.account_sid == account_sid]
     if state is not None:
-        mine = mine.where(campaigns.c.state == state.status)
-    newest_first = mine.order_by(campaigns.c.created_at.desc(), campaigns.c.campaign_id.desc())
-    wanted = newest_first.offset((page - 1) * per_page).limit(per_page)
-    return Page(_counted(connection, wanted), count(connection, mine), page, per_page)
+        mine.append(campaigns.c.state == state.status)
+    wanted = _ONE.where(*mine).order_by(campaigns.c.created_at.desc(), campaigns.c.campaign_id.desc())
+    return _counted(connection, wanted.offset(offset).limit(limit)), count(connection, campaigns, *mine)
 
 
 def open_count(connection: Connection, account_sid: str) -> int:
     """Number of scheduled or running campaigns of the account."""
-    return count(connection, _ONE.where(campaigns.c.account_sid == account_sid, _OPEN))
+    return count(connection, campaigns, campaigns.c.account_sid == account_sid, _OPEN)
 
 
 def uses_template(connection: Connection, template_id: int) -> bool:
@@ -112,13 +109,12 @@ def unfinished(
         .order_by(campaigns.c.starts_at, campaigns.c.campaign_id)
         .limit(limit)
     )
-    return [_campaign(row) for row in rows]
+    return [_CAMPAIGNS.value_of(connection, row) for row in rows]
 
 
 def queued(connection: Connection, campaign_id: int) -> int:
     """Number of messages of a campaign that wait for the network."""
-    mine = sa.select(messages.c.status).where(messages.c.campaign_id == campaign_id)
-    return count(connection, mine.where(messages.c.status == "queued"))
+    return count(connection, messages, messages.c.campaign_id == campaign_id, messages.c.status == "queued")
 
 
 def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Sequence[str]:
@@ -216,7 +212,7 @@ def _counted(connection: Connection, wanted: sa.Select[Any]) -> list[tuple[Campa
     )
     tallied: dict[int, tuple[Campaign, dict[str, int]]] = {}
     for row in rows:
-        _, counts = tallied.setdefault(row.campaign_id, (_campaign(row), {}))
+        _, counts = tallied.setdefault(row.campaign_id, (_CAMPAIGNS.value_of(connection, row), {}))
         if row.message_state is not None:
             counts[row.message_state] = row.state_total
     return [(campaign, _counts(campaign, counts)) for campaign, counts in tallied.values()]
@@ -240,13 +236,5 @@ def _after(campaign: Campaign, state: CampaignState, now: datetime) -> Campaign:
 
 
 def _update(connection: Connection, campaign: Campaign) -> None:
-    changes = _RECORD.row(campaign, "made", "started_at", "handed_at", "ended_at")
-    connection.execute(
-        sa.update(campaigns)
-        .where(campaigns.c.campaign_id == campaign.campaign_id)
-        .values(state=campaign.state.status, **changes)
-    )
-
-
-def _campaign(row: Row[Any]) -> Campaign:
-    return _RECORD.value({**row._mapping, "state": CampaignState[row.state.upper()]})
+    changing = ("state", "made", "started_at", "handed_at", "ended_at")
+    _CAMPAIGNS.update(connection, campaign, None, *changing)

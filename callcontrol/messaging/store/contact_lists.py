@@ -6,13 +6,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.records import Record, count, page_of
+from callcontrol.database.rows import Part, ValueTable, count
 from callcontrol.database.statements import insert_into
 from callcontrol.database.tables.contacts import contact_list_members, contact_lists
 from callcontrol.messaging.contacts import ContactList
-from callcontrol.models import Page
 
-_LIST: Final = Record(ContactList, contact_lists)
+_COUNT: Final = Part(lambda *_: {}, lambda _, row: row["contact_count"])
+_LISTS: Final = ValueTable(contact_lists, ContactList, parts={"contact_count": _COUNT})
 _INSERT: Final = insert_into(contact_lists, ignore_conflict=True)
 _ADD: Final = insert_into(contact_list_members, ignore_conflict=True)
 
@@ -23,20 +23,20 @@ def insert(connection: Connection, made: ContactList, made_by: str) -> ContactLi
 
     ``made_by`` names the request: a repeated request returns the list that it made before.
     """
-    _INSERT.run(connection, {**_LIST.row(made), "made_by": made_by})
-    return _LIST.all(connection, _lists(contact_lists.c.made_by == made_by))[0]
+    _INSERT.run(connection, {**_LISTS.row_of(connection, made), "made_by": made_by})
+    row = connection.execute(_lists(contact_lists.c.made_by == made_by)).one()
+    return _LISTS.value_of(connection, row)
 
 
 def get(connection: Connection, account_sid: str, list_id: int) -> ContactList | None:
     """A list of the account."""
-    return _LIST.first(connection, _lists(*_one(account_sid, list_id)))
+    row = connection.execute(_lists(*_one(account_sid, list_id))).first()
+    return None if row is None else _LISTS.value_of(connection, row)
 
 
 def update(connection: Connection, changed: ContactList) -> None:
     """Write the changed fields of a list."""
-    connection.execute(
-        sa.update(contact_lists).where(*_one(changed.account_sid, changed.list_id)).values(_LIST.row(changed))
-    )
+    _LISTS.update(connection, changed)
 
 
 def delete(connection: Connection, account_sid: str, list_id: int) -> bool:
@@ -46,13 +46,16 @@ def delete(connection: Connection, account_sid: str, list_id: int) -> bool:
 
 def number_of(connection: Connection, account_sid: str) -> int:
     """Number of lists of the account."""
-    return count(connection, _lists(contact_lists.c.account_sid == account_sid))
+    return count(connection, contact_lists, contact_lists.c.account_sid == account_sid)
 
 
-def page(connection: Connection, account_sid: str, page: int, per_page: int) -> Page[ContactList]:
-    """A page of the account's lists, newest first."""
+def page(
+    connection: Connection, account_sid: str, *, offset: int, limit: int
+) -> tuple[list[ContactList], int]:
+    """A page of the account's lists, newest first, and their total number."""
     wanted = _lists(contact_lists.c.account_sid == account_sid).order_by(contact_lists.c.list_id.desc())
-    return page_of(connection, wanted, page, per_page, _LIST.value)
+    rows = connection.execute(wanted.offset(offset).limit(limit))
+    return [_LISTS.value_of(connection, row) for row in rows], number_of(connection, account_sid)
 
 
 def add(connection: Connection, list_id: int, contact_ids: Collection[int]) -> None:

@@ -3,20 +3,22 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.records import Record, count
+from callcontrol.database.rows import Codec, ValueTable, count
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.contacts import contact_list_members, contacts
-from callcontrol.database.values import pack
+from callcontrol.database.values import pack, unpack
 from callcontrol.messaging.contacts import search_text, wanted
 from callcontrol.messaging.models import Contact
-from callcontrol.models import Page
 
-_CONTACT: Final = Record(Contact, contacts)
+_CUSTOM_FIELDS: Final = Codec(
+    lambda custom: pack(custom) if custom else None, lambda text: unpack(text or "{}")
+)
+_CONTACTS: Final = ValueTable(contacts, Contact, codecs={"custom_fields": _CUSTOM_FIELDS})
 _INSERT: Final = insert_into(contacts, ignore_conflict=True)
 _FEW: Final = 1000
 _OPTED_OUT: Final = Statement(
@@ -35,26 +37,25 @@ def insert(connection: Connection, contact: Contact, made_by: str) -> Contact | 
     None when the account has a contact of that number already. ``made_by`` names the request: a repeated
     request returns the contact that it made before.
     """
-    _INSERT.run(connection, {**_row(contact), "made_by": made_by})
-    own = _of_number(contact.account_sid, contact.phone_number).where(contacts.c.made_by == made_by)
-    return _CONTACT.first(connection, own)
+    row = _CONTACTS.row_of(connection, contact)
+    _INSERT.run(connection, {**row, "made_by": made_by, "search_text": search_text(contact)})
+    own = _of_number(contact.account_sid, contact.phone_number)
+    return _CONTACTS.first(connection, *own, contacts.c.made_by == made_by)
 
 
 def get(connection: Connection, account_sid: str, contact_id: int) -> Contact | None:
     """A contact of the account."""
-    return _CONTACT.first(connection, sa.select(contacts).where(*_one(account_sid, contact_id)))
+    return _CONTACTS.first(connection, *_one(account_sid, contact_id))
 
 
 def by_number(connection: Connection, account_sid: str, number: str) -> Contact | None:
     """The account's contact of a number in E.164."""
-    return _CONTACT.first(connection, _of_number(account_sid, number))
+    return _CONTACTS.first(connection, *_of_number(account_sid, number))
 
 
 def update(connection: Connection, contact: Contact) -> None:
     """Write the changed fields of a contact."""
-    connection.execute(
-        sa.update(contacts).where(*_one(contact.account_sid, contact.contact_id)).values(_row(contact))
-    )
+    _CONTACTS.update(connection, contact, search_text=search_text(contact))
 
 
 def delete(connection: Connection, account_sid: str, contact_id: int) -> bool:
@@ -63,32 +64,30 @@ def delete(connection: Connection, account_sid: str, contact_id: int) -> bool:
 
 
 def page(
-    connection: Connection, account_sid: str, search: str | None, page: int, per_page: int
-) -> Page[Contact]:
+    connection: Connection, account_sid: str, search: str | None, *, offset: int, limit: int
+) -> tuple[list[Contact], int]:
     """
-    A page of the account's contacts in the order in which they were added.
+    A page of the account's contacts in the order in which they were added, and their total number.
 
     ``search`` keeps those whose number, names or e-mail contain it.
     """
     found = sa.select(contacts.c.contact_id).where(contacts.c.account_sid == account_sid)
     text = wanted(search or "")
     if not text:
-        return _page(connection, found, page, per_page)
+        return _page(connection, found, offset, limit)
     found = found.where(contacts.c.search_text.contains(text, autoescape=True))
     # A search scans all contacts. If it finds few, the first query has scanned them all; if it finds many,
     # that query ends early.
     first = list(connection.scalars(found.order_by(contacts.c.contact_id).limit(_FEW)))
     if len(first) == _FEW:
-        return _page(connection, found, page, per_page)
-    offset = (page - 1) * per_page
-    return Page(_by_ids(connection, first[offset : offset + per_page]), len(first), page, per_page)
+        return _page(connection, found, offset, limit)
+    return _CONTACTS.by_keys(connection, first[offset : offset + limit]), len(first)
 
 
-def in_list(connection: Connection, list_id: int, page: int, per_page: int) -> Page[Contact]:
-    """A page of a list in the order in which its members became contacts."""
+def in_list(connection: Connection, list_id: int, *, offset: int, limit: int) -> tuple[list[Contact], int]:
+    """A page of a list in the order in which its members became contacts, and their total number."""
     members = contact_list_members.c
-    found = sa.select(members.contact_id).where(members.list_id == list_id)
-    return _page(connection, found, page, per_page)
+    return _page(connection, sa.select(members.contact_id).where(members.list_id == list_id), offset, limit)
 
 
 def known(connection: Connection, account_sid: str, contact_ids: Collection[int]) -> set[int]:
@@ -137,28 +136,20 @@ def set_opted_out(
     return opted_out
 
 
-def _page(connection: Connection, found: sa.Select[tuple[int]], page: int, per_page: int) -> Page[Contact]:
-    """Contacts by a query for their identifiers."""
-    total, offset = count(connection, found), (page - 1) * per_page
+def _page(
+    connection: Connection, found: sa.Select[tuple[int]], offset: int, limit: int
+) -> tuple[list[Contact], int]:
+    """Contacts by a query for their identifiers, and how many it finds."""
+    total = count(connection, found.subquery())
     if offset >= total:
-        return Page([], total, page, per_page)
-    places = found.order_by(found.selected_columns.contact_id).offset(offset).limit(per_page)
-    return Page(_by_ids(connection, list(connection.scalars(places))), total, page, per_page)
+        return [], total
+    places = found.order_by(found.selected_columns.contact_id).offset(offset).limit(limit)
+    return _CONTACTS.by_keys(connection, list(connection.scalars(places))), total
 
 
-def _by_ids(connection: Connection, contact_ids: Collection[int]) -> list[Contact]:
-    wanted = sa.select(contacts).where(contacts.c.contact_id.in_(contact_ids))
-    return _CONTACT.all(connection, wanted.order_by(contacts.c.contact_id))
-
-
-def _of_number(account_sid: str, number: str) -> sa.Select[Any]:
-    return sa.select(contacts).where(contacts.c.account_sid == account_sid, contacts.c.phone_number == number)
+def _of_number(account_sid: str, number: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return contacts.c.account_sid == account_sid, contacts.c.phone_number == number
 
 
 def _one(account_sid: str, contact_id: int) -> tuple[sa.ColumnElement[bool], ...]:
     return contacts.c.contact_id == contact_id, contacts.c.account_sid == account_sid
-
-
-def _row(contact: Contact) -> dict[str, Any]:
-    custom = pack(contact.custom_fields) if contact.custom_fields else None
-    return {**_CONTACT.row(contact), "custom_fields": custom, "search_text": search_text(contact)}

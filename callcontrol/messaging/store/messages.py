@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing, Narrowing
-from callcontrol.database.records import Record
+from callcontrol.database.rows import JSON, ValueTable
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.chat import chat_messages
 from callcontrol.database.values import clean, to_micros
@@ -26,7 +26,12 @@ LISTING: Final = Listing(chat_messages.c.created_at, chat_messages.c.message_id)
 CANCELLED: Final = "CAMPAIGN_CANCELLED"
 """The ``error_code`` of messages that were not sent because their campaign was cancelled."""
 
-_RECORD: Final = Record(ChatMessage, chat_messages, from_="from_number", to="to_number")
+_MESSAGES: Final = ValueTable(
+    chat_messages,
+    ChatMessage,
+    columns={"from_": "from_number", "to": "to_number"},
+    codecs={"content": JSON},
+)
 _INSERT: Final = insert_into(chat_messages, ignore_conflict=True)
 _GET: Final = Statement(
     sa.select(chat_messages).where(chat_messages.c.message_id == sa.bindparam("message_id"))
@@ -58,15 +63,10 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A message's row after receipts, and the states it passed, in order."""
+    """A message's row after receipts, and the states it passed, in order; most have no subscriber."""
 
     row: Mapping[str, Any]
     passed: tuple[MessageStatus, ...]
-
-    @property
-    def message(self) -> ChatMessage:
-        """The message of the row; built on demand, as most rows have no subscriber."""
-        return message_of(self.row)
 
 
 def insert_many(
@@ -79,19 +79,19 @@ def insert_many(
     hands them over.
     """
     lease = {"node": node, "leased_until": leased_until, "attempts": 0}
-    _INSERT.many(connection, [{**_RECORD.row(message), **lease} for message in messages])
+    _INSERT.many(connection, [{**_MESSAGES.row_of(connection, message), **lease} for message in messages])
 
 
 def get(connection: Connection, message_id: str) -> ChatMessage | None:
     """One message, of any account."""
     row = _GET.first(connection, {"message_id": message_id})
-    return message_of(row) if row is not None else None
+    return message_of(connection, row) if row is not None else None
 
 
 def by_ids(connection: Connection, message_ids: Sequence[str]) -> list[ChatMessage]:
     """These messages, in this order, without those that are gone."""
     rows = _rows(connection, message_ids)
-    return [message_of(rows[name]) for name in message_ids if name in rows]
+    return [message_of(connection, rows[name]) for name in message_ids if name in rows]
 
 
 def conditions(account_sid: str, query: MessageFilter) -> Sequence[Condition]:
@@ -173,12 +173,12 @@ def under_way(
         .order_by(chat_messages.c.sent_at, chat_messages.c.message_id)
         .limit(limit)
     )
-    return _RECORD.all(connection, wanted)
+    return [message_of(connection, row) for row in connection.execute(wanted)]
 
 
-def message_of(row: Mapping[str, Any]) -> ChatMessage:
+def message_of(connection: Connection, row: Any) -> ChatMessage:
     """The message that a row holds."""
-    return _RECORD.value(row)
+    return _MESSAGES.value_of(connection, row)
 
 
 def _advance(row: dict[str, Any], receipt: Receipt, states: tuple[MessageStatus, ...]) -> None:

@@ -172,7 +172,7 @@ def claim(
             more_at = again if more_at is None else min(more_at, again)
         taken = due[:count]
         _LEASE.many(connection, [{"_message_id": each["message_id"], **lease} for each in taken])
-        found += [Claimed(message_of(each), each["attempts"] + 1) for each in taken]
+        found += [Claimed(message_of(connection, each), each["attempts"] + 1) for each in taken]
         if len(found) >= wanted.limit:
             break
     return Turn(found, account, len(found) >= wanted.limit, more_at)

@@ -8,17 +8,16 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.records import Record, count, page_of
+from callcontrol.database.rows import ValueTable, count
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.templates import template_withdrawals, templates
 from callcontrol.database.values import to_micros, to_micros_or_none, to_moment
 from callcontrol.messaging.models import Template, TemplateStatus
-from callcontrol.models import Page
 
 PREFERRED_LANGUAGE: Final = "en_US"
 """The language used for a template in several languages when the request names none."""
 
-_TEMPLATE: Final = Record(Template, templates)
+_TEMPLATES: Final = ValueTable(templates, Template, order=(templates.c.template_id.desc(),))
 _INSERT: Final = insert_into(templates, ignore_conflict=True)
 _WITHDRAW: Final = insert_into(template_withdrawals, ignore_conflict=True)
 
@@ -59,24 +58,24 @@ def insert(connection: Connection, template: Template, check_at: datetime) -> Te
 
     ``check_at`` is when any process takes it over, if this process has not submitted it by then.
     """
-    _INSERT.run(connection, {**_TEMPLATE.row(template), "check_at": to_micros(check_at)})
+    _INSERT.run(connection, {**_TEMPLATES.row_of(connection, template), "check_at": to_micros(check_at)})
     return by_reference(connection, template.reference)
 
 
 def get(connection: Connection, template_id: int, *, lock: bool = False) -> Template | None:
     """One template, of any account; ``lock`` blocks other writers until the transaction ends."""
-    return _one(connection, templates.c.template_id == template_id, lock=lock)
+    return _TEMPLATES.get(connection, template_id, lock=lock)
 
 
 def by_reference(connection: Connection, reference: str, *, lock: bool = False) -> Template | None:
     """The template that the network knows under a reference."""
-    return _one(connection, templates.c.reference == reference, lock=lock)
+    return _TEMPLATES.first(connection, templates.c.reference == reference, lock=lock)
 
 
 def named(connection: Connection, account_sid: str, name: str, language: str) -> Template | None:
     """The account's template of a name and language, in any status."""
-    wanted = _of_account(account_sid).where(templates.c.name == name, templates.c.language == language)
-    return _TEMPLATE.first(connection, wanted)
+    mine = templates.c.account_sid == account_sid
+    return _TEMPLATES.first(connection, mine, templates.c.name == name, templates.c.language == language)
 
 
 def usable(
@@ -94,21 +93,20 @@ def usable(
     """
     values = {"account_sid": account_sid, "name": name, "language": language or PREFERRED_LANGUAGE}
     row = _FIND_USABLE[language is not None, hold].first(connection, values)
-    return _TEMPLATE.value(row) if row is not None else None
+    return _TEMPLATES.value_of(connection, row) if row is not None else None
 
 
 def page(
-    connection: Connection, account_sid: str, statuses: Collection[TemplateStatus], page: int, per_page: int
-) -> Page[Template]:
-    """A page of the account's templates in some statuses, newest first."""
-    wanted = _of_account(account_sid).where(templates.c.status.in_(statuses))
-    newest_first = wanted.order_by(templates.c.template_id.desc())
-    return page_of(connection, newest_first, page, per_page, _TEMPLATE.value)
+    connection: Connection, account_sid: str, statuses: Collection[TemplateStatus], *, offset: int, limit: int
+) -> tuple[list[Template], int]:
+    """A page of the account's templates in some statuses, newest first, and their total number."""
+    mine = (templates.c.account_sid == account_sid, templates.c.status.in_(statuses))
+    return _TEMPLATES.page(connection, *mine, offset=offset, limit=limit)
 
 
 def number_of(connection: Connection, account_sid: str) -> int:
     """Number of templates of the account."""
-    return count(connection, _of_account(account_sid))
+    return count(connection, templates, templates.c.account_sid == account_sid)
 
 
 def note_submitted(
@@ -125,14 +123,8 @@ def note_submitted(
 
 def update_status(connection: Connection, template: Template, check_at: datetime | None) -> None:
     """Write the status of a template."""
-    connection.execute(
-        sa.update(templates)
-        .where(templates.c.template_id == template.template_id)
-        .values(
-            **_TEMPLATE.row(template, "status", "rejection_reason", "updated_at"),
-            check_at=to_micros_or_none(check_at),
-        )
-    )
+    changed = ("status", "rejection_reason", "updated_at")
+    _TEMPLATES.update(connection, template, None, *changed, check_at=to_micros_or_none(check_at))
 
 
 def postpone(connection: Connection, reference: str, check_at: datetime | None) -> None:
@@ -159,7 +151,7 @@ def claim_due(connection: Connection, now: datetime, until: datetime, *, limit: 
         .with_for_update(skip_locked=True)
     ).all()
     _lease(connection, templates.c.reference, templates.c.check_at, rows, until)
-    return [_TEMPLATE.value(row) for row in rows]
+    return [_TEMPLATES.value_of(connection, row) for row in rows]
 
 
 def withdraw(connection: Connection, template: Template, now: datetime, due_at: datetime) -> None:
@@ -226,12 +218,3 @@ def _lease(
 ) -> None:
     references = [row.reference for row in rows]
     connection.execute(sa.update(key.table).where(key.in_(references)).values({due.name: to_micros(until)}))
-
-
-def _one(connection: Connection, condition: sa.ColumnElement[bool], *, lock: bool = False) -> Template | None:
-    wanted = sa.select(templates).where(condition)
-    return _TEMPLATE.first(connection, wanted.with_for_update() if lock else wanted)
-
-
-def _of_account(account_sid: str) -> sa.Select[Any]:
-    return sa.select(templates).where(templates.c.account_sid == account_sid)

@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.records import Record
+from callcontrol.database.rows import ValueTable
 from callcontrol.database.statements import insert_into
 from callcontrol.database.tables.messages import messages
 from callcontrol.database.values import to_micros, to_moment
@@ -15,24 +15,23 @@ from callcontrol.models import Message
 from callcontrol.recordings.retention import KeptRecording
 from callcontrol.recordings.store.recordings import mark_removed
 
-_MESSAGE: Final = Record(Message, messages)
+_MESSAGES: Final = ValueTable(messages, Message, order=(messages.c.created_at, messages.c.message_sid))
 _INSERT: Final = insert_into(messages, ignore_conflict=True)
 
 
 def insert(connection: Connection, kept: Sequence[Message]) -> None:
     """Insert messages; existing ones stay unchanged."""
-    _INSERT.many(connection, [_MESSAGE.row(message) for message in kept])
+    _INSERT.many(connection, [_MESSAGES.row_of(connection, message) for message in kept])
 
 
 def get(connection: Connection, message_sid: str) -> Message | None:
     """Get a message, or None."""
-    return _MESSAGE.first(connection, sa.select(messages).where(messages.c.message_sid == message_sid))
+    return _MESSAGES.get(connection, message_sid)
 
 
 def of_call(connection: Connection, call_sid: str) -> list[Message]:
     """List the messages of a call that have a file, oldest first."""
-    left = sa.select(messages).where(messages.c.call_sid == call_sid, messages.c.path.is_not(None))
-    return _MESSAGE.all(connection, left.order_by(messages.c.created_at, messages.c.message_sid))
+    return _MESSAGES.all(connection, messages.c.call_sid == call_sid, messages.c.path.is_not(None))
 
 
 def discard(connection: Connection, message_sid: str) -> int:

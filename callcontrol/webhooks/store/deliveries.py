@@ -16,7 +16,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.records import Record
 from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.database.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
@@ -27,7 +26,6 @@ _HOPELESS: Final = timedelta(days=7)
 """Pending rows this much older than the retention are deleted: all their attempts could have been made."""
 
 _INSERT: Final = insert_into(deliveries, ignore_conflict=True)
-_EVENT: Final = Record(WebhookEvent, deliveries)
 _PENDING: Final = deliveries.c.status == "pending"
 # An outcome written after its lease expired must not overwrite that of another process. A successful one
 # is recorded even if its subscription was paused while the request was in progress.
@@ -149,7 +147,15 @@ class Lease:
 def row_of(event: WebhookEvent) -> dict[str, Any]:
     """Row of a newly published event: due at once and not leased."""
     return {
-        **_EVENT.row(event),
+        "delivery_id": event.delivery_id,
+        "event_id": event.event_id,
+        "account_sid": event.account_sid,
+        "subscription_id": event.subscription_id,
+        "call_sid": event.call_sid,
+        "event": event.event,
+        "method": event.method,
+        "url": event.url,
+        "body": event.body,
         "status": "pending",
         "attempts": 0,
         "next_attempt_at": to_micros(event.created_at),
@@ -157,6 +163,7 @@ def row_of(event: WebhookEvent) -> dict[str, Any]:
         "leased_until": 0,
         "response_code": 0,
         "last_error": None,
+        "created_at": to_micros(event.created_at),
         "delivered_at": None,
     }
 
@@ -288,7 +295,18 @@ def to_delivery(row: Row[Any]) -> Delivery:
 
 def _delivery(row: Any) -> Delivery:
     return Delivery(
-        event=_EVENT.value(row),
+        event=WebhookEvent(
+            event_id=row["event_id"],
+            account_sid=row["account_sid"],
+            event=row["event"],
+            url=row["url"],
+            body=bytes(row["body"]),
+            created_at=to_moment(row["created_at"]),
+            call_sid=row["call_sid"],
+            method=row["method"],
+            delivery_id=row["delivery_id"],
+            subscription_id=row["subscription_id"],
+        ),
         status=row["status"],
         attempts=row["attempts"],
         next_attempt_at=to_moment(row["next_attempt_at"]),

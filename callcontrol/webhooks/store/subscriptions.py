@@ -8,9 +8,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.encryption import seal, unseal
-from callcontrol.database.records import Record
-from callcontrol.database.records import count as counted
+from callcontrol.database.rows import JSON_TUPLE, Part, ValueTable
+from callcontrol.database.rows import count as count_rows
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.database.tables.webhooks import deliveries
@@ -37,7 +36,12 @@ _SHOWN: Final[Sequence[sa.Column[Any]]] = (
 )
 """Columns of a delivery in the log; never its body."""
 
-_RECORD: Final = Record(Subscription, subscriptions, number="endpoint_id")
+_SUBSCRIPTIONS: Final = ValueTable(
+    subscriptions,
+    Subscription,
+    codecs={"event_types": JSON_TUPLE},
+    parts={"number": Part(lambda *_: {}, lambda _, row: row["endpoint_id"])},
+)
 _STORED: Final = sa.select(subscriptions, webhook_endpoints.c.endpoint_id).outerjoin(
     webhook_endpoints, webhook_endpoints.c.subscription_id == subscriptions.c.subscription_id
 )
@@ -48,7 +52,7 @@ _FAILED: Final = _candidate.c.status == sa.literal_column("'failed'")
 
 def insert(connection: Connection, subscription: Subscription, *, numbered: bool = False) -> Subscription:
     """Insert a subscription and return it; with ``numbered`` it gets a new number."""
-    connection.execute(sa.insert(subscriptions).values(_row(connection, subscription)))
+    _SUBSCRIPTIONS.insert(connection, subscription)
     if not numbered:
         return subscription
     endpoint = sa.insert(webhook_endpoints).values(subscription_id=subscription.subscription_id)
@@ -58,11 +62,7 @@ def insert(connection: Connection, subscription: Subscription, *, numbered: bool
 
 def update(connection: Connection, subscription: Subscription) -> None:
     """Write a changed subscription; its pending deliveries stay unchanged."""
-    connection.execute(
-        sa.update(subscriptions)
-        .where(subscriptions.c.subscription_id == subscription.subscription_id)
-        .values(_row(connection, subscription))
-    )
+    _SUBSCRIPTIONS.update(connection, subscription)
 
 
 def change(connection: Connection, former: Subscription, changed: Subscription, why_paused: str) -> None:
@@ -91,13 +91,13 @@ def get(connection: Connection, subscription_id: str, *, lock: bool = False) -> 
     """Get a subscription of any account and service; ``lock`` keeps other writers from it."""
     wanted = _STORED.where(subscriptions.c.subscription_id == subscription_id)
     row = connection.execute(wanted.with_for_update(of=subscriptions) if lock else wanted).first()
-    return _subscription(connection, row) if row is not None else None
+    return _SUBSCRIPTIONS.value_of(connection, row) if row is not None else None
 
 
 def by_number(connection: Connection, number: int) -> Subscription | None:
     """Get a subscription of any account by its number."""
     row = connection.execute(_STORED.where(webhook_endpoints.c.endpoint_id == number)).first()
-    return _subscription(connection, row) if row is not None else None
+    return _SUBSCRIPTIONS.value_of(connection, row) if row is not None else None
 
 
 def of_account(connection: Connection, account_sid: str, service: str) -> list[Subscription]:
@@ -107,13 +107,13 @@ def of_account(connection: Connection, account_sid: str, service: str) -> list[S
             subscriptions.c.account_sid == account_sid, subscriptions.c.service == service
         ).order_by(subscriptions.c.created_at.desc(), subscriptions.c.subscription_id.desc())
     )
-    return [_subscription(connection, row) for row in rows]
+    return [_SUBSCRIPTIONS.value_of(connection, row) for row in rows]
 
 
 def count(connection: Connection, account_sid: str, service: str) -> int:
     """Count the account's subscriptions of a service."""
-    wanted = sa.select(subscriptions).where(subscriptions.c.account_sid == account_sid)
-    return counted(connection, wanted.where(subscriptions.c.service == service))
+    mine = (subscriptions.c.account_sid == account_sid, subscriptions.c.service == service)
+    return count_rows(connection, subscriptions, *mine)
 
 
 def log_of(connection: Connection, subscription_id: str, limit: int) -> list[LoggedDelivery]:
@@ -198,16 +198,3 @@ def _logged(row: Row[Any]) -> LoggedDelivery:
         next_attempt_at=to_moment(row.next_attempt_at) if waits else None,
         delivered_at=to_moment_or_none(row.delivered_at),
     )
-
-
-def _row(connection: Connection, subscription: Subscription) -> dict[str, Any]:
-    key = subscription.subscription_id
-    return {
-        **_RECORD.row(subscription),
-        "secret": seal(connection, subscriptions.c.secret, key, subscription.secret),
-    }
-
-
-def _subscription(connection: Connection, row: Row[Any]) -> Subscription:
-    secret = unseal(connection, subscriptions.c.secret, row.subscription_id, row.secret)
-    return _RECORD.value({**row._mapping, "secret": secret})

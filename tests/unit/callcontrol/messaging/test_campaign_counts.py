@@ -106,7 +106,7 @@ class CampaignLife(RuleBasedStateMachine):
         # The second time is the repetition of a commit whose answer was lost.
         for _ in range(2):
             self.commit(lambda connection: campaigns.insert(connection, campaign, recipients))
-        ((written, _),) = campaigns.page(self.connection, ACCOUNT, None, 1, 9).items
+        ((written, _),), _ = campaigns.page(self.connection, ACCOUNT, None, offset=0, limit=9)
         self.campaign_id = written.campaign_id
 
     def commit(self, operation: Callable[[Connection], Any], *, killed: bool = False) -> Any:
@@ -184,8 +184,8 @@ class CampaignLife(RuleBasedStateMachine):
         found = campaigns.with_counts(self.connection, ACCOUNT, self.campaign_id)
         assert found is not None
         campaign, counts = found
-        listed = campaigns.page(self.connection, ACCOUNT, None, 1, 9)
-        assert (listed.items, listed.total) == ([(campaign, counts)], 1)
+        listed = campaigns.page(self.connection, ACCOUNT, None, offset=0, limit=9)
+        assert listed == ([(campaign, counts)], 1)
         assert counts.total == campaign.total
         assert self.was <= campaign.state
         self.was = campaign.state

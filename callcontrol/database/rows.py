@@ -52,7 +52,7 @@ _SECRET: Final[Mapping[sa.Column[Any], tuple[Callable[..., Any], Callable[..., A
 }
 
 
-def count(connection: Connection, source: sa.FromClause, *where: Condition) -> int:
+def count(connection: Connection, source: sa.FromClause, *where: sa.ColumnExpressionArgument[bool]) -> int:
     """Count the rows that meet all conditions."""
     return connection.scalar(sa.select(sa.func.count()).select_from(source).where(*where)) or 0
 

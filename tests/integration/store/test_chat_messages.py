@@ -75,7 +75,7 @@ async def test_receipts_move_messages_and_tell_what_they_passed(storage: Storage
         Receipt(new_id(), "sent", NOW),
     ]
     moved = await storage.writer.commit(partial(chat_messages.apply, receipts=receipts))
-    assert {each.message.message_id: each.passed for each in moved} == {
+    assert {each.row["message_id"]: each.passed for each in moved} == {
         one.message_id: ("sent", "delivered", "read"),
         other.message_id: ("sent", "failed"),
     }

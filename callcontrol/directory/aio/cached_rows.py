@@ -35,10 +35,6 @@ class CachedRows:
         self._writer = writer
         self._directory = directory
 
-    async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
-        """Read a page; see ``Database.page``."""
-        return await self._database.page(find, page, per_page)
-
     async def settle(self) -> None:
         """Write the pending state of calls, so that calls just ended do not count as active."""
         await self._writer.flush_pending()

@@ -106,7 +106,7 @@ class NumberService:
         filters = {"status": status, "number_type": number_type}
         wanted = {name: value for name, value in filters.items() if value is not None}
         find = partial(numbers.page, account_sid=account_sid, filters=wanted, region=region)
-        return await self._rows.page(find, page, per_page)
+        return await self._database.page(find, page, per_page)
 
     async def get(self, account_sid: str, phone_number_id: str) -> PhoneNumber:
         """

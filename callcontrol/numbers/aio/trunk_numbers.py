@@ -18,7 +18,7 @@ from callcontrol.numbers.binding import check_number
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import type_of
 from callcontrol.trunks import store as trunks
-from callcontrol.trunks.aio.service import check_application, own_carrier
+from callcontrol.trunks.aio.service import check_application
 
 _CHANGEABLE: Final = ("friendly_name", "carrier_sid", "app_sid")
 _MAX_NUMBERS: Final = 10_000
@@ -35,6 +35,7 @@ class TrunkNumberService:
     """
 
     def __init__(self, database: Database, writer: Writer, directory: DirectoryLoader) -> None:
+        self._database = database
         self._rows = CachedRows(database, writer, directory)
 
     async def register(
@@ -84,7 +85,7 @@ class TrunkNumberService:
     ) -> Page[PhoneNumber]:
         """List numbers of the account on its own carriers, newest first; filters are column values."""
         find = partial(numbers.on_carriers, account_sid=account_sid, filters=filters)
-        return await self._rows.page(find, page, per_page)
+        return await self._database.page(find, page, per_page)
 
     async def update(self, account_sid: str, number_sid: str, values: Mapping[str, Any]) -> PhoneNumber:
         """
@@ -142,7 +143,7 @@ def _check(connection: Connection, number: PhoneNumber) -> None:
     """Reject a number whose carrier or application is not valid; locks both against deletion."""
     errors: list[FieldError] = []
     try:
-        own_carrier(connection, number.account_sid, number.carrier_sid or "", lock=True)
+        trunks.CARRIERS.owned(connection, number.account_sid, number.carrier_sid or "", lock=True)
     except NotFound:
         errors.append(FieldError("carrier_sid", "there is no such carrier"))
     try:

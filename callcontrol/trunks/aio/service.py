@@ -113,7 +113,7 @@ class TrunkService:
         gateway = _gateway(carrier_sid, values)
 
         def write(connection: Connection) -> None:
-            own_carrier(connection, account_sid, carrier_sid, lock=True)
+            trunks.CARRIERS.owned(connection, account_sid, carrier_sid, lock=True)
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
                 raise Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
             trunks.GATEWAYS.insert(connection, gateway)
@@ -132,7 +132,7 @@ class TrunkService:
             Forbidden: It is another account's, or the platform's.
         """
         await self.get_carrier(account_sid, carrier_sid)
-        found = await self._gateways(carrier_sid)
+        found = await self.platform_gateways(carrier_sid)
         start = (page - 1) * per_page
         return Page(found[start : start + per_page], len(found), page, per_page)
 
@@ -265,9 +265,6 @@ class TrunkService:
 
     async def platform_gateways(self, carrier_sid: str) -> list[Gateway]:
         """List gateways of a platform carrier, preferred first."""
-        return await self._gateways(carrier_sid)
-
-    async def _gateways(self, carrier_sid: str) -> list[Gateway]:
         return await self._database.read(lambda connection: trunks.gateways_of(connection, carrier_sid))
 
     async def delete_carrier(self, owner: str | None, carrier_sid: str) -> None:
@@ -298,19 +295,6 @@ class TrunkService:
         await self._rows.delete(owner, carrier_sid, check)
 
 
-def own_carrier(
-    connection: Connection, owner: str | None, carrier_sid: str, *, lock: bool = False
-) -> Carrier:
-    """
-    Get a carrier of an account, or of the platform for None; ``lock`` keeps it until the transaction ends.
-
-    Raises:
-        NotFound: There is no such carrier.
-        Forbidden: It has another owner.
-    """
-    return trunks.CARRIERS.owned(connection, owner, carrier_sid, lock=lock)
-
-
 def check_application(connection: Connection, account_sid: str | None, app_sid: str | None) -> None:
     """
     Reject an application that cannot be attached; None is no application.
@@ -329,7 +313,7 @@ def check_application(connection: Connection, account_sid: str | None, app_sid: 
 
 
 def _own_gateway(connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str) -> Gateway:
-    own_carrier(connection, owner, carrier_sid)
+    trunks.CARRIERS.owned(connection, owner, carrier_sid)
     gateway = trunks.GATEWAYS.get(connection, gateway_sid)
     if gateway is None or gateway.carrier_sid != carrier_sid:
         raise NotFound("There is no such gateway of this carrier.")

@@ -9,7 +9,7 @@ from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.targets import check_allowed
-from callcontrol.trunks.gateway_health import GatewayTable
+from callcontrol.trunks.gateway_health import GatewayTable, HealthState
 from callcontrol.trunks.number_format import number_in, user_for, user_of
 from callcontrol.trunks.outbound_invite import destination_of, request_uri
 from sip import InvalidValue, Redirection, Redirects, SipUri
@@ -51,10 +51,10 @@ class Router:
         candidates = self._candidates(account_sid, party)
         if not trusted:
             candidates = self._own_carriers(candidates, party.caller_id)
-        health = self.gateways
-        ranked = [item for item in candidates if health.usable(item[1].gateway_sid)]
+        unusable = self.gateways.unusable
+        ranked = [item for item in candidates if item[1].gateway_sid not in unusable]
         # A gateway that failed is better than none; one that sent Retry-After is never used.
-        ranked += [item for item in candidates if health.down(item[1].gateway_sid)]
+        ranked += [item for item in candidates if unusable.get(item[1].gateway_sid) is HealthState.DOWN]
         attempts = [
             RouteAttempt(carrier, gateway, _user_at(carrier, party.target))
             for carrier, gateway in ranked

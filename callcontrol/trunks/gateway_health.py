@@ -111,6 +111,8 @@ class GatewayTable:
 
     def __init__(self, ping_every_s: float = PING_EVERY_S) -> None:
         self.ping_every_s = ping_every_s
+        self.unusable: dict[str, HealthState] = {}
+        """State of each gateway that accepts no calls now."""
         self._known: dict[str, Health] = {}
         self._changes: list[HealthChange] = []
 
@@ -120,12 +122,7 @@ class GatewayTable:
 
     def usable(self, gateway_sid: str) -> bool:
         """Return True if the gateway accepts calls."""
-        health = self._known.get(gateway_sid)
-        return health is None or health.usable
-
-    def down(self, gateway_sid: str) -> bool:
-        """Return True if the gateway failed; one that sent Retry-After did not."""
-        return self.of(gateway_sid).state is HealthState.DOWN
+        return gateway_sid not in self.unusable
 
     def answered(self, gateway_sid: str, at: datetime, now: float) -> None:
         """Record that a call got a response from the gateway."""
@@ -157,6 +154,7 @@ class GatewayTable:
         found: list[str] = []
         kept = {sid: self._known.get(sid) or Health() for sid in gateway_sids}
         self._known = kept
+        self.unusable = {sid: state for sid, state in self.unusable.items() if sid in kept}
         for sid, health in kept.items():
             if health.state in (HealthState.RESTING, HealthState.DOWN) and now >= health.until:
                 self._take(sid, HealthInput.COOLDOWN_OVER, now)
@@ -172,6 +170,7 @@ class GatewayTable:
     def forget(self, gateway_sid: str) -> None:
         """Drop the health of a gateway whose address has changed."""
         self._known.pop(gateway_sid, None)
+        self.unusable.pop(gateway_sid, None)
 
     def changes(self) -> list[HealthChange]:
         """Return the state changes since the last call."""
@@ -189,6 +188,10 @@ class GatewayTable:
         health.take(what, now, cooldown_s)
         if health.state is not before:
             self._changes.append(HealthChange(gateway_sid, before, health.state))
+            if health.usable:
+                self.unusable.pop(gateway_sid, None)
+            else:
+                self.unusable[gateway_sid] = health.state
         return health
 
 

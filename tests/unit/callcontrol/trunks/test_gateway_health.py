@@ -59,7 +59,7 @@ def test_a_failed_gateway_rests_is_probed_and_used_again_when_it_answers() -> No
     table = Table()
     table.probed("g", AT, 0.0, 12.5)
     table.failed("g", 10.0)
-    assert not table.usable("g") and table.down("g")
+    assert not table.usable("g") and table.unusable["g"] is HealthState.DOWN
     assert not table.look(10.0 + FIRST_COOLDOWN_S - 1)
     assert table.look(10.0 + FIRST_COOLDOWN_S)
     assert not table.look(10.0 + FIRST_COOLDOWN_S + 1), "one probe at a time"
@@ -115,7 +115,7 @@ def test_a_rest_that_was_asked_for_is_kept_whatever_else_is_heard() -> None:
     table.answered("g", AT, 1.0)
     table.probed("g", AT, 2.0, 1.0)
     table.failed("g", 3.0)
-    assert table.state == "RESTING" and not table.usable("g") and not table.down("g")
+    assert table.state == "RESTING" and table.unusable["g"] is HealthState.RESTING
     assert not table.look(59.0), "not even a ping"
     assert table.look(60.0)
     table.probed("g", AT, 60.1, 1.0)

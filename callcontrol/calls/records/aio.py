@@ -127,7 +127,8 @@ class CallStore:
                 attachment,
             ),
         )
-        self._outbox.committed(events)
+        if events:
+            self._outbox.committed(events)
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """Queue the record's state for writing, with the events in the same transaction."""

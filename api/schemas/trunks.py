@@ -15,7 +15,7 @@ from api.schemas.serializers import shown
 from callcontrol.errors import FieldError
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.gateway_health import Health
-from callcontrol.trunks.registration import RegistrationView, registers
+from callcontrol.trunks.registration import RegistrationView
 
 __all__ = [
     "CarrierObject",
@@ -301,7 +301,7 @@ def carrier_json(carrier: Carrier, registrations: Sequence[RegistrationView] = (
 
     ``registrations`` are the states at its registrars, the worst first.
     """
-    absent = "unregistered" if registers(carrier) else None
+    absent = "unregistered" if carrier.registers else None
     worst: dict[str, Any] = {"state": absent, "reason": None, "expires_at": None}
     if registrations:
         worst = shown(RegisterStatus, registrations[0], state=registrations[0].state.value)

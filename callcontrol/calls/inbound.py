@@ -25,7 +25,7 @@ from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, I
 from callcontrol.routing.targets import parse_target
 from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, origins_of
 from callcontrol.trunks.number_format import numbers_in, user_of
-from callcontrol.trunks.registration import registered_user
+from callcontrol.trunks.registration import contact_user
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
 
@@ -146,7 +146,7 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
     """
     uris = [invitation.request_uri, invitation.to.uri]
     user = invitation.request_uri.user
-    if any(user is not None and user == registered_user(item) for item, _ in origins):
+    if user is not None and any(item.registers and user == contact_user(item) for item, _ in origins):
         uris.reverse()
     for uri in uris:
         for carrier, _ in origins:

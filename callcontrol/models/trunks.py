@@ -79,6 +79,11 @@ class Carrier:
     register_expires_s: int = 3600
     certificate_name: str | None = None
 
+    @property
+    def registers(self) -> bool:
+        """True if the server must stay registered with the carrier."""
+        return self.is_active and (self.requires_register or self.trunk_type == "reg")
+
 
 @dataclass(frozen=True, slots=True)
 class Gateway:

@@ -82,11 +82,6 @@ def invite_for(
     )
 
 
-def no_service_route(_: Carrier, __: Gateway) -> tuple[str, ...]:
-    """Return no route: the default where no registrations are made."""
-    return ()
-
-
 def route_by(invite: OutboundInvite, service_route: Sequence[str]) -> None:
     """
     Route an INVITE by the registrar's Service-Route, unless the carrier has an outbound proxy.

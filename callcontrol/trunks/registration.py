@@ -47,20 +47,10 @@ class RegistrationView:
     expires_at: datetime | None = None
 
 
-def registers(carrier: Carrier) -> bool:
-    """Return True if the server must stay registered with the carrier."""
-    return carrier.is_active and (carrier.requires_register or carrier.trunk_type == "reg")
-
-
 def contact_user(carrier: Carrier) -> str | None:
     """User by which a carrier knows us: of the registered address (AOR) and of our Contact."""
     name = carrier.register_from_user or (carrier.register_username or "").partition("@")[0]
     return quote(name, safe=USER_SAFE) or None
-
-
-def registered_user(carrier: Carrier) -> str | None:
-    """User of the Contact that this server registers with a carrier; None if it does not register."""
-    return contact_user(carrier) if registers(carrier) else None
 
 
 def registrations_of(carrier: Carrier, routes: Directory) -> dict[RegistrationKey, Destination]:

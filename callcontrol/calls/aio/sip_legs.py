@@ -141,7 +141,8 @@ class SipLegs:
             other = None  # Headers of one party are not forwarded to the other in a private call.
         local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
         invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
-        route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
+        if attempt.carrier.registers:
+            route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
         invite.redirects = redirects

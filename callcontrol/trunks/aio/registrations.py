@@ -11,7 +11,6 @@ from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.registration import (
     RegistrationKey,
     RegistrationView,
-    registers,
     registration_with,
     registrations_of,
     worst_first,
@@ -107,7 +106,7 @@ class CarrierRegistrations:
         wanted: dict[RegistrationKey, OutboundRegistration] = {}
         refused: dict[RegistrationKey, str] = {}
         for carrier in self._routes.carriers():
-            if not registers(carrier):
+            if not carrier.registers:
                 continue
             try:
                 registrars = registrations_of(carrier, self._routes)

@@ -11,7 +11,6 @@ from callcontrol.trunks.registration import (
     RegistrationView,
     contact_user,
     counted,
-    registers,
     registration_with,
     registrations_of,
     worst_first,
@@ -35,8 +34,8 @@ def found(*gateways: Any, **carrier: Any) -> dict[str, Destination]:
 
 
 def test_who_registers() -> None:
-    assert registers(make_carrier(**LOGIN)) and registers(make_carrier(trunk_type="reg"))
-    assert not registers(make_carrier()) and not registers(make_carrier(is_active=False, **LOGIN))
+    assert make_carrier(**LOGIN).registers and make_carrier(trunk_type="reg").registers
+    assert not make_carrier().registers and not make_carrier(is_active=False, **LOGIN).registers
 
 
 def test_named_registrars_come_before_gateways() -> None:

@@ -170,7 +170,6 @@ SMALL = {
     "callcontrol/calls/steps/agent_reconnect.py": "a state table; its user is near the limit of lines",
     "callcontrol/recordings/links.py": "pure; its user is not",
     "callcontrol/masking/product.py": "the policy of a product, in the same place for each",
-    "callcontrol/trunks/aio/sip_access.py": "the access rules of trunks; its user belongs to calls",
 }
 
 

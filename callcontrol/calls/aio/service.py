@@ -7,7 +7,9 @@ All calls of a process: the entry point for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
@@ -35,6 +37,7 @@ from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
 from callcontrol.clock import WallClock
+from callcontrol.directory.directory import Directory, plain_address
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -47,13 +50,13 @@ from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.trunks.aio.options_prober import GatewayProber
 from callcontrol.trunks.aio.registrations import CarrierRegistrations
-from callcontrol.trunks.aio.sip_access import make_guard
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.inbound_invite import Received
 from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from sip.aio import (
+    Guard,
     HepSender,
     InboundSession,
     TraceRecord,
@@ -91,11 +94,10 @@ class CallControl:
         self.gateways = GatewayTable(settings.ping_every_s)
         self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
         self.engine = MediaEngine(settings.media)
-        self.guard = make_guard(
-            settings.protection,
-            services.routes,
-            settings.trusted_sources,
-            silent=settings.silent_to_unknown_sources,
+        answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources
+        self.guard = Guard(
+            replace(settings.protection, answer_unknown_sources=answers),
+            _trust(services.routes, settings.trusted_sources),
         )
         self._arrivals = Arrivals(
             settings, services, self._capacity, self.metrics, self._runners, self._begin_inbound
@@ -473,3 +475,19 @@ class CallControl:
         self._traces.note(record)
         if self.hep is not None:
             self.hep.send(record)
+
+
+def _trust(routes: Directory, trusted: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:
+    """Return the test for trusted sources: the gateways of every carrier, and the trusted networks."""
+    networks = tuple(trusted)
+    if not networks:
+        return routes.knows_host
+
+    def is_trusted(host: str) -> bool:
+        address = plain_address(host)
+        return routes.knows_host(host) or (
+            address is not None
+            and any(address.version == network.version and address in network for network in networks)
+        )
+
+    return is_trusted

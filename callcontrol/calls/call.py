@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import IntEnum, auto
+from functools import cached_property
 from typing import Any, Final
 
 from callcontrol.calls.charges import CallCharges, Rates
@@ -109,7 +110,8 @@ class CallMachine(Machine[CallState]):
         self._leg_count = 1 if plan.dial is None else 0
         self._clock = clock
         self._now = clock.monotonic_s
-        self._charges = CallCharges(rates, reserved_paise)
+        self._rates = rates
+        self._reserved_paise = reserved_paise
         self._early = False
         self._answered_at: float | None = None
         self._limit_ordered = False
@@ -119,8 +121,6 @@ class CallMachine(Machine[CallState]):
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
         self._failover: GatewayFailover | None = None
-        self.recording = CallRecording(record)
-        self.messages = CallMessages(record)
         self.keys = DtmfTypeAhead()
         self.progress = policy.progress(record, rates)
         self._ending: Ending | None = None
@@ -136,6 +136,20 @@ class CallMachine(Machine[CallState]):
         """
         parts: CallMachine = weakref.proxy(self)
         return parts
+
+    @cached_property
+    def _charges(self) -> CallCharges:
+        return CallCharges(self._rates, self._reserved_paise)
+
+    @cached_property
+    def recording(self) -> CallRecording:
+        """The recording of the call."""
+        return CallRecording(self.record)
+
+    @cached_property
+    def messages(self) -> CallMessages:
+        """The messages left on the call."""
+        return CallMessages(self.record)
 
     @property
     def transfers(self) -> CallTransfers:

@@ -9,7 +9,6 @@ from typing import Final
 
 from callcontrol.calls.effects.records import Arm, Disarm, ExtendReserve
 from callcontrol.calls.events.answers import Timer
-from callcontrol.calls.plan import Plan
 from callcontrol.ids import LegId
 
 EXTEND_LEAD_S: Final = 5.0
@@ -108,15 +107,6 @@ class Meter:
     def _pulses_of(self, leg: _Metered, now: float) -> int:
         elapsed_s = max(0.0, (leg.until if leg.until is not None else now) - leg.since)
         return max(1, -int(-elapsed_s // self._pulse_s))
-
-
-def initial_reserve_paise(plan: Plan, rates: Rates) -> int:
-    """Return the reserve needed to begin a call: ``reserve_pulses`` of every leg it may have."""
-    if not plan.answers:
-        return 0
-    first_paise = rates.inbound_paise if plan.dial is None else rates.outbound_paise
-    second_paise = rates.outbound_paise if plan.dials else 0
-    return rates.reserve_pulses * (first_paise + second_paise)
 
 
 class CallCharges:

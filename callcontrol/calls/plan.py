@@ -8,6 +8,7 @@ A plan is made from an API request, or from the binding of the called number. It
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
+from callcontrol.calls.charges import Rates
 from callcontrol.models import Binding
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, Target
 from callcontrol.numbers.binding import choice_of
@@ -235,6 +236,14 @@ class Plan:
     def dials(self) -> bool:
         """True when a second party may be dialled."""
         return any(step.dials for step in self.steps)
+
+    def reserve_paise(self, rates: Rates) -> int:
+        """Return the reserve needed to begin the call: ``reserve_pulses`` of every leg it may have."""
+        if not self.answers:
+            return 0
+        first_paise = rates.inbound_paise if self.dial is None else rates.outbound_paise
+        second_paise = rates.outbound_paise if self.dials else 0
+        return rates.reserve_pulses * (first_paise + second_paise)
 
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from callcontrol.bootstrap.products import STEPS
 from callcontrol.calls.call import CallMachine
-from callcontrol.calls.charges import Rates, initial_reserve_paise
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.agent import OpenAgent
 from callcontrol.calls.effects.media import CloseMedia, ConnectMedia
@@ -72,7 +72,7 @@ class Drive:
             rates=rates,
             clock=WallClock(self.now, NOW),
             step_makers=STEPS,
-            reserved_paise=initial_reserve_paise(self.plan, rates),
+            reserved_paise=self.plan.reserve_paise(rates),
         )
         self.timers: dict[Timer, float] = {}
         self.effects: list[Effect] = []

@@ -4,7 +4,7 @@ from typing import Any
 
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.call import CallMachine
-from callcontrol.calls.charges import Rates, initial_reserve_paise
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.records import FindRoute, Finish, Save
 from callcontrol.calls.events.answers import RouteRefused
@@ -48,7 +48,7 @@ class Masked(Drive):
             policy=PRODUCTS.of(self.record),
             clock=WallClock(self.now, NOW),
             step_makers=STEPS,
-            reserved_paise=initial_reserve_paise(self.plan, rates),
+            reserved_paise=self.plan.reserve_paise(rates),
         )
         self.reachable = True
         """True if the second party can be reached."""

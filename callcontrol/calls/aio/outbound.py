@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
-from callcontrol.calls.charges import initial_reserve_paise
 from callcontrol.calls.plan import Dial, Plan
 from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.records.metrics import CallMetrics
@@ -89,9 +88,8 @@ class Originator:
             details=metadata.details,
         )
         self._capacity.enter(account, now)
-        reserve_paise = initial_reserve_paise(
-            plan, self._services.features.products.of(record).rates(record, self._settings.rates)
-        )
+        rates = self._services.features.products.of(record).rates(record, self._settings.rates)
+        reserve_paise = plan.reserve_paise(rates)
         try:
             await self._services.calls.insert(record, reserve_paise=reserve_paise, attachment=attachment)
         except BaseException as failure:

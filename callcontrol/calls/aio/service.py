@@ -25,7 +25,6 @@ from callcontrol.calls.aio.registry import CallRegistry
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.sip_trace import TraceBook, TraceEntry
 from callcontrol.calls.call import CallMachine
-from callcontrol.calls.charges import initial_reserve_paise
 from callcontrol.calls.events.commands import HangupRequested, TransferCommand
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, SYSTEM_SHUTDOWN
 from callcontrol.calls.inbound import Arrival
@@ -445,7 +444,7 @@ class CallControl:
     ) -> None:
         """Run an inbound call that was admitted."""
         plan = arrival.plan or Plan(())
-        reserve_paise = initial_reserve_paise(plan, self.settings.rates)
+        reserve_paise = plan.reserve_paise(self.settings.rates)
         runner = self._runner(record, plan, arrival.account, reserve_paise)
         runner.adopt(session, (arrival.carrier, arrival.gateway), received, arrival.caller)
         self._spawn(runner, runner.run_inbound(reserve_paise, arrival.refusal))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
-from callcontrol.calls.charges import Rates, initial_reserve_paise
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.calls.plan import Dial, Ring, Stream
 from callcontrol.masking.steps.route_by_caller import RouteByCaller
@@ -100,7 +100,7 @@ def test_a_streamed_number() -> None:
 def test_a_number_that_is_there_to_be_missed() -> None:
     made = arrival(directory(Binding("missed_call", timeout_s=15)))
     assert made.plan is not None and made.plan.steps == (Ring(15.0),)
-    assert initial_reserve_paise(made.plan, Rates()) == 0, "it costs nothing, so nothing need be there"
+    assert made.plan.reserve_paise(Rates()) == 0, "it costs nothing, so nothing need be there"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callcontrol.calls.charges import Rates, initial_reserve_paise
+from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects.media import LinkMedia, PlayAudio, StopAudio
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, RejectLeg, RingLeg
 from callcontrol.calls.events.commands import HangupRequested
@@ -140,4 +140,4 @@ def test_a_caller_without_a_number_is_nobody(caller: Caller, shown: str | None) 
 def test_money_is_held_for_both_legs() -> None:
     rates = Rates(outbound_paise=60, inbound_paise=40)
     plan = Plan((RouteByCaller(CALLER, OWN_NUMBER),))
-    assert initial_reserve_paise(plan, rates) == rates.reserve_pulses * 100
+    assert plan.reserve_paise(rates) == rates.reserve_pulses * 100

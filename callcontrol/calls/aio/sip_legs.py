@@ -109,7 +109,7 @@ class SipLegs:
         """Make a session that came in for an active call a leg of it."""
         self._ids.learn(leg, received.session_id)
         self._attach(leg, _SipLeg(session, carrier))
-        self._learn_digit_type(leg, digit_type_of(session.request.headers))
+        self._learn_accepted(leg, session.request.headers)
         session.set_session_id(self._ids.header(leg, None))
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
@@ -319,6 +319,10 @@ class SipLegs:
         if left is not None and left.other == leg:
             left.bye_headers = [("User-to-User", value) for value in user_to_user(event.headers)]
 
+    def _learn_accepted(self, leg: LegId, headers: Headers) -> None:
+        if headers.first("accept") is not None:  # few INVITEs have it
+            self._learn_digit_type(leg, digit_type_of(headers))
+
     def _learn_digit_type(self, leg: LegId, kind: str | None) -> None:
         found = self._legs.get(leg)
         if found is not None and kind is not None:
@@ -330,7 +334,7 @@ class SipLegs:
         if found is None:
             return
         other = found.other
-        self._learn_digit_type(leg, digit_type_of(headers))
+        self._learn_accepted(leg, headers)
         self._ids.learn(leg, headers.get("Session-ID"))
         found.session.set_session_id(self._ids.header(leg, other))
         waiting = self._legs.get(other) if other is not None else None

@@ -20,7 +20,7 @@ from media.sdp.offer_answer import (
     revise,
 )
 from media.sdp.parser import parse_session_description
-from media.sdp.sections import LocalMedia
+from media.sdp.local_media import LocalMedia
 
 __all__ = [
     "Attribute",

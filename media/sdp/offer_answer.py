@@ -25,7 +25,7 @@ from media.sdp.formats import (
     telephone_event,
 )
 from media.sdp.model import Attribute, MediaDescription, NegotiationError, RtpMap, SessionDescription
-from media.sdp.sections import (
+from media.sdp.local_media import (
     LocalMedia,
     audio_section,
     fmtp_of,

@@ -1,5 +1,6 @@
 """Session descriptions and the offer/answer model (RFC 8866, RFC 3264)."""
 
+from media.sdp.local_media import LocalMedia
 from media.sdp.model import (
     Attribute,
     Connection,
@@ -20,7 +21,6 @@ from media.sdp.offer_answer import (
     revise,
 )
 from media.sdp.parser import parse_session_description
-from media.sdp.local_media import LocalMedia
 
 __all__ = [
     "Attribute",

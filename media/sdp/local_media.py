@@ -1,4 +1,4 @@
-"""Our session descriptions: sessions, and the audio section of offers and answers."""
+"""Our side of a session: its parameters, and the formats that its descriptions state."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from media.sdp.formats import (
     offered_codecs,
     write_opus,
 )
-from media.sdp.model import Attribute, Connection, MediaDescription, Origin, RtpMap, SessionDescription
-from media.sdp.transport import AgreedSrtp, Encryption
+from media.sdp.model import Attribute, RtpMap
+from media.sdp.transport import AgreedSrtp
 from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
 
 # Longer packets are not decoded.
@@ -67,15 +67,11 @@ class LocalMedia:
     version: int = field(default=0, kw_only=True)
 
 
-def offered_formats(local: LocalMedia) -> tuple[Format, ...]:
-    """Return all offered formats: codecs, comfort noise, telephone events at each clock (RFC 4733 2.1)."""
-    return _offered_formats(local.codecs, local.dtmf, local.comfort_noise, local.opus, local.numbers)
-
-
 @lru_cache(maxsize=256)
-def _offered_formats(
+def offered_formats(
     names: tuple[str, ...], dtmf: bool, comfort_noise: bool, opus: OpusSettings, known: tuple[RtpMap, ...]
 ) -> tuple[Format, ...]:
+    """Return all offered formats: codecs, comfort noise, telephone events at each clock (RFC 4733 2.1)."""
     codecs = offered_codecs(names)
     clocks = dict.fromkeys(codec.clock_rate for codec in codecs)
     extras: list[Codec] = []
@@ -93,39 +89,11 @@ def fmtp_of(entry: RtpMap, opus: OpusSettings, events: str = DIGITS) -> str | No
     return events if entry.encoding == "telephone-event" else None
 
 
-def session(
-    local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
-) -> SessionDescription:
-    """Build our description of a session."""
-    connection = Connection.to(local.address)
-    origin = Origin(local.session_id, local.version, local.address, connection.address_type)
-    return SessionDescription(origin=origin, connection=connection, times=times, media=media)
-
-
-def audio_section(
-    local: LocalMedia,
-    formats: tuple[Format, ...],
-    ptime_ms: int,
-    direction: Direction,
-    encryption: Encryption,
-    rtcp: tuple[Attribute, ...] = (),
-) -> MediaDescription:
-    """Build our audio section; `rtcp` are the attributes of our RTCP port."""
-    numbers, attributes = _described(formats, ptime_ms, direction)
-    return MediaDescription(
-        kind="audio",
-        port=local.port,
-        protocol=encryption.protocol,
-        formats=numbers,
-        attributes=(*attributes, *rtcp, *encryption.lines),
-    )
-
-
 @lru_cache(maxsize=256)
-def _described(
+def described(
     formats: tuple[Format, ...], ptime_ms: int, direction: Direction
 ) -> tuple[tuple[str, ...], tuple[Attribute, ...]]:
-    """Return the payload types of formats, and the attributes of our section."""
+    """Return the payload types of formats, and the attributes of our section with them."""
     attributes = (
         *(attribute for item in formats for attribute in _format_attributes(item)),
         Attribute("ptime", str(ptime_ms)),
@@ -139,8 +107,3 @@ def _format_attributes(item: Format) -> Iterator[Attribute]:
     yield Attribute("rtpmap", str(item.rtpmap))
     if item.fmtp is not None:
         yield Attribute("fmtp", f"{item.rtpmap.payload_type} {item.fmtp}")
-
-
-def refused_section(media: MediaDescription) -> MediaDescription:
-    """Refuse a section with port 0; it keeps type, protocol and formats (RFC 3264 6)."""
-    return MediaDescription(media.kind, 0, media.protocol, media.formats)

@@ -24,14 +24,15 @@ from media.sdp.formats import (
     read_opus,
     telephone_event,
 )
-from media.sdp.model import Attribute, MediaDescription, NegotiationError, RtpMap, SessionDescription
-from media.sdp.local_media import (
-    LocalMedia,
-    audio_section,
-    fmtp_of,
-    offered_formats,
-    refused_section,
-    session,
+from media.sdp.local_media import LocalMedia, described, fmtp_of, offered_formats
+from media.sdp.model import (
+    Attribute,
+    Connection,
+    MediaDescription,
+    NegotiationError,
+    Origin,
+    RtpMap,
+    SessionDescription,
 )
 from media.sdp.transport import (
     MIRRORED,
@@ -136,9 +137,9 @@ def make_offer(local: LocalMedia) -> SessionDescription:
     """
     encryption = offered_encryption(local.srtp, local.srtp_keys, local.srtp_agreed)
     rtcp = offered_rtcp(local.port, mux=local.rtcp_mux)
-    formats = offered_formats(local)
-    media = audio_section(local, formats, local.ptime_ms, local.direction, encryption, rtcp)
-    return session(local, (media,))
+    formats = offered_formats(local.codecs, local.dtmf, local.comfort_noise, local.opus, local.numbers)
+    media = _audio_section(local, formats, local.ptime_ms, local.direction, encryption, rtcp)
+    return _session(local, (media,))
 
 
 def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
@@ -155,14 +156,14 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
     shared = local.rtcp_mux and shares_port(chosen)
     rtcp = answered_rtcp(local.port, shared=shared)
     formats = _answered_formats(choice, local.opus)
-    media = audio_section(local, formats, ptime_ms, direction, encryption, rtcp)
+    media = _audio_section(local, formats, ptime_ms, direction, encryption, rtcp)
     sections = tuple(
         [
-            media if position == index else refused_section(section)
+            media if position == index else _refused_section(section)
             for position, section in enumerate(offer.media)
         ]
     )
-    answer = session(local, sections, offer.times)
+    answer = _session(local, sections, offer.times)
     remote = _remote(
         offer, chosen, choice, ptime_ms=ptime_ms, direction=direction, encryption=encryption, shared=shared
     )
@@ -216,6 +217,39 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         numbers=numbers,
         srtp=encryption.agreed,
     )
+
+
+def _session(
+    local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
+) -> SessionDescription:
+    """Build our description of a session."""
+    connection = Connection.to(local.address)
+    origin = Origin(local.session_id, local.version, local.address, connection.address_type)
+    return SessionDescription(origin=origin, connection=connection, times=times, media=media)
+
+
+def _audio_section(
+    local: LocalMedia,
+    formats: tuple[Format, ...],
+    ptime_ms: int,
+    direction: Direction,
+    encryption: Encryption,
+    rtcp: tuple[Attribute, ...] = (),
+) -> MediaDescription:
+    """Build our audio section; `rtcp` are the attributes of our RTCP port."""
+    numbers, attributes = described(formats, ptime_ms, direction)
+    return MediaDescription(
+        kind="audio",
+        port=local.port,
+        protocol=encryption.protocol,
+        formats=numbers,
+        attributes=(*attributes, *rtcp, *encryption.lines),
+    )
+
+
+def _refused_section(media: MediaDescription) -> MediaDescription:
+    """Refuse a section with port 0; it keeps type, protocol and formats (RFC 3264 6)."""
+    return MediaDescription(media.kind, 0, media.protocol, media.formats)
 
 
 def remember(local: LocalMedia, negotiated: Negotiated) -> LocalMedia:

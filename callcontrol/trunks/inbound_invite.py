@@ -28,6 +28,7 @@ MAX_CUSTOM_HEADERS: Final = 32
 _MAX_ORIGINS: Final = 32
 _MAX_PRIVACY_WORDS: Final = 32
 _MAX_CALLER_CHARS: Final = 64
+_IDENTITY: Final = frozenset({"p-asserted-identity", "remote-party-id", "p-preferred-identity", "privacy"})
 _WITHHOLDING: Final = frozenset({"id", "user", "header", "session"})
 _MAX_VALUE_CHARS: Final = 1024
 _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address is 600 to 1000 characters
@@ -161,13 +162,14 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
     Source: RFC 3325 5, RFC 3323 4.
     """
-    asserted = _asserted(headers, carrier) if carrier.trusts_identity else None
+    stated = not _IDENTITY.isdisjoint([key for key, _, _ in headers.entries()])
+    asserted = _asserted(headers, carrier) if stated and carrier.trusts_identity else None
     address = asserted or from_
     number = caller_number_in(user_of(address.uri), carrier)
     return Caller(
         number or _clean(address.uri.user or ""),
         _clean(address.display_name) if address.display_name else None,
-        withheld=_withholds(from_, headers),
+        withheld=_withholds(from_, headers) if stated else _is_anonymous(from_),
         trusted=carrier.account_sid is None,
     )
 
@@ -202,13 +204,15 @@ def _asserted_addresses(headers: Headers, name: str) -> Iterator[NameAddr]:
     return _parsed(headers.get_all(name)[:4]) if headers.first(name.lower()) is not None else iter(())
 
 
+def _is_anonymous(from_: NameAddr) -> bool:
+    return (from_.uri.user or "").lower() == ANONYMOUS or from_.uri.host == "anonymous.invalid"
+
+
 def _withholds(from_: NameAddr, headers: Headers) -> bool:
     words = privacy_of(headers)
     if "none" in words:
         return False
-    if _WITHHOLDING.intersection(words):
-        return True
-    if (from_.uri.user or "").lower() == ANONYMOUS or from_.uri.host == "anonymous.invalid":
+    if _WITHHOLDING.intersection(words) or _is_anonymous(from_):
         return True
     return any(
         (address.param("privacy") or "off").lower() not in ("off", "name")

@@ -26,8 +26,7 @@ from sip.events import (
 )
 from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
-from sip.message.message import Request, Response, reply, serialise
+from sip.message.message import Headers, Request, Response, reply, serialise
 from sip.message.parser import parse_message
 from sip.message.reason_header import Reason, read_reasons, reason_value
 from sip.message.reasons import reason_phrase

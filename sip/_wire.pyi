@@ -6,8 +6,7 @@ Nothing here knows errors: what is not plain is left to Python.
 
 from collections.abc import Callable, Set
 
-from sip.message.headers import Entry
-from sip.message.message import Message
+from sip.message.message import Entry, Message
 from sip.message.parser import Limits
 
 class Reader:
@@ -24,7 +23,7 @@ class Reader:
         """
         Take the classes of messages and fields and what reads a value that is not plain.
 
-        `names` is `sip.message.headers.KNOWN_NAMES`; `single` and `split` are the keys of fields that may
+        `names` is `sip.message.message.KNOWN_NAMES`; `single` and `split` are the keys of fields that may
         stand once, and that are kept one element to an entry.
         """
 

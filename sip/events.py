@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sip.location.failover import Tried
-from sip.message.headers import Headers
+from sip.message.message import Headers
 from sip.session.refer import Refer
 
 

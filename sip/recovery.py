@@ -12,8 +12,7 @@ from typing import Any
 
 from sip.errors import ParseError
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
-from sip.message.message import Request
+from sip.message.message import Headers, Request
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
 

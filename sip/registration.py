@@ -20,8 +20,7 @@ from sip.location.rfc3263 import Destination
 from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.fields import NameAddr
 from sip.message.grammar import parse_number
-from sip.message.headers import Headers
-from sip.message.message import Request, Response
+from sip.message.message import Headers, Request, Response
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 from sip.session.model import SessionSettings

@@ -11,8 +11,7 @@ from sip.aio.transport import Flow
 from sip.effects import Failure, Purpose
 from sip.location.rfc3263 import Destination, Target
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
-from sip.message.message import Request, Response
+from sip.message.message import Headers, Request, Response
 from sip.message.responses import ACCEPT
 from sip.message.uri import SipUri
 

@@ -27,8 +27,7 @@ from sip.events import Failed, SessionEvent
 from sip.location.failover import Outcome, Tried
 from sip.location.rfc3263 import Destination, default_port
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
-from sip.message.message import Request, Response
+from sip.message.message import Headers, Request, Response
 from sip.message.reason_header import reason_value
 from sip.recovery import save_dialog, save_invite
 from sip.session.inbound import InboundInviteSession, Reply

@@ -22,8 +22,7 @@ from sip.errors import ParseError
 from sip.message import native as acceleration
 from sip.message.fields import CSeq, NameAddr, Via
 from sip.message.grammar import WHITE_SPACE, is_token, parse_number, split_list
-from sip.message.headers import KNOWN_NAMES, Entry, Headers, identify
-from sip.message.message import Message, Request, Response
+from sip.message.message import KNOWN_NAMES, Entry, Headers, Message, Request, Response, identify
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 

@@ -7,7 +7,7 @@ The value of a peer is informational only: malformed values are ignored.
 from typing import NamedTuple
 
 from sip.message.grammar import is_token, parse_number, split_list, unquote, without_controls
-from sip.message.headers import Headers
+from sip.message.message import Headers
 
 MAX_CHARACTERS = 1024
 """Longer values are ignored."""

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from sip.errors import InvalidValue
 from sip.message.grammar import parse_number
-from sip.message.headers import Headers, identify
-from sip.message.message import Request, Response, reply
+from sip.message.message import Headers, Request, Response, identify, reply
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""

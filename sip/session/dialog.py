@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from sip.errors import ParseError
 from sip.message.fields import NameAddr
-from sip.message.headers import Entry, Headers
-from sip.message.message import Message, Request, Response
+from sip.message.message import Entry, Headers, Message, Request, Response
 from sip.message.uri import SipUri
 
 

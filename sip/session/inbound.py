@@ -12,8 +12,7 @@ from sip.effects import Arm, Disarm, Done, Effect, Notify, Respond
 from sip.events import Cancelled, Ended, OfferAnswered
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.grammar import parse_number
-from sip.message.headers import Headers
-from sip.message.message import Request, Response, reply
+from sip.message.message import Headers, Request, Response, reply
 from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields

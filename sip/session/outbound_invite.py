@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from sip.auth.digest import Credentials
 from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
-from sip.message.headers import Headers
-from sip.message.message import Request
+from sip.message.message import Headers, Request
 from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.message.uri import SipUri
 from sip.session.prack import OPTION_TAG

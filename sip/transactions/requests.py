@@ -1,7 +1,6 @@
 """Requests derived from an outbound INVITE: its ACK and its CANCEL."""
 
-from sip.message.headers import Entry, Headers
-from sip.message.message import Request, Response
+from sip.message.message import Entry, Headers, Request, Response
 
 _COPIED = frozenset(("route", "from", "call-id", "session-id"))
 

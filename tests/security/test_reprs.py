@@ -14,7 +14,7 @@ from api.process.logs import redact
 from api.schemas.otp import SendOtp
 from api.schemas.trunks import CreateCarrier
 from callcontrol.accounts.keys import PREFIXES, make_key
-from sip.message.headers import Headers
+from sip.message.message import Headers
 
 _SECRET = re.compile(
     r"(^|_)(secrets?|password|token|otp|api_key|secret_key|database_url|stream_auth|extra_headers)$"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sip.auth.digest import Credentials, answer_challenge, parse_challenges
 from sip.auth.server import DigestServer, DigestSettings, DigestVerdict, Outcome, Secret
-from sip.message.headers import Headers
-from sip.message.message import Request
+from sip.message.message import Headers, Request
 from sip.message.uri import SipUri
 
 URI = SipUri.parse("sip:+918047000001@192.0.2.2")

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from sip.errors import InvalidValue
 from sip.message.fields import Via
-from sip.message.headers import Headers, identify
-from sip.message.message import Request, Response, serialise
+from sip.message.message import Headers, Request, Response, identify, serialise
 from sip.message.parser import parse_message
 from sip.message.uri import SipUri
 from tests.unit.sip import strategies

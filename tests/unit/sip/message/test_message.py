@@ -3,8 +3,7 @@
 import pytest
 
 from sip.errors import InvalidValue, ParseError
-from sip.message.headers import Headers
-from sip.message.message import Request, Response, reply, serialise
+from sip.message.message import Headers, Request, Response, reply, serialise
 from sip.message.parser import parse_message
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri

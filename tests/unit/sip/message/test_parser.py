@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from sip.errors import ParseError
 from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.headers import Headers
-from sip.message.message import Request, Response, serialise
+from sip.message.message import Headers, Request, Response, serialise
 from sip.message.parser import Limits, find_body, parse_message
 from sip.message.uri import SipUri
 from tests.unit.sip import strategies

@@ -20,7 +20,7 @@ from sip import (
     Request,
     SipUri,
 )
-from sip.message.headers import Headers
+from sip.message.message import Headers
 from sip.session.refer import parse_refer, parse_sipfrag, refer_to, sipfrag
 from sip.session.replaces import uri_headers
 from tests.support.sip_agents import SDP, RawPeer, Side

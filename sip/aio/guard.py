@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sip.aio.transaction_io import Key
 from sip.aio.transport import Clock, Flow, Handle
 from sip.message.message import Request, Response, reply, serialise
 from sip.message.responses import stateless_tag
 from sip.protection.overload import CallShedder, OverloadSettings, Refusals
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
-from sip.transactions.matching import Key
 
 if TYPE_CHECKING:
     from sip.aio.settings import UserAgentSettings

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sip.aio.transaction_io import Key
 from sip.aio.transport import Address, Flow, Listen, Transport
 from sip.message.message import Message, Response
-from sip.transactions.matching import Key
 
 if TYPE_CHECKING:
     from sip.aio.guard import Guard

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sip.aio.request_routing import RequestRouter
 from sip.aio.transaction_io import ClientTransactionIO
-from sip.aio.transaction_layer import TransactionLayer, make_token
+from sip.aio.transaction_layer import TransactionLayer, make_token, server_key
 from sip.aio.transport import Flow
 from sip.auth.digest import Authenticator, Credentials
 from sip.effects import Failure, Purpose
@@ -15,7 +15,6 @@ from sip.location.rfc3263 import Destination
 from sip.message.message import Request, Response, reply
 from sip.recovery import Kind, RecoveredDialog
 from sip.session.dialog import Dialog
-from sip.transactions.matching import server_key
 
 logger = logging.getLogger(__name__)
 

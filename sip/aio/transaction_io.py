@@ -9,12 +9,15 @@ from sip.message.message import Request, Response
 from sip.timers import Timer
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_server import InviteServerTransaction
-from sip.transactions.matching import Key
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
 
 if TYPE_CHECKING:
     from sip.aio.transaction_layer import TransactionLayer
+
+
+Key = tuple[object, ...]
+"""Key of a transaction, by which its messages find it."""
 
 
 class RequestUser(Protocol):

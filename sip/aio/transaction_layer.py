@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sip.aio.handover import PreviousProcess
 from sip.aio.large_requests import TcpFallback
-from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, RequestUser, ServerTransactionIO
+from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, Key, RequestUser, ServerTransactionIO
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
 from sip.effects import Purpose
 from sip.errors import ParseError
@@ -23,7 +23,6 @@ from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
-from sip.transactions.matching import MAGIC_COOKIE, Key, client_key, server_key
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
 from sip.transactions.requests import make_cancel
@@ -36,6 +35,8 @@ logger = logging.getLogger(__name__)
 WAKE_SPACING_S = 0.02
 """Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
 SIP_PORT = 5060
+MAGIC_COOKIE = "z9hG4bK"
+"""Prefix of every branch since RFC 3261; marks the branch as globally unique."""
 
 
 @dataclass(slots=True)
@@ -424,6 +425,33 @@ class TransactionLayer:
             )
         except Exception:
             logger.exception("The trace callback failed")
+
+
+def client_key(response: Response) -> Key:
+    """
+    Return the key of the client transaction that a response matches.
+
+    Source: RFC 3261 17.1.3.
+    """
+    return (response.via.branch, response.cseq.method)
+
+
+def server_key(request: Request, method: str | None = None) -> Key:
+    """
+    Return the key of the server transaction that a request matches; `method` replaces its own.
+
+    An ACK matches its INVITE. A branch without the magic cookie, from before RFC 3261, is not unique, so the
+    key adds the fields that identify a request.
+
+    Source: RFC 3261 9.2, 17.2.3.
+    """
+    if method is None:
+        method = "INVITE" if request.method == "ACK" else request.method
+    via = request.via
+    branch = via.branch
+    if branch is not None and branch.startswith(MAGIC_COOKIE):
+        return (branch, via.host, via.port, method)
+    return (branch, via.host, via.port, method, request.call_id, request.cseq.number, request.from_.tag)
 
 
 def make_token() -> str:

@@ -18,7 +18,8 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
-from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token
+from sip.aio.transaction_io import Key
+from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, server_key
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
@@ -36,7 +37,6 @@ from sip.session.model import State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
-from sip.transactions.matching import Key, merge_key, server_key
 
 logger = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class UserAgent:
             self._receive_cancel(request, flow)
             return
         new_call = request.method == "INVITE" and request.to.tag is None
-        merged = merge_key(request) if new_call else ()
+        merged = _merge_key(request) if new_call else ()
         # An INVITE that came by another path before gets only a 482, whoever sent it.
         identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
         if identities is None:
@@ -457,6 +457,15 @@ class UserAgent:
         own = ("Server", self.settings.product)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields(), own)
         return reply(request, 200, headers=headers)
+
+
+def _merge_key(request: Request) -> Key:
+    """
+    Return the key that copies of one request share when they arrive by different paths.
+
+    Source: RFC 3261 8.2.2.2.
+    """
+    return (request.call_id, request.from_.tag, request.cseq.number)
 
 
 def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:

@@ -32,8 +32,7 @@ from sip.message.reason_header import Reason, read_reasons, reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
-from sip.session.model import State
-from sip.session.outbound_invite import OutboundInvite
+from sip.session.model import OutboundInvite, State
 from sip.session.redirects import Redirection, Redirects
 from sip.session.refer import Refer
 from sip.session.replaces import Replaces

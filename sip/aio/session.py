@@ -32,9 +32,8 @@ from sip.message.reason_header import reason_value
 from sip.recovery import save_dialog, save_invite
 from sip.session.inbound import InboundInviteSession, Reply
 from sip.session.invite import InviteSession
-from sip.session.model import Event, State
+from sip.session.model import Event, OutboundInvite, State
 from sip.session.outbound import OutboundInviteSession
-from sip.session.outbound_invite import OutboundInvite
 from sip.session.refer import refer_to
 from sip.session.replaces import Replaces
 from sip.timers import Timer

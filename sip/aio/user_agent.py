@@ -33,9 +33,8 @@ from sip.message.responses import ACCEPT, ALLOW, refusal, stateless_tag, support
 from sip.recovery import Saved, restore
 from sip.registration import OutboundRegistration
 from sip.session.inbound import InboundInviteSession
-from sip.session.model import State
+from sip.session.model import OutboundInvite, State
 from sip.session.outbound import OutboundInviteSession
-from sip.session.outbound_invite import OutboundInvite
 from sip.session.replaces import Replaces, reject_status, replaces_of
 
 logger = logging.getLogger(__name__)

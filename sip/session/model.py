@@ -1,12 +1,17 @@
-"""States, events and settings of a session, used by its machines on both sides."""
+"""States, events and settings of a session, and the parameters of an outbound one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from sip.auth.digest import Credentials
+from sip.location.rfc3263 import Destination
+from sip.message.fields import NameAddr
 from sip.message.message import Response
 from sip.message.responses import MIN_SESSION_EXPIRES_S
+from sip.message.uri import SipUri
+from sip.session.redirects import Redirects
 from sip.timers import Repetition, Timers
 
 
@@ -99,6 +104,37 @@ class SessionSettings:
     """Time limit, in seconds, of the first response to an outbound INVITE."""
     owner_patience_s: float = 10.0
     """Time limit, in seconds, of the owner's answer to an offer: the peer's transaction ends after 64*T1."""
+
+
+@dataclass(slots=True)
+class OutboundInvite:
+    """
+    Parameters of an outbound INVITE.
+
+    `from_` has no tag. Without a `body` the answer holds the offer. `first_response_timeout_s` limits the
+    time to the first response, `no_answer_timeout_s` the time to the answer; None uses the session settings.
+    A `call_id` is generated when None. `max_forwards` is one less than that of the call this one continues,
+    so that a number that leads back to us ends the loop. The called party may (`rel100` `supported`), must
+    (`required`) or must not (`off`) send provisional responses reliably (RFC 3262). `session_expires_s`
+    requests a session timer of that interval (RFC 4028); None requests none, and accepts the peer's.
+    `redirects` defines the redirections to follow, None follows none. After a redirection `destination` and
+    `uri` are those of the current target.
+    """
+
+    uri: SipUri
+    from_: NameAddr
+    to: NameAddr
+    destination: Destination
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+    credentials: Credentials | None = None
+    call_id: str | None = None
+    max_forwards: int = 70
+    no_answer_timeout_s: float | None = None
+    first_response_timeout_s: float | None = None
+    rel100: str = "supported"
+    session_expires_s: int | None = None
+    redirects: Redirects | None = None
 
 
 class UnackedAnswer(NamedTuple):

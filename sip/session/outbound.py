@@ -24,13 +24,13 @@ from sip.effects import (
 )
 from sip.events import Answered, Ended, Failed
 from sip.machine import NOTHING, Rules, compile_rules
-from sip.message.message import Request, Response
-from sip.message.responses import ACCEPT
+from sip.message.message import Headers, Request, Response
+from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.forking import MAX_FORKS, Forks
 from sip.session.invite import CONFIRMED_RULES, InviteSession
-from sip.session.model import Event, SessionSettings, State
-from sip.session.outbound_invite import OutboundInvite
+from sip.session.model import Event, OutboundInvite, SessionSettings, State
+from sip.session.prack import OPTION_TAG
 from sip.session.redirects import Redirection, Redirector
 
 _CHALLENGEABLE = (Purpose.BYE, Purpose.REINVITE, Purpose.PRACK, Purpose.UPDATE, Purpose.REFRESH)
@@ -56,9 +56,7 @@ class OutboundInviteSession(InviteSession):
         self._invite = invite
         if invite.session_expires_s is not None:
             self.refresh.want(invite.session_expires_s)
-        self.request = invite.request(
-            call_id, self.local_tag, contact, settings.product, self.refresh.request_fields(self)
-        )
+        self.request = self._first_invite(contact)
         self.offers.local_sdp = invite.body
         self._cseq = 1
         self._responded = False
@@ -81,6 +79,31 @@ class OutboundInviteSession(InviteSession):
         )
 
     # The INVITE, and requests that are challenged.
+
+    def _first_invite(self, contact: str) -> Request:
+        invite = self._invite
+        from_ = invite.from_.with_tag(self.local_tag)
+        headers = Headers.from_entries(
+            [
+                ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
+                ("from", "From", str(from_)),
+                ("to", "To", str(invite.to)),
+                ("call-id", "Call-ID", self.call_id),
+                ("cseq", "CSeq", "1 INVITE"),
+                ("contact", "Contact", contact),
+                ("allow", "Allow", ALLOW),
+                ("user-agent", "User-Agent", self.settings.product),
+            ],
+            {"from": from_, "call-id": self.call_id},
+        )
+        headers.extend(supported_fields() if invite.rel100 != "off" else supported_fields(OPTION_TAG))
+        headers.extend(self.refresh.request_fields(self))
+        if invite.rel100 == "required":
+            headers.add("Require", OPTION_TAG)
+        if invite.body:
+            headers.add("Content-Type", ACCEPT)
+        add_fields(headers, invite.headers)
+        return Request("INVITE", invite.uri, headers, invite.body)
 
     def _learn(self, response: Response) -> bool:
         credentials = self._invite.credentials

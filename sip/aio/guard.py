@@ -1,14 +1,15 @@
 """Filters of the transaction layer: of messages by source and load, and of new calls."""
 
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from sip.aio.transaction_io import Key
 from sip.aio.transport import Clock, Flow, Handle
 from sip.message.message import Request, Response, reply, serialise
 from sip.message.responses import stateless_tag
-from sip.protection.overload import CallShedder, OverloadSettings, Refusals
+from sip.protection.overload import CallShedder, OverloadSettings
 from sip.protection.rate_limits import Ban, Protection, ProtectionSettings
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Guard:
 
     def accepts_call(self) -> bool:
         """True if the current new call is within the accepted share."""
-        return self._shedder.accepts(self._age_s)
+        return not self.pressed or self._shedder.accepts(self._age_s)
 
     @property
     def share(self) -> float:
@@ -225,3 +226,29 @@ class Admission:
         """
         spread = int(stateless_tag(self._secret, request)[:8], 16) % (self._retry_after_s + 1)
         return reply(request, 503, headers=(("Retry-After", str(self._retry_after_s + spread)),))
+
+
+class Refusals:
+    """
+    Requests refused without a transaction, kept so that their repetitions are refused as well.
+
+    An accepted repetition would become a call nobody waits for: its caller has the refusal by then.
+    """
+
+    def __init__(self, keep_s: float, limit: int = 4096) -> None:
+        self._keep_s = keep_s
+        self._limit = limit
+        self._until: OrderedDict[Hashable, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def add(self, key: Hashable, now: float) -> None:
+        """Store a refused request by its transaction key."""
+        while self._until and (len(self._until) >= self._limit or next(iter(self._until.values())) <= now):
+            self._until.popitem(last=False)
+        self._until[key] = now + self._keep_s
+
+    def holds(self, key: Hashable, now: float) -> bool:
+        """True when a request repeats a refused one."""
+        return bool(self._until) and self._until.get(key, now) > now

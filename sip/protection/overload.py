@@ -8,8 +8,6 @@ passing one is only a burst.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 
@@ -98,29 +96,3 @@ class CallShedder:
             return False
         self._refusals -= 1.0
         return True
-
-
-class Refusals:
-    """
-    Requests refused without a transaction, kept so that their repetitions are refused as well.
-
-    An accepted repetition would become a call nobody waits for: its caller has the refusal by then.
-    """
-
-    def __init__(self, keep_s: float, limit: int = 4096) -> None:
-        self._keep_s = keep_s
-        self._limit = limit
-        self._until: OrderedDict[Hashable, float] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._until)
-
-    def add(self, key: Hashable, now: float) -> None:
-        """Store a refused request by its transaction key."""
-        while self._until and (len(self._until) >= self._limit or next(iter(self._until.values())) <= now):
-            self._until.popitem(last=False)
-        self._until[key] = now + self._keep_s
-
-    def holds(self, key: Hashable, now: float) -> bool:
-        """True when a request repeats a refused one."""
-        return bool(self._until) and self._until.get(key, now) > now

@@ -1,6 +1,7 @@
 """Shedding of new calls: when it begins, how it ends, and that a refusal stays one."""
 
-from sip.protection.overload import CallShedder, OverloadSettings, Refusals
+from sip.aio.guard import Refusals
+from sip.protection.overload import CallShedder, OverloadSettings
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import Stage
 

@@ -50,6 +50,7 @@ def is_address(host: str) -> bool:
     return ip_version(host) is not None
 
 
+@lru_cache(maxsize=1024)
 def canonical(host: str) -> str:
     """Return the canonical form of a host: IPv6 addresses have many spellings."""
     return str(ipaddress.ip_address(host)) if ":" in host and is_address(host) else host

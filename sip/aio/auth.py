@@ -1,20 +1,16 @@
-"""Authorization of new INVITEs: the application's verdict on the source, and digest authentication."""
+"""Digest authentication of new INVITEs whose sources the application challenges."""
 
-import logging
 from collections.abc import Callable, Hashable
 
-from sip.aio.settings import Screen, Screened, ScreenVerdict, Source
-from sip.aio.transport import Flow
+from sip.aio.settings import Source
 from sip.auth.server import DigestServer, Lockout, Outcome, SecretsOf
 from sip.message.message import Request, Response, reply
 from sip.protection.rate_limits import source_of
 
-logger = logging.getLogger(__name__)
-
 
 class InboundAuthenticator:
     """
-    Admits, challenges or refuses each new INVITE before any state is allocated for it.
+    Admits, challenges or refuses a new INVITE by its credentials, before any state is allocated for it.
 
     ACK and CANCEL are never challenged, since they cannot be sent again (RFC 3261 22.1). Requests within a
     dialog are not challenged either: they must carry the tags and the Call-ID of an admitted call.
@@ -23,35 +19,15 @@ class InboundAuthenticator:
     for a request without credentials or with a stale nonce.
     """
 
-    def __init__(
-        self, screen: Screen | None, digest: DigestServer, on_credentials: Callable[[Source, bool], None]
-    ) -> None:
-        self._screen = screen
+    def __init__(self, digest: DigestServer, on_credentials: Callable[[Source, bool], None]) -> None:
         self._digest = digest
         self._on_credentials = on_credentials
         self._lockout = Lockout()
 
-    def admit(self, request: Request, flow: Flow, now_s: float) -> tuple[Hashable, ...] | Response | None:
-        """Return the identities of an admitted caller, the response of a refusal, or None for no response."""
-        if self._screen is None:
-            return ()
-        source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
-        try:
-            screened = self._screen(source, request)
-            if isinstance(screened, ScreenVerdict):
-                screened = Screened(screened)
-            if screened.verdict is ScreenVerdict.CHALLENGE:
-                return self._ask(request, source, screened.secrets_of, now_s)
-        except Exception:  # A defect of the application must not admit unknown sources or stop us.
-            logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
-            return None
-        if screened.verdict is ScreenVerdict.FORBID:
-            return reply(request, 403)
-        return screened.identities if screened.verdict is ScreenVerdict.ACCEPT else None
-
-    def _ask(
+    def authenticate(
         self, request: Request, source: Source, secrets_of: SecretsOf | None, now_s: float
     ) -> tuple[Hashable, ...] | Response:
+        """Return the identities of a caller with a right password, otherwise the challenge or the refusal."""
         origin = source_of(source.host)
         verdict = self._digest.judge(request, origin, secrets_of or (lambda _: ()), now_s)
         if verdict.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):

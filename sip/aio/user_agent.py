@@ -15,7 +15,7 @@ from sip.aio.registrations import OnRegistration, RegistrationIO
 from sip.aio.request_routing import RequestRouter
 from sip.aio.resolver import Resolver, is_address
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
-from sip.aio.settings import Screen, Source, UserAgentSettings
+from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.transaction_io import Key
@@ -82,7 +82,8 @@ class UserAgent:
         self._secret = os.urandom(32)
         self.admission = Admission(self.settings, self._secret, has_room, guard)
         digest = DigestServer(self.settings.digest, os.urandom(32), make_token)
-        self._inbound_auth = InboundAuthenticator(screen, digest, self._note_credentials)
+        self._screen = screen
+        self._authenticator = InboundAuthenticator(digest, self._note_credentials)
         self._resolver = resolver or Resolver(self.settings.name_servers)
         self.probes = Probes(self)
         self._sessions: dict[tuple[str, str], Session] = {}
@@ -304,13 +305,32 @@ class UserAgent:
 
     def _identify(self, request: Request, flow: Flow) -> tuple[Hashable, ...] | None:
         """Identify the caller before other checks, so that unknown sources learn nothing; None if refused."""
-        admitted = self._inbound_auth.admit(request, flow, self.layer.clock.time())
+        admitted = () if self._screen is None else self._screened(self._screen, request, flow)
         if isinstance(admitted, Response):
             self._respond_statelessly(admitted, request, flow)
             return None
         if admitted is not None:
             self.layer.trust(flow)
         return admitted
+
+    def _screened(
+        self, screen: Screen, request: Request, flow: Flow
+    ) -> tuple[Hashable, ...] | Response | None:
+        """Return the identities of an admitted caller, the response of a refusal, or None for no response."""
+        source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
+        try:
+            screened = screen(source, request)
+            if isinstance(screened, ScreenVerdict):
+                screened = Screened(screened)
+            if screened.verdict is ScreenVerdict.CHALLENGE:
+                now = self.layer.clock.time()
+                return self._authenticator.authenticate(request, source, screened.secrets_of, now)
+        except Exception:  # A defect of the application must not admit unknown sources or stop us.
+            logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
+            return None
+        if screened.verdict is ScreenVerdict.FORBID:
+            return reply(request, 403)
+        return screened.identities if screened.verdict is ScreenVerdict.ACCEPT else None
 
     def _note_credentials(self, source: Source, right: bool) -> None:
         if not right:

@@ -7,7 +7,7 @@ from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.session import OutboundSession, Session
 from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
 from sip.aio.transaction_layer import TransactionLayer
-from sip.aio.transport import Flow, settle_contact
+from sip.aio.transport import Flow, Transport
 from sip.effects import Failure, Purpose, StartRequest
 from sip.location.failover import Failover, Outcome, ServerBackoff, Tried
 from sip.location.rfc3263 import Destination, Target, default_port
@@ -52,7 +52,7 @@ class RequestRouter:
         known, flow = self._known_flow(destination, current_flow)
         if flow is not None:
             if effect.next_hop is None:
-                settle_contact(effect.request, flow.transport)
+                _settle_contact(effect.request, flow.transport)
             session.on_started(self.layer.start_client(effect.request, flow, session, purpose))
         elif known:
             # Never report from within the command that sends.
@@ -324,8 +324,8 @@ class ServerFailover:
             request = Request(request.method, request.uri, headers, request.body)
         if self._invites:
             # Requests within the dialog go to this Contact, which the machine reads from its own copy.
-            settle_contact(request, flow.transport)
-            settle_contact(self._request, flow.transport)
+            _settle_contact(request, flow.transport)
+            _settle_contact(self._request, flow.transport)
         transaction = self._transaction = router.layer.start_client(request, flow, self, self._purpose)
         session = self._session
         session.on_started(transaction)
@@ -387,3 +387,10 @@ def prefer(targets: list[Target], current_flow: Flow | None) -> list[Target]:
         return targets
     place = (current_flow.transport.name, *current_flow.remote)
     return sorted(targets, key=lambda item: (item.transport, item.host, item.port) != place)
+
+
+def _settle_contact(request: Request, transport: Transport) -> None:
+    """Set the Contact of a request to its actual transport: a name may resolve to the other IP version."""
+    contact = transport.secure_contact if request.uri.scheme == "sips" else transport.contact
+    if request.headers.first("contact") != contact:
+        request.headers.set("Contact", contact)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Protocol
 
 from sip.message.fields import Via
-from sip.message.message import Request
 
 Address = tuple[str, int]
 """IP address literal and port."""
@@ -164,7 +163,9 @@ class Transport(ABC):
         """Established and opening connections."""
         return 0
 
-    @property
+    # The address no longer changes once it is bound.
+
+    @cached_property
     def sent_by(self) -> str:
         """Host and port as written in Via and Contact."""
         host = self.address.advertise or self.address.host
@@ -172,25 +173,25 @@ class Transport(ABC):
 
     @cached_property
     def via_start(self) -> str:
-        """Start of the Via of our requests: protocol and sent-by; the address no longer changes."""
+        """Start of the Via of our requests: protocol and sent-by."""
         return f"SIP/2.0/{self.name.upper()} {self.sent_by}"
 
+    @cached_property
+    def contact(self) -> str:
+        """
+        Contact value of our requests and responses.
 
-def contact_of(transport: Transport, *, secure: bool = False) -> str:
-    """
-    Return the Contact value of a transport; with `secure`, a `sips` URI where the transport is TLS.
+        Source: RFC 3261 8.1.1.8, 12.1.1.
+        """
+        if self.name == "udp":
+            return f"<sip:{self.sent_by}>"
+        return f"<sip:{self.sent_by};transport={self.name}>"
 
-    Source: RFC 3261 8.1.1.8, 12.1.1; RFC 5630 3.1.3 (no `transport=tls` in a `sips` URI).
-    """
-    if secure and transport.name == "tls":
-        return f"<sips:{transport.sent_by}>"
-    if transport.name == "udp":
-        return f"<sip:{transport.sent_by}>"
-    return f"<sip:{transport.sent_by};transport={transport.name}>"
+    @cached_property
+    def secure_contact(self) -> str:
+        """
+        Contact value within a `sips` dialog: a `sips` URI where the transport is TLS.
 
-
-def settle_contact(request: Request, transport: Transport) -> None:
-    """Set the Contact of a request to its actual transport: a name may resolve to the other IP version."""
-    contact = contact_of(transport, secure=request.uri.scheme == "sips")
-    if request.headers.first("contact") != contact:
-        request.headers.set("Contact", contact)
+        Source: RFC 5630 3.1.3 (no `transport=tls` in a `sips` URI).
+        """
+        return f"<sips:{self.sent_by}>" if self.name == "tls" else self.contact

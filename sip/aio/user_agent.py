@@ -20,7 +20,7 @@ from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts, TlsTransport
 from sip.aio.transaction_io import Key
 from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, server_key
-from sip.aio.transport import Clock, Flow, Listen, Receive, Transport, contact_of
+from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer
@@ -253,7 +253,9 @@ class UserAgent:
     def contact(self, destination: Destination, *, secure: bool = False) -> str:
         """Return the Contact of our requests to a destination."""
         transport = self._transport(destination)
-        return "<sip:localhost>" if transport is None else contact_of(transport, secure=secure)
+        if transport is None:
+            return "<sip:localhost>"
+        return transport.secure_contact if secure else transport.contact
 
     # Called by sessions.
 
@@ -428,7 +430,8 @@ class UserAgent:
 
     def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
         tag = make_token()
-        contact = contact_of(flow.transport, secure=request.uri.scheme == "sips")
+        secure = request.uri.scheme == "sips"
+        contact = flow.transport.secure_contact if secure else flow.transport.contact
         try:
             # The dialog is created before the transaction, so that a bad Contact leaves no state.
             machine = InboundInviteSession(request, tag, contact, self.settings)

@@ -18,7 +18,6 @@ from sip.message.grammar import (
     check_params,
     find_param,
     format_params,
-    is_host,
     is_token,
     parse_number,
     parse_params,
@@ -26,7 +25,7 @@ from sip.message.grammar import (
     unquote,
     without_controls,
 )
-from sip.message.uri import SipUri
+from sip.message.uri import SipUri, is_host
 
 MAX_CSEQ = 2**31 - 1
 """RFC 3261 8.1.1.5."""
@@ -88,7 +87,10 @@ class NameAddr:
     @property
     def tag(self) -> str | None:
         """The tag, None when there is none."""
-        return find_param(self.params, "tag")
+        for name, value in self.params:
+            if name == "tag":
+                return value or ""
+        return None
 
     def with_tag(self, tag: str) -> NameAddr:
         """Return a copy with this tag."""
@@ -97,7 +99,8 @@ class NameAddr:
 
     def __str__(self) -> str:
         name = quote(self.display_name) + " " if self.display_name else ""
-        return f"{name}<{self.uri}>{format_params(self.params)}"
+        text = f"{name}<{self.uri}>"
+        return text + format_params(self.params) if self.params else text
 
 
 @dataclass(frozen=True, slots=True)

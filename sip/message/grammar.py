@@ -9,7 +9,6 @@ Source: RFC 3261 25.1.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from sip.errors import InvalidValue, ParseError
@@ -20,7 +19,6 @@ Params = tuple[tuple[str, str | None], ...]
 WHITE_SPACE = " \t"
 
 _TOKEN = re.compile(r"[A-Za-z0-9\-.!%*_+`'~]+")
-_HOST_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _VALUE = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"|[^\x00-\x20\x7f;,"<>]*')
 # Parameters in the form of nearly all peers, checked in one match.
 _PLAIN_PARAMS = re.compile(r"(?:;[A-Za-z0-9\-.!%*_+`'~]+(?:=[^\x00-\x20\x7f;,\"<>]*)?)+")
@@ -33,21 +31,6 @@ _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|<[^>]*(?:>|\Z)|[,;]|[^,
 def is_token(text: str) -> bool:
     """Return True for a token, as method, header field and parameter names must be."""
     return _TOKEN.fullmatch(text) is not None
-
-
-def is_host(text: str) -> bool:
-    """
-    Return True for a host name, or an IP address without brackets.
-
-    Underscores are allowed: they are common in the names of private exchanges.
-    """
-    if ":" not in text:
-        return _HOST_NAME.fullmatch(text) is not None
-    try:
-        ipaddress.IPv6Address(text)
-    except ValueError:
-        return False
-    return "%" not in text  # A zone has no meaning on another machine.
 
 
 def quote(text: str) -> str:

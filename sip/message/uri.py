@@ -7,13 +7,14 @@ Source: RFC 3261 19.1, RFC 3966.
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from sip.errors import InvalidValue, ParseError
-from sip.message.grammar import Params, check_params, find_param, format_params, is_host, parse_params
+from sip.message.grammar import Params, check_params, find_param, format_params, parse_params
 
 CACHED_URI_CHARS = 256
 """Longest cached URI, which bounds the memory a peer can occupy in the cache."""
@@ -25,6 +26,7 @@ _SIP = re.compile(
     r"(;[^?@]*)?"  # parameters; with an at sign in them the host would be ambiguous
     r"(?:\?([^@]*))?"  # header fields
 )
+_HOST_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _TEL = re.compile(r"([0-9A-Fa-f*#+().-]+)(;.*)?")
 _USER = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,;?/-]|%[0-9A-F]{2})+")
 _PASSWORD = re.compile(r"(?:[A-Za-z0-9_.!~*'()&=+$,-]|%[0-9A-Fa-f]{2})*")
@@ -35,6 +37,21 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 # Characters that phone systems leave unescaped in a user part, above all '#'.
 _UNESCAPED = re.compile(r"[#\\\[\]^`{|}]|[^\x00-\x7f]")
 _SEPARATORS = str.maketrans("", "", "-.()")
+
+
+def is_host(text: str) -> bool:
+    """
+    Return True for a host name, or an IP address without brackets.
+
+    Underscores are allowed: they are common in the names of private exchanges.
+    """
+    if ":" not in text:
+        return _HOST_NAME.fullmatch(text) is not None
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return "%" not in text  # A zone has no meaning on another machine.
 
 
 @dataclass(frozen=True, slots=True)

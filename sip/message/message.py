@@ -74,6 +74,13 @@ _LISTS = frozenset(
 """Header fields whose value is a list; every other value is one element."""
 
 
+_OWNED = frozenset(
+    ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
+)
+_REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
+"""Header fields that only the session sets, and those of ours that an application may replace."""
+
+
 def _spellings() -> dict[str, tuple[str, str]]:
     table: dict[str, tuple[str, str]] = {}
     for name in _LONG_NAMES:
@@ -132,7 +139,7 @@ class Headers:
     def get_all(self, name: str) -> list[str]:
         """Return all values of a name in order, with comma-separated lists split."""
         key = identify(name)[0]
-        values = [entry[2] for entry in self._entries if entry[0] == key]
+        values = self.all_of(key)
         if key not in _LISTS:
             return values
         if len(values) == 1 and "," not in values[0]:
@@ -157,6 +164,10 @@ class Headers:
             if entry[0] == key:
                 return entry[2]
         return None
+
+    def all_of(self, key: str) -> list[str]:
+        """Return all values of a key, as written."""
+        return [entry[2] for entry in self._entries if entry[0] == key]
 
     def count(self, key: str) -> int:
         """Return the number of entries of a key."""
@@ -207,6 +218,22 @@ class Headers:
         """Append fields in order; raises as `add`."""
         for name, value in fields:
             self._entries.append(self._entry(name, value))
+
+    def add_custom(self, fields: Iterable[tuple[str, str]]) -> None:
+        """
+        Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
+
+        Raises:
+            InvalidValue: A field is malformed, or set by the session only.
+        """
+        for name, value in fields:
+            key = identify(name)[0]
+            if key in _OWNED:
+                raise InvalidValue(f"The session itself sets the header field {name}")
+            if key in _REPLACEABLE:
+                self.set(name, value)
+            else:
+                self.add(name, value)
 
     def set(self, name: str, value: str) -> None:
         """Replace all fields of a name by one, in the place of the first; raises as `add`."""
@@ -428,8 +455,9 @@ def serialise(message: Message) -> bytes:
         InvalidValue: The method is not a token, or status or reason does not
             fit a status line. Header fields were checked when added.
     """
+    entries = message.headers.entries()
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
-    return _write(start, message.headers.entries(), message.body)
+    return _write(start, entries, message.body)
 
 
 def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:

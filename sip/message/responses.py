@@ -1,11 +1,9 @@
 """Responses of this user agent, and the checks that refuse a request before it is handled."""
 
 import hashlib
-from collections.abc import Iterable
 
-from sip.errors import InvalidValue
 from sip.message.grammar import parse_number
-from sip.message.message import Headers, Request, Response, identify, reply
+from sip.message.message import Request, Response, reply
 
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, PRACK, UPDATE, REFER, NOTIFY"
 """The methods this user agent handles."""
@@ -27,10 +25,6 @@ KNOWN_METHODS = frozenset(
 MIN_SESSION_EXPIRES_S = 90
 """Default of the shortest session interval a peer may request (RFC 4028 5)."""
 
-_OWNED = frozenset(
-    ("via", "from", "to", "call-id", "cseq", "max-forwards", "contact", "record-route", "content-length")
-)
-_REPLACEABLE = frozenset(("allow", "content-type", "server", "user-agent"))
 _HANDLED = frozenset(ALLOW.split(", "))
 _UNDERSTOOD = frozenset(SUPPORTED)
 
@@ -43,23 +37,6 @@ def supported_fields(*without: str) -> tuple[tuple[str, str], ...]:
     """
     tags = [tag for tag in SUPPORTED if tag not in without]
     return (("Supported", ", ".join(tags)),) if tags else ()
-
-
-def add_fields(headers: Headers, fields: Iterable[tuple[str, str]]) -> None:
-    """
-    Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
-
-    Raises:
-        InvalidValue: A field is malformed, or set by the session only.
-    """
-    for name, value in fields:
-        key = identify(name)[0]
-        if key in _OWNED:
-            raise InvalidValue(f"The session itself sets the header field {name}")
-        if key in _REPLACEABLE:
-            headers.set(name, value)
-        else:
-            headers.add(name, value)
 
 
 def stateless_tag(secret: bytes, request: Request) -> str:

@@ -44,21 +44,23 @@ class Dialog:
 
         Source: RFC 3261 12.1.1.
         """
-        to, from_ = request.headers.first("to") or "", request.headers.first("from") or ""
-        contact = request.contact
+        headers, contact = request.headers, request.contact
         if contact is None or not contact.uri.host:
             raise ParseError("Missing Contact header field, or no host in it")
+        call_id, number, remote = request.call_id, request.cseq.number, request.from_
+        routes, allow = request.record_routes, ",".join(headers.all_of("allow"))
+        to, from_ = headers.first("to") or "", headers.first("from") or ""
         return cls(
-            request.call_id,
+            call_id,
             f"{to};tag={local_tag}",
             local_tag,
             from_,
-            request.from_.tag,
+            remote.tag,
             _target(contact.uri),
-            remote_seq=request.cseq.number,
+            remote_seq=number,
             local_contact=local_contact,
-            route_set=_route_set(request),
-            _allow=_allow_of(request),
+            route_set=tuple(map(str, routes)),
+            _allow=allow,
         )
 
     @classmethod
@@ -93,7 +95,7 @@ class Dialog:
 
     def _take_route(self, response: Response) -> None:
         try:
-            self.route_set = _route_set(response)[::-1]
+            self.route_set = tuple(map(str, reversed(response.record_routes)))
         except ParseError:
             self.route_set = ()
 
@@ -131,7 +133,7 @@ class Dialog:
 
         Source: RFC 3261 12.2.1.2, 12.2.2.
         """
-        self._allow = _allow_of(message) or self._allow
+        self._allow = ",".join(message.headers.all_of("allow")) or self._allow
         try:
             contact = message.contact
         except ParseError:
@@ -208,16 +210,6 @@ def _session_id_of(request: Request, response: Response) -> str:
 def _target(uri: SipUri) -> SipUri:
     # A Request-URI carries no header fields (RFC 3261 19.1.1).
     return uri if uri.headers is None else uri.with_(headers=None)
-
-
-def _route_set(message: Message) -> tuple[str, ...]:
-    if message.headers.first("record-route") is None:
-        return ()
-    return tuple(str(route) for route in message.record_routes)
-
-
-def _allow_of(message: Message) -> str:
-    return ",".join([entry[2] for entry in message.headers.entries() if entry[0] == "allow"])
 
 
 def _uri_of(route: str) -> SipUri:

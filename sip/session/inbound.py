@@ -15,7 +15,7 @@ from sip.message.grammar import parse_number
 from sip.message.message import Headers, Request, Response, reply
 from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
-from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
+from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.invite import CONFIRMED_RULES, InviteSession
 from sip.session.model import Event, SessionSettings, State
@@ -84,7 +84,8 @@ class InboundInviteSession(InviteSession):
 
         Source: RFC 3261 13.3.1, 20.19.
         """
-        expires_s = parse_number(self.request.headers.first("expires") or "")
+        value = self.request.headers.first("expires")
+        expires_s = None if value is None else parse_number(value)
         return float(expires_s) if expires_s else None
 
     # Commands of the owner.
@@ -152,7 +153,7 @@ class InboundInviteSession(InviteSession):
             entries += _SUPPORTED
             headers.extend(self.refresh.receive_request(self, self.request))
         entries.append(("server", "Server", self.settings.product))
-        add_fields(headers, answer.headers)
+        headers.add_custom(answer.headers)
         if answer.body:
             if headers.first("content-type") is None:
                 entries.append(("content-type", "Content-Type", ACCEPT))

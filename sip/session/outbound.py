@@ -25,7 +25,7 @@ from sip.effects import (
 from sip.events import Answered, Ended, Failed
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.message import Headers, Request, Response
-from sip.message.responses import ACCEPT, ALLOW, add_fields, supported_fields
+from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.forking import MAX_FORKS, Forks
 from sip.session.invite import CONFIRMED_RULES, InviteSession
@@ -38,6 +38,8 @@ _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
 """Requests within the dialog that no other part of the session stores."""
 MAX_PLAIN = 16
 """Limit of stored plain requests, by CSeq: digits follow each other faster than their responses."""
+_SUPPORTED = supported_fields()
+_SUPPORTED_UNRELIABLY = supported_fields(OPTION_TAG)
 _BUILT_AGAIN = frozenset(
     ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
     + ("authorization", "proxy-authorization", "content-length")
@@ -56,7 +58,7 @@ class OutboundInviteSession(InviteSession):
         self._invite = invite
         if invite.session_expires_s is not None:
             self.refresh.want(invite.session_expires_s)
-        self.request = self._first_invite(contact)
+        self.request = self._first_invite(contact, self.refresh.request_fields(self))
         self.offers.local_sdp = invite.body
         self._cseq = 1
         self._responded = False
@@ -80,7 +82,7 @@ class OutboundInviteSession(InviteSession):
 
     # The INVITE, and requests that are challenged.
 
-    def _first_invite(self, contact: str) -> Request:
+    def _first_invite(self, contact: str, timer_fields: Sequence[tuple[str, str]]) -> Request:
         invite = self._invite
         from_ = invite.from_.with_tag(self.local_tag)
         headers = Headers.from_entries(
@@ -96,13 +98,13 @@ class OutboundInviteSession(InviteSession):
             ],
             {"from": from_, "call-id": self.call_id},
         )
-        headers.extend(supported_fields() if invite.rel100 != "off" else supported_fields(OPTION_TAG))
-        headers.extend(self.refresh.request_fields(self))
+        headers.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
+        headers.extend(timer_fields)
         if invite.rel100 == "required":
             headers.add("Require", OPTION_TAG)
         if invite.body:
             headers.add("Content-Type", ACCEPT)
-        add_fields(headers, invite.headers)
+        headers.add_custom(invite.headers)
         return Request("INVITE", invite.uri, headers, invite.body)
 
     def _learn(self, response: Response) -> bool:

@@ -115,8 +115,8 @@ class ServerTransactionIO(_TransactionIO):
         request: Request,
         machine: InviteServerTransaction | NonInviteServerTransaction,
     ) -> None:
-        super().__init__(layer, flow, key, request.call_id)
         via = request.via
+        super().__init__(layer, flow, key, request.call_id)
         self.machine = machine
         self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
         self.sent_by_name = via.host

@@ -345,7 +345,8 @@ class TransactionLayer:
     def _add_client(self, transaction: ClientTransactionIO, branch: str) -> None:
         transaction.key = (branch, transaction.machine.request.method)
         self.clients[transaction.key] = transaction
-        transaction.flow.watch(transaction)
+        if transaction.flow.reliable:
+            transaction.flow.watch(transaction)
 
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + make_token()

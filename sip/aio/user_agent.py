@@ -287,7 +287,8 @@ class UserAgent:
         if request.method == "CANCEL":
             self._receive_cancel(request, flow)
             return
-        new_call = request.method == "INVITE" and request.to.tag is None
+        to_tag = request.to.tag
+        new_call = request.method == "INVITE" and to_tag is None
         merged = _merge_key(request) if new_call else ()
         # An INVITE that came by another path before gets only a 482, whoever sent it.
         identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
@@ -296,7 +297,7 @@ class UserAgent:
         refused = refusal(request, self.settings.min_se_s, flow.transport.name, has_tls=self._has_tls)
         if refused is not None:
             self._respond_statelessly(refused, request, flow)
-        elif request.to.tag is not None:
+        elif to_tag is not None:
             self._receive_within(request, flow, key)
         elif request.method == "INVITE":
             self._receive_invite(request, flow, key, merged, identities)
@@ -487,7 +488,8 @@ def _merge_key(request: Request) -> Key:
 
     Source: RFC 3261 8.2.2.2.
     """
-    return (request.call_id, request.from_.tag, request.cseq.number)
+    call_id, number, from_ = request.call_id, request.cseq.number, request.from_
+    return (call_id, from_.tag, number)
 
 
 def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:

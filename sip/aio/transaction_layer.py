@@ -181,6 +181,7 @@ class TransactionLayer:
             self.user.on_stray_answer(response, flow)
 
     def _receive_request(self, request: Request, flow: Flow) -> None:
+        key = server_key(request)
         via = request.via
         remote = flow.remote
         stamped = via.with_source(remote[0], remote[1])
@@ -191,7 +192,6 @@ class TransactionLayer:
                 flow.note_via(via)
         elif via.rport is None:
             flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
-        key = server_key(request)
         transaction = self.servers.get(key)
         if transaction is not None:
             transaction.flow = flow  # A retransmission may come over a new connection.
@@ -362,9 +362,10 @@ class TransactionLayer:
             machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
         else:
             machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
+        first_effects = machine.start()
         transaction = ServerTransactionIO(self, flow, key, request, machine)
         self.servers[key] = transaction
-        transaction.perform(machine.start())
+        transaction.perform(first_effects)
         return transaction
 
     def end_client(self, transaction: ClientTransactionIO) -> None:

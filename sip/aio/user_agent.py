@@ -182,8 +182,8 @@ class UserAgent:
 
     def invite(self, invite: OutboundInvite, on_event: OnEvent) -> OutboundSession:
         """Send an INVITE. Every outcome, including failure to send, is reported to `on_event`."""
-        call_id = invite.call_id or make_token()
         contact = self.contact(invite.destination, secure=invite.uri.scheme == "sips")
+        call_id = invite.call_id or make_token()
         machine = OutboundInviteSession(invite, call_id, contact, self.settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
-from sip.aio.auth import InboundAuthenticator
 from sip.aio.guard import Admission, Guard
 from sip.aio.handover import SocketSharing
 from sip.aio.probes import Probes
@@ -23,7 +22,7 @@ from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token,
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
-from sip.auth.server import DigestServer
+from sip.auth.server import DigestServer, InboundAuthenticator
 from sip.errors import ParseError
 from sip.location.rfc3263 import Destination, SupportedFamilies
 from sip.message import native as acceleration
@@ -327,7 +326,7 @@ class UserAgent:
                 screened = Screened(screened)
             if screened.verdict is ScreenVerdict.CHALLENGE:
                 now = self.layer.clock.time()
-                return self._authenticator.authenticate(request, source, screened.secrets_of, now)
+                return self._authenticator.authenticate(request, source.host, screened.secrets_of, now)
         except Exception:  # A defect of the application must not admit unknown sources or stop us.
             logger.exception("The screen failed; the INVITE is dropped", extra={"call_id": request.call_id})
             return None
@@ -335,13 +334,13 @@ class UserAgent:
             return reply(request, 403)
         return screened.identities if screened.verdict is ScreenVerdict.ACCEPT else None
 
-    def _note_credentials(self, source: Source, right: bool) -> None:
+    def _note_credentials(self, host: str, right: bool) -> None:
         if not right:
-            logger.warning("wrong password or unknown user name from %s", source.host)
+            logger.warning("wrong password or unknown user name from %s", host)
         if self.guard is not None:
             protection = self.guard.protection
             note = protection.on_auth_success if right else protection.on_auth_failure
-            note(source.host, self.layer.clock.time())
+            note(host, self.layer.clock.time())
 
     def session_of(self, replaces: Replaces) -> Session | None:
         """Return the session of a dialog that a Replaces header names, or None."""

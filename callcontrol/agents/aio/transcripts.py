@@ -41,7 +41,7 @@ class TranscriptStore:
         number = count_segment(record, kept)
         if number is not None:
             self._held.append(transcripts.row_of(record, number, kept))
-            self._writer.schedule_flush()
+            self._writer.schedule_flush(self)
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
         """The transcript of a call so far, in order."""
@@ -77,7 +77,7 @@ class TranscriptStore:
         log.error("transcripts could not be written in one batch: %s", type(error).__name__)
         self._careful = True
         self.restore()
-        self._writer.schedule_flush()
+        self._writer.schedule_flush(self)
 
 
 def _write_each(connection: Connection, rows: Rows) -> None:

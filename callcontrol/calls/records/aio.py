@@ -135,7 +135,7 @@ class CallStore:
         self._held.records[record.call_sid] = record
         self._held.events.extend(events)
         urgency: Urgency = "soon" if events else "lazy"
-        self._writer.schedule_flush("now" if len(self._held.records) >= _MANY else urgency)
+        self._writer.schedule_flush(self, "now" if len(self._held.records) >= _MANY else urgency)
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()
@@ -265,7 +265,7 @@ class CallStore:
         log.error("cannot write a batch of call records; writing them one by one", exc_info=error)
         self._careful = True
         self.restore()
-        self._writer.schedule_flush()
+        self._writer.schedule_flush(self)
 
 
 def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:

@@ -131,6 +131,7 @@ class Writer:
         self._settings = settings or WriterSettings()
         self._queue: deque[_Request] = deque()
         self._sources: list[Source] = []
+        self._changed: set[Source] = set()
         self._wake = asyncio.Event()
         self._lazy: asyncio.TimerHandle | None = None
         self._sources_due = False
@@ -170,8 +171,9 @@ class Writer:
         self._task = None
         self._cancel_lazy()
 
-    def schedule_flush(self, urgency: Urgency = "lazy") -> None:
+    def schedule_flush(self, source: Source, urgency: Urgency = "lazy") -> None:
         """Schedule the writing of a source: after ``flush_interval_s`` if lazy, after ``soon_s``, or now."""
+        self._changed.add(source)
         if urgency == "now":
             self._ask_sources()
         elif not self._sources_due and self._task is not None:
@@ -289,10 +291,12 @@ class Writer:
         if not (self._sources_due or self._closing or self._failing_since is not None):
             return batch
         self._sources_due = False
-        for source in self._sources:
+        # In the order of their attachment.
+        for source in [source for source in self._sources if source in self._changed]:
             # A faulty source must not stop the writer, and with it every call.
             with _logged("draining a source failed"):
                 operation = source.drain()
+                self._changed.discard(source)
                 if operation is not None:
                     batch.sources.append((source, operation))
         return batch
@@ -343,6 +347,7 @@ class Writer:
         self._writing_sources = False
         self._queue.extendleft(reversed(batch.requests))
         for source, _ in batch.sources:
+            self._changed.add(source)
             with _logged("restoring the state of a source failed"):
                 source.restore()
         self._sources_due = self._sources_due or bool(batch.sources)

@@ -267,7 +267,7 @@ class Dispatcher:
 
     def _record_outcome(self, outcome: Receipt | chat_queue.Postponed) -> None:
         self._outcomes.put(outcome.message_id, outcome)
-        self._writer.schedule_flush("soon")
+        self._writer.schedule_flush(self._outcomes, "soon")
 
     def _recording(self, outcomes: Sequence[Receipt | chat_queue.Postponed]) -> Operation[Applied]:
         """The operation that writes outcomes."""

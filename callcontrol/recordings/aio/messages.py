@@ -29,7 +29,7 @@ class MessageStore:
         """Store a message of this server; never blocks, and never fails while the database is down."""
         made = replace(message, created_at=utc_now(), node=self._node)
         self._held.put(made.message_sid, made)
-        self._writer.schedule_flush("soon")
+        self._writer.schedule_flush(self._held, "soon")
 
     async def find(self, message_sid: str) -> Message | None:
         """Find a message of any account."""

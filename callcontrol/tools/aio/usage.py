@@ -35,7 +35,7 @@ class UsageStore:
         """Count one use of a tool."""
         key = UsageKey(principal.account_sid, utc_now().date().isoformat(), tool, principal.key_id)
         self._add(key, Usage(1, int(failed), duration_ms, duration_ms))
-        self._writer.schedule_flush()
+        self._writer.schedule_flush(self)
 
     async def of_account(
         self, account_sid: str, wanted: UsageFilter

@@ -248,7 +248,7 @@ class Outbox:
             self._checked_at = None
             self._outcomes.put_back(outcomes)
             if self._outcomes:
-                self._writer.schedule_flush()
+                self._writer.schedule_flush(self._outcomes)
             return 0
         self._database_down = False
         if watched is None:
@@ -410,7 +410,7 @@ class Outbox:
         """Release a delivery: write its state and end its lease."""
         self._ids.discard(delivery.event.delivery_id)
         self._outcomes.put(delivery.event.delivery_id, deliveries.outcome_row(delivery))
-        self._writer.schedule_flush()
+        self._writer.schedule_flush(self._outcomes)
         self._wake.set()
 
 

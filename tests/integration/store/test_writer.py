@@ -209,7 +209,7 @@ class Counter:
 
     def set(self, value: int) -> None:
         self.value = value
-        self.writer.schedule_flush()
+        self.writer.schedule_flush(self)
 
     def drain(self) -> Operation[int] | None:
         if self.value is None:

@@ -150,7 +150,9 @@ class CallStore:
         self._held.charges.setdefault(record.call_sid, charge_paise)
         now = utc_now()
         missed = missed_call(record, now)
-        ended = self._products.of(record).end_events(record, now, self._public_url())
+        ended: Sequence[PublishedEvent] = ()
+        if record.product is not None:
+            ended = self._products.of(record).end_events(record, now, self._public_url())
         self.update(record, events=[*events, *ended, *([] if missed is None else [missed])])
 
     async def flush(self) -> None:
@@ -252,7 +254,8 @@ class CallStore:
             return
         for call_sid, charged_paise in result.items():
             taken.records[call_sid].price_paise = charged_paise
-        self._outbox.committed(taken.events)
+        if taken.events:
+            self._outbox.committed(taken.events)
 
     def restore(self) -> None:
         """Queue the drained state again; changes made since are newer."""

@@ -187,8 +187,7 @@ class Outbox:
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
         """Deliver the events, which are durable now."""
-        if events:
-            self._wake.set()
+        self._wake.set()
 
     # For the subscription services.
 

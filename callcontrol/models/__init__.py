@@ -10,7 +10,6 @@ from callcontrol.models.accounts import Account, ApiKey, Environment, Principal,
 from callcontrol.models.agents import VoiceAgent
 from callcontrol.models.applications import Application, InboundBinding
 from callcontrol.models.calls import (
-    ENDED,
     CallFilter,
     CallRecord,
     CallStatus,
@@ -57,7 +56,6 @@ __all__ = [
     "Direction",
     "DirectionQuality",
     "DtmfType",
-    "ENDED",
     "Gateway",
     "Environment",
     "HangupSource",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from callcontrol.models.money import CURRENCY
 
@@ -14,7 +14,14 @@ RecordingStatus = Literal["in-progress", "paused", "completed", "failed", "delet
 
 
 class CallStatus(StrEnum):
-    """Status of a call, spelled as in every interface."""
+    """
+    Status of a call, spelled as in every interface.
+
+    Attributes:
+        ended: True if the status is final.
+    """
+
+    ended: bool
 
     QUEUED = "queued"
     INITIATED = "initiated"
@@ -26,15 +33,8 @@ class CallStatus(StrEnum):
     FAILED = "failed"
     CANCELED = "canceled"
 
-    @property
-    def ended(self) -> bool:
-        """True if the status is final."""
-        return self in ENDED
-
-
-ENDED: Final = frozenset(
-    {CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER, CallStatus.FAILED, CallStatus.CANCELED}
-)
+    def __init__(self, value: str) -> None:
+        self.ended = value not in ("queued", "initiated", "ringing", "in-progress")
 
 
 @dataclass(slots=True)

@@ -277,14 +277,14 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
 class CheckUrl(Protocol):
     """Refuses URLs that must not be connected to; see ``Destinations.check_url``."""
 
-    def __call__(self, url: str, *, schemes: Sequence[str]) -> None:
+    def __call__(self, url: str, *, schemes: tuple[str, ...]) -> object:
         """Raise ValidationFailed or DestinationForbidden."""
 
 
 class Destinations(Protocol):
     """Rules for outgoing connections; see ``callcontrol.egress.aio.resolver``."""
 
-    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+    def check_url(self, url: str, *, schemes: tuple[str, ...]) -> object:
         """
         Check a URL without resolving its host.
 

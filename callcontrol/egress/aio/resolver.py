@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from callcontrol.egress.url_policy import Destinations, check_url, forbidden_reason, literal_address
+from callcontrol.egress.url_policy import CheckUrl, Destinations, check_url, forbidden_reason, literal_address
 from callcontrol.errors import DestinationForbidden, DomainError
 
 _RESOLVE_TIMEOUT_S: Final = 5.0
@@ -49,12 +49,9 @@ class DestinationGuard:
         self.allow_private = allow_private
         self._lookup = lookup
         # An accepted URL is checked again at every request to it.
-        self._checked = lru_cache(_MAX_CHECKED)(partial(check_url, allow_private=allow_private))
+        self.check_url: CheckUrl = lru_cache(_MAX_CHECKED)(partial(check_url, allow_private=allow_private))
+        """Rejects a URL that is forbidden without resolving it; see ``Destinations.check_url``."""
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[SocketAddress]]] = {}
-
-    def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
-        """Reject a URL that is forbidden without resolving it; see ``callcontrol.egress.url_policy``."""
-        self._checked(url, schemes=tuple(schemes))
 
     async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
         """

@@ -58,7 +58,7 @@ class VerbValues:
         """Record a wrong value."""
         self.errors.append(FieldError(path, message))
 
-    def check_url(self, path: str, url: str, schemes: Sequence[str]) -> None:
+    def check_url(self, path: str, url: str, schemes: tuple[str, ...]) -> None:
         """Refuse a URL that evidently leads where this server must not connect."""
         try:
             self.rules.check_url(url, schemes=schemes)

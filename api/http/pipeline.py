@@ -107,7 +107,7 @@ class Pipeline:
             request_context.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
                 self._count(principal, endpoint)
-            if not principal.may(endpoint.scope):
+            if endpoint.scope not in principal.scopes:
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
             own = endpoint.style is ErrorStyle.TWILIO or endpoint.style is ErrorStyle.MESSAGING

@@ -102,6 +102,11 @@ class Directory:
         """Get an account, or None."""
         return self._accounts.get(account_sid)
 
+    def secrets_of(self, account_sid: str) -> tuple[str, ...]:
+        """Get the signing secrets of an account; none without the account."""
+        account = self._accounts.get(account_sid)
+        return () if account is None else (account.webhook_secret,)
+
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """Get a carrier by its identifier."""
         return self._carriers.get(carrier_sid)

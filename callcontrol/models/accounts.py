@@ -98,7 +98,3 @@ class Principal:
     scopes: frozenset[str]
     requests_per_minute: int | None = None
     sandbox: bool = False
-
-    def may(self, scope: str) -> bool:
-        """Return True if the key has the scope."""
-        return scope in self.scopes

@@ -221,7 +221,8 @@ class KeyService:
         if found is None or not hmac.compare_digest(found.key_hash, key_hash):
             return None, CACHE_S
         record, now = found.key, utc_now()
-        if record.is_revoked(now) or not found.account_is_active:
+        left_s = None if record.revoked_at is None else (record.revoked_at - now).total_seconds()
+        if not found.account_is_active or (left_s is not None and left_s <= 0.0):
             return None, CACHE_S
         assistant = record.service == "assistant"
         principal = Principal(
@@ -232,5 +233,4 @@ class KeyService:
             found.assistant_requests_per_minute if assistant else found.requests_per_minute,
             record.environment == "sandbox",
         )
-        left_s = CACHE_S if record.revoked_at is None else (record.revoked_at - now).total_seconds()
-        return principal, min(CACHE_S, left_s)
+        return principal, CACHE_S if left_s is None else min(CACHE_S, left_s)

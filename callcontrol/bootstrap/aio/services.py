@@ -140,7 +140,7 @@ class Storage:
         self.writer = Writer(database, WriterSettings(node=node))
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
-        self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
+        self.outbox = Outbox(self.writer, self.destinations, self.directory.secrets_of, OutboxSettings(node=node))
         # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
@@ -169,8 +169,10 @@ class Storage:
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CdrService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
-        self.masking_webhooks = subscriptions(MASKING_EVENTS, self.secrets_of)
-        self.assistant_webhooks = subscriptions(ASSISTANT_EVENTS, self.secrets_of, makes_secrets=True)
+        self.masking_webhooks = subscriptions(MASKING_EVENTS, self.directory.secrets_of)
+        self.assistant_webhooks = subscriptions(
+            ASSISTANT_EVENTS, self.directory.secrets_of, makes_secrets=True
+        )
         self.contacts = ContactService(database, self.writer)
         self.contact_lists = ContactListService(database, self.writer)
         self.webhook_endpoints = subscriptions(MESSAGING_EVENTS, makes_secrets=True)
@@ -254,11 +256,6 @@ class Storage:
         if count:
             log.info("%d secrets were encrypted with the key %s", count, self.secrets.key_names[0])
 
-    def secrets_of(self, account_sid: str) -> Sequence[str]:
-        """Signing secrets of an account."""
-        account = self.directory.account(account_sid)
-        return (account.webhook_secret,) if account is not None else ()
-
     async def forget_passwords(self) -> int:
         """Delete the digests of expired one-time passwords; returns their number."""
         now = utc_now()
@@ -327,7 +324,7 @@ class Services:
             storage.masking_settings,
             storage.destinations,
             directory,
-            storage.secrets_of,
+            directory.secrets_of,
             countries,
         )
         self.calls = CallControl(

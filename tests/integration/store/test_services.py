@@ -69,8 +69,8 @@ async def test_an_account_comes_with_a_wallet_and_a_key(storage: Storage) -> Non
     assert await storage.wallet.balance(account.account_sid) == 500
     principal = await storage.keys.authenticate(key)
     assert (principal.account_sid, principal.service) == (account.account_sid, "platform")
-    assert principal.may("calls.write")
-    assert not principal.may("webhooks.write")
+    assert "calls.write" in principal.scopes
+    assert "webhooks.write" not in principal.scopes
     with pytest.raises(NotFound):
         await storage.accounts.get(new_id())
     with pytest.raises(ValidationFailed):

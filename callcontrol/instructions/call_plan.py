@@ -14,7 +14,6 @@ from callcontrol.instructions.verbs import (
     WebhookDefaults,
     digit_steps,
     read_verbs,
-    stream_steps,
 )
 from callcontrol.models.routes import Party
 
@@ -71,7 +70,7 @@ def _steps(request: CreateCall, values: VerbValues) -> list[Step]:
     if request.step is not None:
         return [request.step]
     if request.stream is not None:
-        return stream_steps(values, request.stream.url, request.stream.fields, "", "stream_url")
+        return [*values.stream("stream_url", request.stream.url, request.stream.fields)]
     if request.webhook_url is not None:
         asked = ("webhook_url", request.webhook_url, "webhook_method", request.webhook_method)
         return [*values.request_instructions(*asked, "call.answered")]

@@ -140,7 +140,9 @@ class Storage:
         self.writer = Writer(database, WriterSettings(node=node))
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
-        self.outbox = Outbox(self.writer, self.destinations, self.directory.secrets_of, OutboxSettings(node=node))
+        self.outbox = Outbox(
+            self.writer, self.destinations, self.directory.secrets_of, OutboxSettings(node=node)
+        )
         # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)

@@ -6,7 +6,6 @@ by its path (``verbs[0].url``). One table defines the verbs, so that another dia
 a translation into these objects.
 """
 
-from callcontrol.instructions.verbs.dialling import stream_steps
 from callcontrol.instructions.verbs.reader import MAX_VERBS, REJECT_STATUSES, VERBS, digit_steps, read_verbs
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
 
@@ -19,5 +18,4 @@ __all__ = [
     "WebhookDefaults",
     "digit_steps",
     "read_verbs",
-    "stream_steps",
 ]

@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Dial, JoinConference, Step, Stream
+from callcontrol.calls.plan import Dial, JoinConference, Step
 from callcontrol.instructions.verbs.values import VerbValues
 from callcontrol.models.routes import Party, Target
-from media.streams import StreamSetupError, choose_stream
 
 _RING_S: Final = (5.0, 120.0)
 _MAX_TALK_S: Final = 14_400.0
@@ -61,22 +60,8 @@ def read_conference(values: VerbValues, path: str, verb: Mapping[str, Any]) -> S
 def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that connects a voice agent."""
     action = values.action(path, verb, "call.streamed")
-    steps = stream_steps(values, verb.get("url"), verb, f"{path}.", f"{path}.url")
+    steps = values.stream(f"{path}.url", verb.get("url"), verb, f"{path}.")
     return steps if action is None or not steps else [*steps, action]
-
-
-def stream_steps(
-    values: VerbValues, url: object, fields: Mapping[str, object], prefix: str, url_path: str
-) -> list[Step]:
-    """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
-    try:
-        choice = choose_stream(url, fields)
-    except StreamSetupError as error:
-        path = url_path if error.field == "stream_url" else prefix + error.field
-        values.wrong(path, error.reason)
-        return []
-    values.check_url(url_path, choice.url, ("ws", "wss"))
-    return [Stream(choice, values.webhooks.fallback)]
 
 
 def _dial_conference(

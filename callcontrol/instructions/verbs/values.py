@@ -1,16 +1,17 @@
 """Values of verbs: their rules, and the names of wrong ones."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from callcontrol.calls.plan import RequestInstructions, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.models.routes import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
+from media.streams import StreamSetupError, choose_stream
 
 _MAX_URL_CHARS: Final = 2048
 
@@ -149,6 +150,18 @@ class VerbValues:
                 url, asked, event, format=self.webhooks.format, fallback=self.webhooks.fallback
             )
         ]
+
+    def stream(
+        self, url_path: str, url: object, fields: Mapping[str, object], prefix: str = ""
+    ) -> list[Stream]:
+        """The step that connects a voice agent, with ``fields`` as in ``choose_stream``."""
+        try:
+            choice = choose_stream(url, fields)
+        except StreamSetupError as error:
+            self.wrong(url_path if error.field == "stream_url" else prefix + error.field, error.reason)
+            return []
+        self.check_url(url_path, choice.url, ("ws", "wss"))
+        return [Stream(choice, self.webhooks.fallback)]
 
     def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:
         """The request for instructions after a verb, None when there is none."""

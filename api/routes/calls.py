@@ -11,10 +11,10 @@ from api.http.time_ranges import time_span
 from api.routes.ladder import ladder_of
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceMessage, TraceObject
+from api.schemas.forms import CallTarget
 from api.schemas.live import LiveTransfer, UpdateLiveCall
 from api.schemas.serializers import keyset_meta, shown
 from api.schemas.streams import StreamFields
-from api.schemas.verbs import CallTarget
 from callcontrol.calls import requests as domain
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest
 from callcontrol.calls.records.call_json import call_object

@@ -21,9 +21,9 @@ from api.schemas.common import (
     StartDate,
     Timestamp,
 )
-from api.schemas.forms import Number, StreamRate, StreamUrl, WebUrl
+from api.schemas.forms import Callee, Number, StreamRate, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
-from api.schemas.verbs import Callee, Verb, check_names
+from api.schemas.verbs import Verb, check_names
 from callcontrol.errors import FieldError
 
 __all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
@@ -147,7 +147,9 @@ class CreateCall(CallFields):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Require exactly one target of the call."""
-        errors = super().cross_check(given) + check_names(given.get("verbs"))
+        errors = super().cross_check(given)
+        if given.get("verbs") is not None:
+            errors += check_names(given["verbs"])
         return errors + require_one_target(given, "stream_url", "webhook_url", "agent_id", "verbs")
 
 

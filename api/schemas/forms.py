@@ -1,5 +1,5 @@
 """
-Syntax of numbers and URLs.
+Syntax of numbers, parties and URLs.
 
 The domain checks them too, and more. They are also checked here so that one error response names every
 wrong field, including those that only the domain would find.
@@ -8,15 +8,26 @@ wrong field, including those that only the domain would find.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
+from api.schemas.base import RequestModel
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 from callcontrol.routing.targets import normalise_number, parse_sip_target
 
-__all__ = ["Address", "Number", "SipAddress", "StreamRate", "StreamUrl", "WebUrl"]
+__all__ = [
+    "Address",
+    "CallTarget",
+    "Callee",
+    "CompleteTarget",
+    "Number",
+    "SipAddress",
+    "StreamRate",
+    "StreamUrl",
+    "WebUrl",
+]
 
 
 def _looks(read: Callable[[str], Any]) -> AfterValidator:
@@ -56,3 +67,32 @@ Address = Annotated[str, Field(min_length=2, max_length=256), _looks(_address)]
 WebUrl = Annotated[str, Field(min_length=8, max_length=2048), _url("http", "https")]
 StreamUrl = Annotated[str, Field(min_length=5, max_length=2048), _url("ws", "wss")]
 StreamRate = Annotated[int, AfterValidator(_rate)]
+
+
+class CallTarget(RequestModel):
+    """A party to dial, in the syntax of jambonz."""
+
+    type: Literal["phone", "sip"] = "phone"
+    number: Number | None = None
+    sip_uri: SipAddress | None = None
+
+    @property
+    def address(self) -> str:
+        """The number or the URI, by type; empty when it is missing."""
+        return (self.number if self.type == "phone" else self.sip_uri) or ""
+
+
+def _complete(target: CallTarget) -> CallTarget:
+    if not target.address:
+        raise ValueError(f"needs {'number' if target.type == 'phone' else 'sip_uri'} with type {target.type}")
+    if target.number is not None and target.sip_uri is not None:
+        raise ValueError("cannot have both number and sip_uri")
+    return target
+
+
+CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
+Callee = Annotated[
+    Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
+    Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
+    Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
+]

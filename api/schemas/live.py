@@ -10,8 +10,7 @@ from pydantic import Field
 from api.schemas.base import RequestModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, InviteHeaders
 from api.schemas.common import Digits
-from api.schemas.forms import WebUrl
-from api.schemas.verbs import Callee
+from api.schemas.forms import Callee, WebUrl
 from callcontrol.errors import FieldError
 
 __all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
-from api.schemas.forms import Address, Number, SipAddress, StreamUrl, WebUrl
+from api.schemas.forms import CompleteTarget, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import VERBS
@@ -22,9 +22,6 @@ from media.audio.speech import MAX_SPEECH_CHARS
 
 __all__ = [
     "Answer",
-    "CallTarget",
-    "Callee",
-    "CompleteTarget",
     "Dial",
     "Hangup",
     "Pause",
@@ -43,35 +40,6 @@ Method = Literal["POST", "GET"]
 ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told what came of this.")]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]
 Members = Annotated[int, Field(ge=2, le=40)]
-
-
-class CallTarget(RequestModel):
-    """A party to dial, in the syntax of jambonz."""
-
-    type: Literal["phone", "sip"] = "phone"
-    number: Number | None = None
-    sip_uri: SipAddress | None = None
-
-    @property
-    def address(self) -> str:
-        """The number or the URI, by type; empty when it is missing."""
-        return (self.number if self.type == "phone" else self.sip_uri) or ""
-
-
-def _complete(target: CallTarget) -> CallTarget:
-    if not target.address:
-        raise ValueError(f"needs {'number' if target.type == 'phone' else 'sip_uri'} with type {target.type}")
-    if target.number is not None and target.sip_uri is not None:
-        raise ValueError("cannot have both number and sip_uri")
-    return target
-
-
-CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
-Callee = Annotated[
-    Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
-    Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
-    Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
-]
 
 
 class Answer(RequestModel):

@@ -311,7 +311,7 @@ def collect_storage(metrics: Metrics, storage: Storage) -> None:
     metrics.watch_gauge(
         "trunkline_database_failing",
         "1 while the database takes no writes and new calls are refused for it.",
-        lambda: writer.failing,
+        writer.failing,
     )
     metrics.watch_gauge(
         "trunkline_database_waiting", "Requests waiting to be written.", lambda: writer.waiting

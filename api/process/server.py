@@ -43,7 +43,6 @@ from api.process.node_lock import NodeLock
 from api.process.secret_keys import secret_box
 from api.process.values import HostPort
 from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage, StorageSettings
-from callcontrol.calls.aio.admission import CallGate
 from callcontrol.calls.aio.context import CallControlSettings
 from callcontrol.calls.aio.service import CallControl
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
@@ -95,8 +94,7 @@ class Server:
         self.settings = settings
         self.storage: Storage
         self.services: Services
-        self.gate = CallGate(lambda: self.storage.writer.failing)
-        self.lifecycle = Lifecycle(lacks=self.gate.lacks)
+        self.lifecycle = Lifecycle()
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
@@ -225,7 +223,8 @@ class Server:
         self._sandbox_sid = await prepare_sandbox(self.storage, sandbox.address)
 
     async def _start_services(self) -> None:
-        self.services = Services(self.storage, _service_settings(self.settings), self._providers(), self.gate)
+        self.services = Services(self.storage, _service_settings(self.settings), self._providers())
+        self.lifecycle.lacks = self.services.gate.lacks
         self._parts.push_async_callback(self.hot_restart.close)
         self._parts.push_async_callback(self.services.close)
         self._parts.callback(naming_calls(self.control.call_of))

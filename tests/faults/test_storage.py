@@ -114,12 +114,12 @@ async def test_a_page_that_is_corrupt(tmp_path: Path, caplog: pytest.LogCaptureF
         with pytest.raises(ServiceUnavailable):
             await storage.calls.insert(record)
         storage.calls.update(record)
-        await until(lambda: storage.writer.failing)
+        await until(lambda: storage.writer.failing())
         alarms = [line.getMessage() for line in caplog.records if "has been failing" in line.getMessage()]
         assert len(alarms) == 1 and "malformed" in alarms[0], alarms
         assert storage.writer.stats.failures < 100, "it is tried again without a pause"
         _put(path, place, whole)
-        await until(lambda: not storage.writer.failing)
+        await until(lambda: not storage.writer.failing())
         await storage.calls.insert(record)
         assert await storage.calls.find(record.call_sid) is not None
     finally:

@@ -309,17 +309,17 @@ class Services:
 
     Attributes:
         storage: The database and the services on it.
+        gate: Admits calls while they can be recorded.
         calls: Call control, with its SIP and RTP sockets.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         receiver, dispatcher: Events of the messaging network, and submission to it.
     """
 
-    def __init__(
-        self, storage: Storage, settings: ServiceSettings, providers: Providers, gate: CallGate | None = None
-    ) -> None:
+    def __init__(self, storage: Storage, settings: ServiceSettings, providers: Providers) -> None:
         database, writer, directory = storage.database, storage.writer, storage.directory
         countries, rate = settings.calls.allowed_countries, settings.messages_per_second
         self.storage = storage
+        self.gate = CallGate(writer.failing)
         self._rate = rate
         self.masked_routes = MaskedRouter(
             storage.masking_sessions,
@@ -341,7 +341,7 @@ class Services:
                     settings.calls, directory, storage.destinations, storage.refresh, self.masked_routes
                 ),
                 refresh=storage.refresh,
-                gate=gate or CallGate(lambda: writer.failing),
+                gate=self.gate,
                 add_segment=storage.transcripts.add,
                 add_message=storage.messages.add,
                 speech=providers.speech,

@@ -143,9 +143,8 @@ class Writer:
         self._retry_s = _FIRST_RETRY_S
         self.stats = WriterStats()
 
-    @property
     def failing(self) -> bool:
-        """True while requests are rejected: the database fails or does not answer for too long."""
+        """Return True while requests are rejected: the database fails or does not answer for too long."""
         return self._database.unwritable
 
     @property

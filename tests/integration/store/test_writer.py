@@ -149,20 +149,20 @@ async def test_a_short_failure_is_waited_out(database: FailingDatabase, writer: 
     await until(lambda: database.failures >= 2)
     database.failing = False
     assert await task == "late"
-    assert not writer.failing
+    assert not writer.failing()
 
 
 async def test_a_failing_database_refuses_and_recovers(database: FailingDatabase, writer: Writer) -> None:
     database.failing = True
     with pytest.raises(ServiceUnavailable):
         await writer.commit(add("waits"))
-    assert writer.failing
+    assert writer.failing()
     failures = database.failures
     with pytest.raises(ServiceUnavailable):
         await writer.commit(add("at once"))
     assert database.failures == failures
     database.failing = False
-    await until(lambda: not writer.failing)
+    await until(lambda: not writer.failing())
     assert await writer.commit(add("after")) == "after"
     assert {"waits", "at once"}.isdisjoint(await nodes(database))
 
@@ -172,12 +172,12 @@ async def test_a_transaction_that_hangs_is_a_failure(database: FailingDatabase) 
     await writer.start()
     database.hold = asyncio.Event()
     hanging = asyncio.create_task(writer.commit(add("hangs")))
-    await until(lambda: writer.failing)
+    await until(lambda: writer.failing())
     with pytest.raises(ServiceUnavailable):
         await writer.commit(add("refused"))
     database.hold.set()
     assert await hanging == "hangs"
-    assert not writer.failing
+    assert not writer.failing()
     assert await nodes(database) == {"hangs"}
     await writer.close()
 
@@ -256,7 +256,7 @@ async def test_a_source_outlives_a_failing_database(database: FailingDatabase, w
     source = Counter(writer)
     database.failing = True
     source.set(1)
-    await until(lambda: writer.failing)
+    await until(lambda: writer.failing())
     source.set(2)
     database.failing = False
     await until(lambda: bool(source.stored))

@@ -33,14 +33,18 @@ _NOT_NOW = frozenset((errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR))
 
 
 class _UdpFlow(Flow):
-    """Flow to one remote address."""
+    """Flow to one remote address; every datagram makes one."""
 
     __slots__ = ()
 
+    transport: "UdpTransport"
+
+    def __init__(self, transport: "UdpTransport", remote: Address) -> None:
+        self.transport = transport
+        self.remote = remote
+
     def send(self, data: bytes) -> bool:
-        transport = self.transport
-        assert isinstance(transport, UdpTransport)
-        return transport.send(data, self.remote)
+        return self.transport.send(data, self.remote)
 
 
 class UdpTransport(Transport):

@@ -146,7 +146,7 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
     """
     uris = [invitation.request_uri, invitation.to.uri]
     user = invitation.request_uri.user
-    if user is not None and any(item.registers and user == contact_user(item) for item, _ in origins):
+    if user is not None and user in [contact_user(carrier) for carrier, _ in origins if carrier.registers]:
         uris.reverse()
     for uri in uris:
         for carrier, _ in origins:

@@ -66,7 +66,7 @@ class Arrivals:
             (source.host, source.port),
             source.names,
             (request.uri, request.to.uri),
-            "Authorization" in request.headers,
+            request.headers.first("authorization") is not None,
             self._services.routes,
         )
         if caller.known:
@@ -171,14 +171,14 @@ class Arrivals:
         binding = arrival.inbound.binding
         record = CallRecord(
             call_sid=new_id(),
+            created_at=utc_now(),
             account_sid=account.account_sid,
             direction="inbound",
             from_=arrival.caller.shown,
+            sip=received.shown(arrival.caller) or None,
             to=arrival.number.number,
-            created_at=utc_now(),
             carrier_sid=arrival.carrier.carrier_sid,
             gateway_sid=arrival.gateway.gateway_sid or None,
-            sip=received.shown(arrival.caller) or None,
             phone_number_id=arrival.number.phone_number_id,
             app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,

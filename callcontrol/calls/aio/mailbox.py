@@ -69,8 +69,12 @@ class CallMailbox:
         self.log = CallLogger(record.call_sid)
         self.is_closed = False
         self.outcomes: deque[Event] = deque()
+        self.post_outcome = self.outcomes.append
+        """Queues the outcome of the effect being performed."""
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
+        """Returns monotonic seconds."""
         self._queue: deque[Event] = deque()
         self._waiting: asyncio.Future[None] | None = None
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
@@ -129,10 +133,6 @@ class CallMailbox:
             self._shedding = True
             self.log.warning("queue full: dropping %s and later events of peers", type(event).__name__)
 
-    def post_outcome(self, event: Event) -> None:
-        """Queue the outcome of the effect being performed; it is handled before any other event."""
-        self.outcomes.append(event)
-
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run slow work in a task beside the call, which is completed after the end of the call."""
         task = self._loop.create_task(work)
@@ -169,10 +169,6 @@ class CallMailbox:
         if record.status.ended:
             self._log_end(record)
         self._on_closed(record)
-
-    def now(self) -> float:
-        """Monotonic seconds."""
-        return self._loop.time()
 
     def _log_end(self, record: CallRecord) -> None:
         self.log.info(

@@ -62,9 +62,9 @@ class CallRunner:
         caller: Caller | None = None,
     ) -> None:
         """Adopt the session of a caller; from now on all its events are handled."""
-        self.record.sip_call_id = self.log.call_id = session.call_id
+        self.record.sip_call_id = self.log.call_id = call_id = session.call_id
         self._performer.adopt(session, trunk, received, caller)
-        self._context.traces.claim(self.record.call_sid, "a", session.call_id)
+        self._context.traces.claim(self.record.call_sid, "a", call_id)
 
     def replace(
         self,
@@ -178,18 +178,15 @@ class CallRunner:
         outcomes = self._mailbox.outcomes
         while True:
             for effect in effects:
-                self._perform(effect)
+                try:
+                    self._performer.perform(effect)
+                except Exception:
+                    # The remaining effects are performed nevertheless.
+                    self.log.exception("%s failed; ending the call", type(effect).__name__)
+                    self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
             if not outcomes:
                 return
             effects = self._machine.handle(outcomes.popleft(), self._mailbox.now())
-
-    def _perform(self, effect: Effect) -> None:
-        """Perform an effect; a failure does not prevent the remaining effects."""
-        try:
-            self._performer.perform(effect)
-        except Exception:
-            self.log.exception("%s failed; ending the call", type(effect).__name__)
-            self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
 
     async def _wind_up(self) -> None:
         """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""

@@ -141,11 +141,6 @@ class MediaPolicy:
         srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
         return cls(carrier.codecs, carrier.dtmf_type, srtp)
 
-    @property
-    def events(self) -> bool:
-        """True if DTMF is sent as RTP telephone events (RFC 4733)."""
-        return self.dtmf_type == "rfc2833"
-
 
 @lru_cache(maxsize=256)
 def preferring(codecs: tuple[str, ...], codec: str | None) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ def _choose(
     offer: SessionDescription, local: LocalMedia
 ) -> tuple[int, MediaDescription, _Chosen, Encryption]:
     """Find the first usable audio section, its codec and keys; raises with the reason if there is none."""
-    failure = NegotiationError("No audio stream is offered", 304)
+    failure: NegotiationError | None = None
     for index, media in secure_first(offer.media, local.srtp):
         if media.kind != "audio" or media.port == 0:
             continue
@@ -314,7 +314,7 @@ def _choose(
         if found is not None:
             return index, media, found, encryption
         failure = NegotiationError(f"No common codec; supported are {', '.join(local.codecs)}")
-    raise failure
+    raise failure or NegotiationError("No audio stream is offered", 304)
 
 
 @lru_cache(maxsize=256)

@@ -145,8 +145,9 @@ class Performer:
 
     def _take_offer(self, effect: signalling.TakeOffer) -> None:
         body, self._offer = self._offer, b""
+        policy = self._media_policy(effect.leg)
         try:
-            self.media.descriptions.take_offer(effect.leg, body, self._media_policy(effect.leg))
+            self.media.descriptions.take_offer(effect.leg, body, policy)
         except MediaRefusal as refusal:
             self._mailbox.log.info("offer refused: %s", refusal)
             self._warning = refusal.warning
@@ -161,10 +162,9 @@ class Performer:
         if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._mailbox.now()) > 0.0:
             self._mailbox.post_outcome(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
+        policy = MediaPolicy.of(carrier, gateway)
         try:
-            offer = self.media.descriptions.offer(
-                effect.leg, effect.peer_leg, MediaPolicy.of(carrier, gateway)
-            )
+            offer = self.media.descriptions.offer(effect.leg, effect.peer_leg, policy)
         except MediaRefusal as refusal:
             self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
             return

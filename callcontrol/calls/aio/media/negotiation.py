@@ -21,6 +21,7 @@ from media.sdp import (
     answer_offer,
     is_unchanged,
     make_offer,
+    parse_session_description,
     remember,
     revise,
 )
@@ -192,7 +193,7 @@ class Descriptions:
             address,
             port,
             codecs,
-            dtmf=policy.events,
+            dtmf=policy.dtmf_type == "rfc2833",  # telephone events in RTP (RFC 4733)
             ours_first=True,
             srtp=policy.srtp if encrypts else "off",
             srtp_keys=make_srtp_keys() if encrypts else (),
@@ -232,6 +233,6 @@ def _built(codecs: tuple[str, ...]) -> tuple[str, ...]:
 
 def _parse(body: bytes) -> SessionDescription:
     try:
-        return SessionDescription.parse(body)
+        return parse_session_description(body)
     except SdpError as error:
         raise MediaRefusal("codec", warning=f'399 trunkline "{error.reason}"') from None

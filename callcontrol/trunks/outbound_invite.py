@@ -64,15 +64,18 @@ def invite_for(
     carrier, gateway = attempt.carrier, attempt.gateway
     uri = request_uri(gateway, attempt.user)
     caller = Caller(party.caller_id, party.caller_name, withheld=party.withheld)
-    headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, local_host)]
-    headers += custom_headers([*party.headers, *_passed_custom(carrier, origin)])
+    address = caller_address(carrier, caller, local_host)
+    headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, address)]
+    custom = [*party.headers, *_passed_custom(carrier, origin)]
+    if custom:
+        headers += custom_headers(custom)
     headers += _history(carrier, party, origin, local_host)
     if party.replaces is not None:
         headers += [("Replaces", party.replaces), ("Require", "replaces")]
     return OutboundInvite(
         uri=uri,
-        from_=from_address(carrier, caller, local_host),
-        to=NameAddr(None, uri.with_(params=())),
+        from_=from_address(carrier, caller, address, local_host),
+        to=NameAddr(None, uri.with_(params=()) if uri.params else uri),
         destination=destination_of(carrier, gateway),
         headers=headers,
         body=offer,
@@ -246,37 +249,34 @@ def _reason(headers: str | None) -> str | None:
 # --- identity and privacy -----------------------------------------------------------------------------------
 
 
-def from_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAddr:
+def from_address(carrier: Carrier, caller: Caller, address: NameAddr | None, local_host: str) -> NameAddr:
     """
-    From of a call to the carrier, without a tag.
+    From of a call to the carrier, without a tag; ``address`` is the caller's.
 
     For a carrier with ``register_from_user`` the From has that user, and only the identity header has the
     caller.
 
     Source: RFC 3261 8.1.1.3, RFC 3323 4.1.
     """
-    host = carrier.register_from_domain or local_host
     hidden = caller.withheld or caller.number == ANONYMOUS
     if carrier.register_from_user:
+        host = carrier.register_from_domain or local_host
         name = "Anonymous" if hidden else caller.name
         return NameAddr(name, SipUri("sip", user=quote(carrier.register_from_user, USER_SAFE), host=host))
     if hidden:
         return _NOBODY
-    return _address(carrier, caller, host) or _NOBODY
+    return address or _NOBODY
 
 
-def identity_headers(carrier: Carrier, caller: Caller, local_host: str) -> list[tuple[str, str]]:
+def identity_headers(carrier: Carrier, caller: Caller, address: NameAddr | None) -> list[tuple[str, str]]:
     """
-    Identity and privacy header fields of a call to the carrier.
+    Identity and privacy header fields of a call to the carrier; ``address`` is the caller's.
 
     Source: RFC 3325 6, 9; RFC 3323 4.2; draft-ietf-sip-privacy-04 for Remote-Party-ID.
     """
     privacy = [("Privacy", "id")] if caller.withheld else []
     told = carrier.trusts_identity or not caller.withheld
-    if carrier.identity_header == "none" or not told or caller.number == ANONYMOUS:
-        return privacy
-    address = _address(carrier, caller, carrier.register_from_domain or local_host)
-    if address is None:
+    if carrier.identity_header == "none" or not told or caller.number == ANONYMOUS or address is None:
         return privacy
     match carrier.identity_header:
         case "ppi":
@@ -287,9 +287,9 @@ def identity_headers(carrier: Carrier, caller: Caller, local_host: str) -> list[
     return [("P-Asserted-Identity", str(address)), *privacy]
 
 
-def _address(carrier: Carrier, caller: Caller, host: str) -> NameAddr | None:
-    """Caller's address at our host; None if its identity does not fit a URI."""
-    number = caller.number
+def caller_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAddr | None:
+    """Caller's address at our host, as shown to the carrier; None if its identity does not fit a URI."""
+    number, host = caller.number, carrier.register_from_domain or local_host
     try:
         user = caller_user_for(carrier, number) if number.startswith("+") else quote(number, _ESCAPED_SAFE)
         return NameAddr(caller.name, SipUri("sip", user=user, host=host))

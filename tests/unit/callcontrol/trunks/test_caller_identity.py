@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.trunks.inbound_invite import Caller, caller_of, privacy_of
-from callcontrol.trunks.outbound_invite import from_address, identity_headers
+from callcontrol.trunks.outbound_invite import caller_address, from_address, identity_headers
 from sip import Headers, InvalidValue, NameAddr, SipUri, parse_message
 from tests.support.domain import make_carrier
 
@@ -82,8 +82,9 @@ def test_words_of_privacy() -> None:
 
 def told(caller: Caller, **carrier: Any) -> tuple[str, dict[str, str]]:
     made = make_carrier(**carrier)
-    headers = identity_headers(made, caller, HOST)
-    return str(from_address(made, caller, HOST)), dict(headers)
+    address = caller_address(made, caller, HOST)
+    headers = identity_headers(made, caller, address)
+    return str(from_address(made, caller, address, HOST)), dict(headers)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,9 @@ def test_no_caller_can_add_a_header_field(
     except UnicodeEncodeError:
         return  # these do not come out of the parser, nor out of the API
     made = Caller(number, name, withheld)
-    fields = [("From", str(from_address(carrier, made, HOST))), *identity_headers(carrier, made, HOST)]
+    address = caller_address(carrier, made, HOST)
+    shown = str(from_address(carrier, made, address, HOST))
+    fields = [("From", shown), *identity_headers(carrier, made, address)]
     lines = ["INVITE sip:x@y SIP/2.0", "Via: SIP/2.0/UDP y;branch=z9hG4bK1", "To: <sip:x@y>", "Call-ID: 1"]
     lines += ["CSeq: 1 INVITE", "Max-Forwards: 70", *(f"{key}: {value}" for key, value in fields)]
     message = parse_message("\r\n".join([*lines, "Content-Length: 0", "", ""]).encode())

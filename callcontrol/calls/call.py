@@ -39,7 +39,7 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_CLEARING,
     rejection_of,
 )
-from callcontrol.calls.leg import InboundLeg, Leg, LegInput, LegParams, OutboundLeg
+from callcontrol.calls.leg import InboundLeg, Leg, LegInput, LegParams, LegState, OutboundLeg
 from callcontrol.calls.leg_events import LEG_HANDLERS
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
@@ -101,6 +101,7 @@ class CallMachine(Machine[CallState]):
         self.policy = policy
         """Policy of the call's product."""
         rates = policy.rates(record, rates)
+        self.progress = policy.progress(record, rates)
         self.stream_protocol = stream_protocol
         """Stream protocol of agents whose stream settings name none."""
         self.plan = plan
@@ -122,7 +123,6 @@ class CallMachine(Machine[CallState]):
         self._last_ending: Ending | None = None
         self._failover: GatewayFailover | None = None
         self.keys = DtmfTypeAhead()
-        self.progress = policy.progress(record, rates)
         self._ending: Ending | None = None
         self._transfers: CallTransfers | None = None
         self._webhooks: CallWebhooks | None = None
@@ -258,7 +258,7 @@ class CallMachine(Machine[CallState]):
     def is_up(self, leg_id: LegId) -> bool:
         """True while a leg exists and is answered."""
         leg = self.legs.get(leg_id)
-        return leg is not None and leg.up
+        return leg is not None and leg.state is LegState.UP
 
     def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
         """Send ringing or early media to a caller who is not answered yet."""

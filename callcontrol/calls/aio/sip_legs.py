@@ -108,11 +108,12 @@ class SipLegs:
     def take_in(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
         """Make a session that came in for an active call a leg of it."""
         self._ids.learn(leg, received.session_id)
+        session_id = self._ids.header(leg, None)
         self._attach(leg, _SipLeg(session, carrier))
-        self._learn_accepted(leg, session.request.headers)
-        session.set_session_id(self._ids.header(leg, None))
+        session.set_session_id(session_id)
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
+        self._learn_accepted(leg, session.request.headers)
         session.on_event = self._listener(leg)
         self._journal.stage(leg, session.saved(), carrier.carrier_sid)
 

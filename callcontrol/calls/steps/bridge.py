@@ -100,21 +100,21 @@ class BridgeStep(TableStep[BridgeState]):
 
     def begin(self) -> Iterator[Effect]:
         """Request a route to the second party."""
-        yield from self.trigger(BridgeInput.BEGIN)
+        return iter(self.trigger(BridgeInput.BEGIN))
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         match event:
             case RouteFound():
-                yield from self.trigger(BridgeInput.ROUTED, event)
+                return iter(self.trigger(BridgeInput.ROUTED, event))
             case RouteRefused():
-                yield from self.trigger(BridgeInput.UNROUTABLE, event)
+                return iter(self.trigger(BridgeInput.UNROUTABLE, event))
             case LegEnded() if self._failover.owns(event.leg):
-                yield from self.trigger(BridgeInput.GONE, event)
+                return iter(self.trigger(BridgeInput.GONE, event))
             case DigitReceived():
-                yield from self._pass_digit(event)
+                return self._pass_digit(event)
             case _:
-                yield from self._handle_dialing(event)
+                return self._handle_dialing(event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Abandon the second party."""
@@ -238,15 +238,16 @@ class DialStep(BridgeStep):
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
         if isinstance(event, TimerFired) and event.timer is Timer.TALK:
-            yield from self._time_up()
+            effects = list(self._time_up())
         else:
-            yield from super().handle(event)
+            effects = list(super().handle(event))
         if self.joined and self._joined_at is None:
             self._joined_at = self.call.now_s
             if self._limit_s is not None:
-                yield Arm(Timer.TALK, self._limit_s)
+                effects.append(Arm(Timer.TALK, self._limit_s))
         if self.over:
-            yield from self._done()
+            effects += self._done()
+        return iter(effects)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Abandon the second party."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.number_format import caller_number_in, number_in, user_of
-from sip import Headers, NameAddr, ParseError, SipUri
+from sip import Headers, NameAddr, ParseError, Request, SipUri
 
 ANONYMOUS: Final = "anonymous"
 """Shown for a caller that withholds its number or has none."""
@@ -70,15 +70,14 @@ def proves_itself(carrier: Carrier) -> bool:
 def identify(
     source: tuple[str, int],
     names: Collection[str],
-    called: Sequence[SipUri],
-    answers: bool,
+    request: Request,
     routes: Directory,
 ) -> Identification:
     """
     Identify a caller, and decide if it has to authenticate.
 
-    ``names`` are those of its verified certificate, ``called`` the URIs that its INVITE calls, which decide
-    between carriers that share an address; ``answers`` is True if the request has credentials.
+    ``names`` are those of its verified certificate. The URIs that its INVITE calls decide between carriers
+    that share an address.
     """
     proved = routes.carriers_with_certificate(names) if names else []
     if proved:
@@ -90,8 +89,10 @@ def identify(
         return (
             Identification(asked=routes.asks_passwords) if closed_here or routes.asks_passwords else UNKNOWN
         )
-    if closed_here and (answers or not _serves(open_here, called, routes)):
-        return Identification(asked=True)
+    if closed_here:
+        answers = request.headers.first("authorization") is not None
+        if answers or not _serves(open_here, (request.uri, request.to.uri), routes):
+            return Identification(asked=True)
     return Identification(known=True)
 
 

@@ -62,13 +62,7 @@ class Arrivals:
 
     def screen(self, source: Source, request: Request) -> Screened:
         """Accept only carriers; challenge other sources, or reject them with 403 or silence."""
-        caller = identify(
-            (source.host, source.port),
-            source.names,
-            (request.uri, request.to.uri),
-            request.headers.first("authorization") is not None,
-            self._services.routes,
-        )
+        caller = identify((source.host, source.port), source.names, request, self._services.routes)
         if caller.known:
             return Screened(ScreenVerdict.ACCEPT, caller.carriers)
         self._refresh_soon()

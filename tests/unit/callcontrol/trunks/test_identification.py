@@ -8,7 +8,7 @@ from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.models import Binding
 from callcontrol.trunks.inbound_invite import Identification, identify, origins_of
-from sip import NameAddr, SipUri
+from sip import Headers, NameAddr, Request, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,
     CALLEE,
@@ -22,7 +22,7 @@ from tests.support.domain import (
 )
 
 HERE, ELSEWHERE = ("127.0.0.1", 5080), ("192.0.2.77", 5060)
-CALLED = (SipUri.parse(f"sip:{OWN_NUMBER}@127.0.0.1"),)
+CALLED = SipUri.parse(f"sip:{OWN_NUMBER}@127.0.0.1")
 BY_PASSWORD: dict[str, Any] = {"inbound_auth_username": "user", "inbound_auth_password": "secret"}
 
 
@@ -41,7 +41,10 @@ def directory(*carriers: Any) -> MemoryDirectory:
 def known(
     routes: MemoryDirectory, source: tuple[str, int] = HERE, *, names: Any = (), answers: bool = False
 ) -> Identification:
-    return identify(source, frozenset(names), CALLED, answers, routes)
+    request = Request("INVITE", CALLED, Headers([("To", f"<{CALLED}>")]))
+    if answers:
+        request.headers.add("Authorization", "Digest")
+    return identify(source, frozenset(names), request, routes)
 
 
 def test_an_address_is_enough_for_a_carrier_without_proofs() -> None:

@@ -140,8 +140,9 @@ class SipLegs:
         """Send the INVITE of a leg, for the party of the leg ``other`` if any; return its Call-ID."""
         if self._private:
             other = None  # Headers of one party are not forwarded to the other in a private call.
-        local_host = self._user_agent.local_host(destination_of(attempt.carrier, attempt.gateway))
-        invite = invite_for(attempt, party, offer, local_host=local_host, origin=self._origin)
+        destination = destination_of(attempt.carrier, attempt.gateway)
+        local_host = self._user_agent.local_host(destination)
+        invite = invite_for(attempt, party, offer, destination, local_host=local_host, origin=self._origin)
         if attempt.carrier.registers:
             route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))

@@ -35,7 +35,8 @@ def invite(
     made = make_carrier(**carrier)
     attempt = RouteAttempt(made, make_gateway(**(gateway or {})), user_for(made, CALLEE))
     who = Party(**{"target": PhoneTarget(CALLEE), "caller_id": OWN_NUMBER, **(party or {})})
-    return invite_for(attempt, who, b"", local_host=HOST, origin=origin)
+    destination = destination_of(made, attempt.gateway)
+    return invite_for(attempt, who, b"", destination, local_host=HOST, origin=origin)
 
 
 def origin(*fields: tuple[str, str], open_headers: frozenset[str] = frozenset(), **carrier: Any) -> Origin:

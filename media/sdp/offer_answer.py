@@ -50,7 +50,6 @@ from media.sdp.transport import (
     packet_length,
     rtcp_of,
     secure_first,
-    shares_port,
 )
 from media.types import Direction, OpusSettings, RemoteMedia
 
@@ -81,13 +80,16 @@ class Negotiated:
 
 
 class _Choice(NamedTuple):
-    """The chosen formats of their section, with their payload types."""
+    """The chosen formats of their section, with their payload types, packet lengths, and use of one port."""
 
     codec: Codec
     payload_type: int
     opus: OpusSettings
     dtmf: tuple[int, str] | None = None
     noise: int | None = None
+    ptime_ms: int | None = None
+    maxptime_ms: int | None = None
+    shares_port: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -125,7 +127,7 @@ class _Forms(NamedTuple):
         return MediaDescription("audio", 0, "RTP/AVP", self.formats, attributes=self.attributes)
 
 
-_FORM_NAMES: Final = frozenset({"rtpmap", "fmtp"})
+_FORM_NAMES: Final = frozenset({"rtpmap", "fmtp", "ptime", "maxptime", "rtcp-mux"})
 
 
 def make_offer(local: LocalMedia) -> SessionDescription:
@@ -150,10 +152,10 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
         NegotiationError: No audio section is usable; refuse the offer with its status.
     """
     index, chosen, (choice, numbers), encryption = _choose(offer, local)
-    ptime_ms = packet_length(chosen, local.ptime_ms)
+    ptime_ms = packet_length(choice.ptime_ms, choice.maxptime_ms, local.ptime_ms)
     theirs = effective_direction(offer, chosen)
     direction = intersect(local.direction, MIRRORED[theirs])
-    shared = local.rtcp_mux and shares_port(chosen)
+    shared = local.rtcp_mux and choice.shares_port
     rtcp = answered_rtcp(local.port, shared=shared)
     formats = _answered_formats(choice, local.opus)
     media = _audio_section(local, formats, ptime_ms, direction, encryption, rtcp)
@@ -201,10 +203,10 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
         answer,
         theirs,
         choice,
-        ptime_ms=packet_length(theirs, ours.ptime_ms or 20),
+        ptime_ms=packet_length(choice.ptime_ms, choice.maxptime_ms, offered.ptime_ms or 20),
         direction=intersect(offer.direction_of(ours), MIRRORED[their_direction]),
         encryption=encryption,
-        shared=shares_port(ours) and shares_port(theirs),
+        shared=offered.shares_port and choice.shares_port,
         offered=offered,
     )
     connection = offer.connection_of(ours)
@@ -340,6 +342,9 @@ def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSet
         opus=read_opus(media.fmtp(entry.payload_type), opus) if codec.name == "OPUS" else OpusSettings(),
         dtmf=telephone_event(media, codec.clock_rate),
         noise=silence.payload_type if silence is not None else None,
+        ptime_ms=media.ptime_ms,
+        maxptime_ms=media.maxptime_ms,
+        shares_port=media.attribute("rtcp-mux") is not None,
     )
 
 

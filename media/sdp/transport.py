@@ -40,11 +40,9 @@ MIRRORED: Final[dict[Direction, Direction]] = {
 """Each direction from the view of the other side."""
 
 
-def packet_length(media: MediaDescription, default_ms: int) -> int:
+def packet_length(wanted_ms: int | None, maximum_ms: int | None, default_ms: int) -> int:
     """Return the packet length to send: the peer's wish if supported, never beyond its maximum."""
-    wanted_ms = media.ptime_ms or default_ms
     ptime_ms = wanted_ms if wanted_ms in _PTIMES_MS else default_ms
-    maximum_ms = media.maxptime_ms
     if maximum_ms is not None and ptime_ms > maximum_ms:
         ptime_ms = max(_PTIMES_MS[0], maximum_ms // 10 * 10)
     return ptime_ms
@@ -120,11 +118,6 @@ def offered_rtcp(port: int, *, mux: bool) -> tuple[Attribute, ...]:
 def answered_rtcp(port: int, *, shared: bool) -> tuple[Attribute, ...]:
     """Return the attributes of our RTCP port: that of RTP if both sides want that, else the one above."""
     return (_MUX,) if shared else offered_rtcp(port, mux=False)
-
-
-def shares_port(media: MediaDescription) -> bool:
-    """True if the writer accepts RTCP on the port of RTP."""
-    return media.attribute("rtcp-mux") is not None
 
 
 def rtcp_of(media: MediaDescription, address: str) -> tuple[int, str | None]:

@@ -129,17 +129,22 @@ _SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional"
 
 @dataclass(frozen=True, slots=True)
 class MediaPolicy:
-    """Media policy of a leg's trunk: codecs in preference order, DTMF transport, and SRTP."""
+    """
+    Media policy of a leg's trunk: codecs in preference order, DTMF transport, and SRTP.
+
+    ``events`` is True if DTMF is sent as RTP telephone events (RFC 4733).
+    """
 
     codecs: tuple[str, ...] = ("PCMU", "PCMA")
     dtmf_type: DtmfType = "rfc2833"
     srtp: SrtpUse = "off"
+    events: bool = True
 
     @classmethod
     def of(cls, carrier: Carrier, gateway: Gateway) -> "MediaPolicy":
         """Policy of a carrier at one of its gateways."""
         srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
-        return cls(carrier.codecs, carrier.dtmf_type, srtp)
+        return cls(carrier.codecs, carrier.dtmf_type, srtp, events=carrier.dtmf_type == "rfc2833")
 
 
 @lru_cache(maxsize=256)

@@ -193,7 +193,7 @@ class Descriptions:
             address,
             port,
             codecs,
-            dtmf=policy.dtmf_type == "rfc2833",  # telephone events in RTP (RFC 4733)
+            dtmf=policy.events,
             ours_first=True,
             srtp=policy.srtp if encrypts else "off",
             srtp_keys=make_srtp_keys() if encrypts else (),

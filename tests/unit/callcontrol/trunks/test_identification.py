@@ -95,8 +95,8 @@ class TestReceiving:
     def receive(self, routes: MemoryDirectory, **changes: Any) -> Arrival | int:
         facts: dict[str, Any] = {
             "source": HERE,
-            "request_uri": CALLED[0],
-            "to": NameAddr(None, CALLED[0]),
+            "request_uri": CALLED,
+            "to": NameAddr(None, CALLED),
             "from_": NameAddr.parse("<sip:+919811111111@carrier.example>"),
             **changes,
         }

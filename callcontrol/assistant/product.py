@@ -3,9 +3,9 @@
 from typing import Final
 
 from callcontrol.agents.agent import agent_step
-from callcontrol.assistant import store
 from callcontrol.assistant.calls import PRODUCT, assistant_details, assistant_event, end_events
 from callcontrol.assistant.sandbox import confined, rates_of
+from callcontrol.assistant.store import ROWS
 from callcontrol.calls.inbound import NOT_AVAILABLE
 from callcontrol.calls.plan import Plan
 from callcontrol.calls.product import BoundCall, InboundPlan, ProductPolicy
@@ -35,5 +35,5 @@ ASSISTANT: Final = ProductPolicy(
     end_events=end_events,
     target="voice_agent",
     plan_inbound=plan_inbound,
-    row=store,
+    rows=ROWS,
 )

@@ -8,8 +8,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount
 from callcontrol.assistant.calls import ENDED, status_of
+from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database.listing import Condition, Listing, Narrowing
-from callcontrol.database.statements import Statement, insert_into, update_columns
 from callcontrol.database.tables.assistant import assistant_calls
 from callcontrol.database.values import to_micros, unpack
 from callcontrol.models import CallStatus
@@ -17,48 +17,6 @@ from callcontrol.models import CallStatus
 LISTING: Final = Listing(assistant_calls.c.created_at, assistant_calls.c.call_sid)
 
 _DAY_MICROS: Final = 86_400_000_000
-
-_INSERT: Final = insert_into(assistant_calls, ignore_conflict=True)
-_STEP: Final = update_columns(assistant_calls, assistant_calls.c.call_sid, ("status",))
-_END: Final = update_columns(
-    assistant_calls, assistant_calls.c.call_sid, ("status", "outcome", "duration_sec", "price_paise")
-)
-_DELETE: Final = Statement(
-    sa.delete(assistant_calls).where(assistant_calls.c.call_sid == sa.bindparam("call_sid"))
-)
-
-Row = Mapping[str, Any]
-
-
-def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new assistant call from its record's row ``call``."""
-    details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
-    outbound = call["direction"] == "outbound"
-    _INSERT.run(
-        connection,
-        {
-            **_state_of(call),
-            "call_sid": call["call_sid"],
-            "account_sid": call["account_sid"],
-            "agent_id": details.get("agent_id") or "",
-            "direction": call["direction"],
-            "phone_number": call["to_number"] if outbound else call["from_number"],
-            "sandbox": bool(details.get("sandbox")),
-            "created_at": call["created_at"],
-        },
-    )
-
-
-def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Update rows from the records' rows ``calls``."""
-    rows = [_state_of(call) for call in calls]
-    _STEP.many(connection, [row for row in rows if row["outcome"] is None])
-    _END.many(connection, [row for row in rows if row["outcome"] is not None])
-
-
-def delete(connection: Connection, call_sid: str) -> None:
-    """Delete a row whose insert was abandoned."""
-    _DELETE.run(connection, {"call_sid": call_sid})
 
 
 def conditions(account_sid: str, query: AssistantCallFilter) -> Sequence[Condition]:
@@ -110,13 +68,31 @@ def day_counts(connection: Connection, account_sid: str, query: AnalyticsQuery) 
     ]
 
 
-def _state_of(call: Row) -> dict[str, Any]:
+def _row_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of an assistant call, from its record's row ``call``."""
+    details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
     status = status_of(CallStatus(call["status"]), call["answered_by"])
     ended = call["outcome"] is not None
     return {
-        "_call_sid": call["call_sid"],
+        "call_sid": call["call_sid"],
+        "account_sid": call["account_sid"],
+        "agent_id": details.get("agent_id") or "",
+        "direction": call["direction"],
+        "phone_number": call["to_number"] if call["direction"] == "outbound" else call["from_number"],
+        "sandbox": bool(details.get("sandbox")),
         "status": status,
         "outcome": status if ended else None,
         "duration_sec": call["duration_sec"] if ended and call["answered_at"] is not None else None,
         "price_paise": call["price_paise"] if ended else None,
+        "created_at": call["created_at"],
     }
+
+
+def _changed(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row["outcome"] is None:
+        return ("status",)
+    return "status", "outcome", "duration_sec", "price_paise"
+
+
+ROWS: Final = ProductRows(assistant_calls, _row_of, _changed)
+"""Rows of assistant calls."""

@@ -20,6 +20,7 @@ from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.calls.plan import Plan
 from callcontrol.calls.records.call_json import call_object
+from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.clock import timestamp
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
@@ -47,23 +48,6 @@ class CallProgress:
 
     def revert_answer(self) -> None:
         """Revert an answer that the caller never received."""
-
-
-class ProductRow(Protocol):
-    """
-    SQL of a row that a product keeps for each of its calls, written with the call's record.
-
-    ``call`` is the row of the record.
-    """
-
-    def insert(self, connection: Connection, call: Mapping[str, Any]) -> None:
-        """Write the row of a new call."""
-
-    def update(self, connection: Connection, calls: Sequence[Mapping[str, Any]]) -> None:
-        """Update the rows of calls."""
-
-    def delete(self, connection: Connection, call_sid: str) -> None:
-        """Delete a row whose insert was abandoned."""
 
 
 class CallAttachment(Protocol):
@@ -135,7 +119,7 @@ class ProductPolicy:
             with the record, the event's name, its details, ``event_id`` and ``at``.
         end_events: Events for subscribers of an ended call; the last argument is the base URL of links.
         target: Target of bindings whose inbound calls ``plan_inbound`` plans.
-        row: Row that is written with each record.
+        rows: Rows that are written with the records.
     """
 
     name: str | None = None
@@ -153,7 +137,7 @@ class ProductPolicy:
     end_events: Callable[[CallRecord, datetime, str], Sequence[SubscribedEvent]] = lambda *_: ()
     target: str | None = None
     plan_inbound: Callable[[BoundCall], InboundPlan] | None = None
-    row: ProductRow | None = None
+    rows: ProductRows | None = None
 
     def webhook_event(
         self,
@@ -209,7 +193,7 @@ class Products:
             policy.target: policy.plan_inbound for policy in policies if policy.plan_inbound is not None
         }
         """Planners of inbound calls, by the target of the number's binding."""
-        self.rows = {policy.name: policy.row for policy in policies if policy.row is not None}
+        self.rows = {policy.name: policy.rows for policy in policies if policy.rows is not None}
         """Rows that are written with the records of calls, by product."""
 
     def of(self, record: CallRecord) -> ProductPolicy:

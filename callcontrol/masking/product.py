@@ -8,7 +8,7 @@ from callcontrol.calls.product import BoundCall, InboundPlan, ProductPolicy
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_event, masked_object
 from callcontrol.masking.progress import MaskedProgress, cut_off
 from callcontrol.masking.steps.route_by_caller import RouteByCaller
-from callcontrol.masking.store import calls as masked_calls
+from callcontrol.masking.store.calls import ROWS
 
 
 def plan_inbound(call: BoundCall) -> InboundPlan:
@@ -34,5 +34,5 @@ MASKING: Final = ProductPolicy(
     cut_off=cut_off,
     target="masking",
     plan_inbound=plan_inbound,
-    row=masked_calls,
+    rows=ROWS,
 )

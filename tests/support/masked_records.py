@@ -96,6 +96,6 @@ async def store(storage: Storage, records: Sequence[CallRecord]) -> None:
         for record in records:
             row = calls.row_of(record)
             calls.insert(connection, row)
-            masked_calls.insert(connection, row)
+            masked_calls.ROWS.insert(connection, row)
 
     await storage.database.write(write)

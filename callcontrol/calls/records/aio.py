@@ -15,11 +15,12 @@ from typing import Any, Final, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.product import CallAttachment, ProductRow, Products
+from callcontrol.calls.product import CallAttachment, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.calls.records.end import missed_call
 from callcontrol.calls.records.store import calls, orphaned_dialogs
 from callcontrol.calls.records.store import lists as call_lists
+from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.idempotency import CLAIM
@@ -306,7 +307,7 @@ class _Held:
 class _Transactions:
     """Operations on a connection that write calls, together with the rows of products and the events."""
 
-    def __init__(self, product_rows: Mapping[str | None, ProductRow], outbox: EventOutbox) -> None:
+    def __init__(self, product_rows: Mapping[str | None, ProductRows], outbox: EventOutbox) -> None:
         self._product_rows = product_rows
         self._outbox = outbox
 

@@ -7,62 +7,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database.listing import Condition, Listing, Narrowing
-from callcontrol.database.statements import Statement, insert_into, update_columns
 from callcontrol.database.tables.masking import masked_calls
 from callcontrol.database.values import clean, to_micros, unpack
 from callcontrol.masking.calls import ENDED
 from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
 
 LISTING: Final = Listing(masked_calls.c.created_at, masked_calls.c.call_sid)
-
-_INSERT: Final = insert_into(masked_calls, ignore_conflict=True)
-# No index holds the columns that change during a call, except for an inbound call whose target becomes known.
-_STEP: Final = update_columns(masked_calls, masked_calls.c.call_sid, ("status",))
-_ROUTED: Final = update_columns(
-    masked_calls, masked_calls.c.call_sid, ("status", "session_id", "target_number")
-)
-_END: Final = update_columns(
-    masked_calls,
-    masked_calls.c.call_sid,
-    (
-        "status",
-        "session_id",
-        "target_number",
-        "outcome",
-        "connected",
-        "bill_duration_sec",
-        "price_paise",
-    ),
-)
-_DELETE: Final = Statement(sa.delete(masked_calls).where(masked_calls.c.call_sid == sa.bindparam("call_sid")))
-
-Row = Mapping[str, Any]
-
-
-def insert(connection: Connection, call: Row) -> None:
-    """Write the row of a new masked call from its record's row ``call``."""
-    _INSERT.run(connection, row_of(call))
-
-
-def update(connection: Connection, calls: Sequence[Row]) -> None:
-    """Update rows from the records' rows ``calls``."""
-    stepped: list[Row] = []
-    routed: list[Row] = []
-    ended: list[Row] = []
-    for call in calls:
-        row = row_of(call)
-        if row["outcome"] is not None:
-            ended.append(row)
-        else:
-            (routed if row["direction"] == "inbound" else stepped).append(row)
-    for statement, rows in ((_STEP, stepped), (_ROUTED, routed), (_END, ended)):
-        statement.many(connection, rows)
-
-
-def delete(connection: Connection, call_sid: str) -> None:
-    """Delete a row whose insert was abandoned."""
-    _DELETE.run(connection, {"call_sid": call_sid})
 
 
 def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]:
@@ -119,7 +71,7 @@ def _sum(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.func.sum(value), 0)
 
 
-def row_of(call: Row) -> dict[str, Any]:
+def row_of(call: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a masked call, from its record's row ``call``."""
     details: Mapping[str, Any] = unpack(call["details"]) if call["details"] else {}
     status = details.get("status") or "initiated"
@@ -131,11 +83,9 @@ def row_of(call: Row) -> dict[str, Any]:
         if status not in ENDED:
             status = "completed" if connected else "failed"
         outcome = status
-    sid = call["call_sid"]
     caller, target = clean(details.get("caller_number")) or "", clean(details.get("target_number"))
     return {
-        "call_sid": sid,
-        "_call_sid": sid,
+        "call_sid": call["call_sid"],
         "account_sid": call["account_sid"],
         "session_id": clean(details.get("session_id")),
         "direction": details.get("direction") or "click_to_call",
@@ -149,3 +99,15 @@ def row_of(call: Row) -> dict[str, Any]:
         "price_paise": call["price_paise"],
         "created_at": call["created_at"],
     }
+
+
+def _changed(row: Mapping[str, Any]) -> tuple[str, ...]:
+    # Only the target of an inbound call is in an index and changes during the call.
+    if row["outcome"] is not None:
+        results = ("outcome", "connected", "bill_duration_sec", "price_paise")
+        return "status", "session_id", "target_number", *results
+    return ("status", "session_id", "target_number") if row["direction"] == "inbound" else ("status",)
+
+
+ROWS: Final = ProductRows(masked_calls, row_of, _changed)
+"""Rows of masked calls."""

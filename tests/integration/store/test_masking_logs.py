@@ -350,7 +350,7 @@ async def test_a_row_is_taken_back_with_its_call(storage: Storage, account: Acco
     record = masked_record(account.account_sid, START)
     record.call_sid = new_id()
     await store(storage, [record])
-    await storage.database.write(lambda connection: masked_calls.delete(connection, record.call_sid))
+    await storage.database.write(lambda connection: masked_calls.ROWS.delete(connection, record.call_sid))
     assert await rows(storage) == {}
 
 

@@ -33,18 +33,10 @@ class MaskedCallFilter:
     end: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A period, both ends included."""
-
-    start: datetime
-    end: datetime
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedCallCounts:
     """
-    Counts and totals of the calls of a window.
+    Counts and totals of the calls of a period.
 
     ``answered`` counts calls whose parties were connected, including active ones; ``failed`` and
     ``no_answer`` ended with the status of that name, and ``in_progress`` have not ended.
@@ -62,19 +54,20 @@ class MaskedCallCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingStats:
     """
-    The use of masking within a window, and the window.
+    The use of masking from ``start`` to ``end``, both included.
 
-    Sessions are those created in it.
+    Sessions are those created then.
     """
 
-    window: Window
+    start: datetime
+    end: datetime
     calls: MaskedCallCounts
     sessions: SessionCounts
 
 
-def window_of(start: datetime | None, end: datetime | None, now: datetime) -> Window:
+def period_of(start: datetime | None, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
     """
-    The window between two times, each optional: it ends now, and begins 30 days before its end.
+    The period between two times, each optional: it ends now, and begins 30 days before its end.
 
     Raises:
         ValidationFailed: It would end before it begins.
@@ -88,14 +81,14 @@ def window_of(start: datetime | None, end: datetime | None, now: datetime) -> Wi
         raise ValidationFailed.of("end_date", "is too long ago") from None
     if start > end:
         raise ValidationFailed.of("end_date", "must not be before start_date")
-    return Window(start, end)
+    return start, end
 
 
 def stats_object(stats: MaskingStats, currency: str) -> dict[str, Any]:
     """The statistics as a JSON object; money is in rupees."""
     calls = stats.calls
     return {
-        "period": {"start": timestamp(stats.window.start), "end": timestamp(stats.window.end)},
+        "period": {"start": timestamp(stats.start), "end": timestamp(stats.end)},
         "total_sessions": stats.sessions.total,
         "active_sessions": stats.sessions.active,
         "total_mappings": stats.sessions.mappings,

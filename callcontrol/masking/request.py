@@ -1,7 +1,6 @@
 """Requests for masked calls: validation of the parties, and the call's plan."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -24,15 +23,6 @@ _FIRST_DIGITS: Final = "6789"
 _IS_MASKED: Final = "must be a subscriber's number, not one of your masked numbers"
 _NOT_A_MOBILE: Final = "must be a 10-digit Indian mobile number, such as 9812345678"
 _MOBILES: Final = frozenset({PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE})
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedCallRequest:
-    """Two parties to join, as 10-digit numbers; ``max_duration_s`` counts from the answer of the second."""
-
-    party_a: str
-    party_b: str
-    max_duration_s: int | None = None
 
 
 def mobile_of(text: str) -> str | None:

@@ -16,7 +16,6 @@ from callcontrol.errors import (
     SpendLimitReached,
 )
 from callcontrol.masking.calls import PRODUCT, masked_object, started_object
-from callcontrol.masking.request import MaskedCallRequest
 
 __all__ = ["masking_routes", "routes"]
 
@@ -56,7 +55,7 @@ async def start_masked_call(context: Context[StartMaskedCall, NoQuery]) -> Reply
     """
     body = context.body
     record = await context.services.masking.start_call(
-        context.account_sid, MaskedCallRequest(body.party_a, body.party_b, body.max_duration_sec)
+        context.account_sid, body.party_a, body.party_b, body.max_duration_sec
     )
     current_request().call_sid = record.call_sid
     return Reply(started_object(record))

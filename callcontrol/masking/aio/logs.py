@@ -9,7 +9,7 @@ from callcontrol.calls.records.store import calls
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
-from callcontrol.masking.logs import MaskedCallFilter, MaskingStats, window_of
+from callcontrol.masking.logs import MaskedCallFilter, MaskingStats, period_of
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.masking.store import sessions as masking_sessions
 from callcontrol.models import CallRecord, Page
@@ -53,19 +53,20 @@ class MaskingLogs:
 
     async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
         """
-        The use of masking from ``start`` to ``end``, both included; see ``window_of`` for the defaults.
+        The use of masking from ``start`` to ``end``, both included; see ``period_of`` for the defaults.
 
         Raises:
             ValidationFailed: It would end before it begins.
         """
         now = utc_now()
-        window = window_of(start, end, now)
+        since, until = period_of(start, end, now)
         await self._writer.flush_pending()
         return await self._database.read(
             lambda connection: MaskingStats(
-                window=window,
-                calls=masked_calls.counts(connection, account_sid, window.start, window.end),
-                sessions=masking_sessions.counts(connection, account_sid, window.start, window.end, now),
+                start=since,
+                end=until,
+                calls=masked_calls.counts(connection, account_sid, since, until),
+                sessions=masking_sessions.counts(connection, account_sid, since, until, now),
             )
         )
 

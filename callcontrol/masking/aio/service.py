@@ -12,7 +12,6 @@ from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwn
 from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.calls import PRODUCT, masked_details
 from callcontrol.masking.request import (
-    MaskedCallRequest,
     masked_errors,
     masked_plan,
     mobile_of,
@@ -39,39 +38,39 @@ class MaskingService:
         self._settings = settings
         self._allowed_countries = allowed_countries
 
-    async def start_call(self, account_sid: str, request: MaskedCallRequest) -> CallRecord:
+    async def start_call(
+        self, account_sid: str, party_a: str, party_b: str, max_duration_s: int | None = None
+    ) -> CallRecord:
         """
         Call one party, and the other when the first has answered; returns before either is called.
+
+        Parties are 10-digit numbers; ``max_duration_s`` counts from the answer of the second.
 
         Raises:
             InvalidNumbers: A party is not an Indian mobile number or is a masked one, or both are the same.
             NumberNotOwned: The account has no registered number to show.
             DomainError: Any error of ``CallControl.place``; no call was recorded.
         """
-        errors = number_errors(request.party_a, request.party_b)
-        party_a, party_b = mobile_of(request.party_a), mobile_of(request.party_b)
-        if errors or party_a is None or party_b is None:
+        errors = number_errors(party_a, party_b)
+        caller, target = mobile_of(party_a), mobile_of(party_b)
+        if errors or caller is None or target is None:
             raise InvalidNumbers(errors)
-        for number in (party_a, party_b):
+        for number in (caller, target):
             check_allowed(PhoneTarget(number), self._allowed_countries)
         masked_number, enrolled = await self._masked_numbers(account_sid)
-        errors = masked_errors(party_a, party_b, {masked_number, *enrolled})
+        errors = masked_errors(caller, target, {masked_number, *enrolled})
         if errors:
             raise InvalidNumbers(errors)
         settings = await self._settings.of(account_sid)
         plan = masked_plan(
-            party_a,
-            party_b,
-            masked_number,
-            max_duration_s=request.max_duration_s,
-            record=settings.record_calls,
+            caller, target, masked_number, max_duration_s=max_duration_s, record=settings.record_calls
         )
         details = masked_details(
             direction="click_to_call",
-            caller_number=party_a,
-            target_number=party_b,
+            caller_number=caller,
+            target_number=target,
             masked_number=masked_number,
-            max_duration_s=request.max_duration_s,
+            max_duration_s=max_duration_s,
         )
         details["subscription_id"] = settings.subscription_id
         metadata = CallMetadata(product=PRODUCT, details=details, status_webhook_url=settings.events_to)

@@ -24,7 +24,7 @@ from callcontrol.calls.records.end import close_record
 from callcontrol.database.tables.masking import masked_calls as table
 from callcontrol.errors import InsufficientBalance, ValidationFailed
 from callcontrol.masking.calls import ENDED, MaskedStatus
-from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter, Window
+from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
 from callcontrol.masking.sessions import SessionCounts, SessionRequest
 from callcontrol.masking.store import calls as masked_calls
 from callcontrol.models import Account, CallRecord, Position
@@ -198,9 +198,9 @@ async def test_a_total_that_was_counted_before_is_exact_still(storage: Storage, 
         storage.calls.finish(record)
 
 
-def naive(calls: list[CallRecord], window: Window) -> MaskedCallCounts:
+def naive(calls: list[CallRecord], start: datetime, end: datetime) -> MaskedCallCounts:
     """The statistics, counted the plain way."""
-    inside = [call for call in calls if window.start <= call.created_at <= window.end]
+    inside = [call for call in calls if start <= call.created_at <= end]
     details = [call.details or {} for call in inside]
     statuses = [one["status"] for one in details]
     return MaskedCallCounts(
@@ -252,7 +252,7 @@ async def test_statistics_are_what_a_naive_count_says(
         else:
             storage.calls.update(record)
     found = await storage.masking_logs.stats(account.account_sid, *ends)
-    assert found.calls == naive(made, Window(*ends))
+    assert found.calls == naive(made, *ends)
     balance = await storage.wallet.balance(account.account_sid)
     everything = await storage.masking_logs.stats(account.account_sid, START, START + timedelta(days=1))
     assert balance == 100_000 - everything.calls.cost_paise
@@ -264,7 +264,7 @@ async def test_statistics_are_of_the_last_thirty_days(storage: Storage, account:
     await store(storage, [masked_record(account.account_sid, now - age) for age in ages])
     found = await storage.masking_logs.stats(account.account_sid, None, None)
     assert found.calls.total == 2
-    assert found.window.end - found.window.start == timedelta(days=30)
+    assert found.end - found.start == timedelta(days=30)
     until = await storage.masking_logs.stats(account.account_sid, None, now - timedelta(days=1))
     assert until.calls.total == 2  # with the oldest, without the newest
     with pytest.raises(ValidationFailed):

@@ -24,7 +24,6 @@ from callcontrol.errors import (
 )
 from callcontrol.masking.aio import sessions as module
 from callcontrol.masking.aio.service import MaskingService
-from callcontrol.masking.request import MaskedCallRequest
 from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter, SessionRequest
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as masking_sessions
@@ -142,7 +141,7 @@ async def test_masked_numbers_are_nobodys_to_call(shop: Shop) -> None:
             await shop.begin(a, b)
         assert [error.field for error in refused.value.errors] == [field]
         with pytest.raises(InvalidNumbers) as refused:
-            await calls.start_call(shop.account_sid, MaskedCallRequest(a[3:], b[3:]))
+            await calls.start_call(shop.account_sid, a[3:], b[3:])
         assert [error.field for error in refused.value.errors] == [field]
     assert await shop.listed() == ([], 0)
 

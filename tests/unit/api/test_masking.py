@@ -10,7 +10,6 @@ import pytest
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.masking.request import MaskedCallRequest
 from tests.support.api_facts import ACCOUNT, CALL_SID, MOMENT, NOWHERE, NUMBER, NUMBER_ID, READER_KEY
 from tests.support.api_stage import ApiStage, asked
 from tests.support.masked_records import masked_record, move
@@ -31,11 +30,11 @@ async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, services
         "party_b": B,
         "masked_number": NUMBER,
     }
-    assert requests == [(ACCOUNT, MaskedCallRequest(A, B, 10))]
+    assert requests == [(ACCOUNT, A, B, 10)]
     kept = await services.masking.get_call(ACCOUNT, answer.data["call_sid"])
     assert (kept.from_, kept.to) == (NUMBER, "+91" + A)
     assert (await client.post(CALLS, {"party_a": A, "party_b": B})).status == 201
-    assert requests[-1][1].max_duration_s is None
+    assert requests[-1] == (ACCOUNT, A, B, None)
 
 
 @pytest.mark.parametrize(

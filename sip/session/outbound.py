@@ -56,6 +56,8 @@ class OutboundInviteSession(InviteSession):
     def __init__(self, invite: OutboundInvite, call_id: str, contact: str, settings: SessionSettings) -> None:
         super().__init__(call_id, settings.token(), settings, caller=True)
         self._invite = invite
+        if invite.credentials is not None:
+            self._authenticator = Authenticator(invite.credentials, settings.token)
         if invite.session_expires_s is not None:
             self.refresh.want(invite.session_expires_s)
         self.request = self._first_invite(contact, self.refresh.request_fields(self))
@@ -108,12 +110,7 @@ class OutboundInviteSession(InviteSession):
         return Request("INVITE", invite.uri, headers, invite.body)
 
     def _learn(self, response: Response) -> bool:
-        credentials = self._invite.credentials
-        if credentials is None:
-            return False
-        if self._authenticator is None:
-            self._authenticator = Authenticator(credentials, self.settings.token)
-        return self._authenticator.learn(response)
+        return self._authenticator is not None and self._authenticator.learn(response)
 
     def _next_target(self, response: Response | None) -> Redirection | None:
         """Return the next target after a final response, or after none at all; None when none is left."""

@@ -57,11 +57,6 @@ class Redirector:
         self._waiting: list[Redirection] = []
         self._followed = 0
 
-    @property
-    def redirected(self) -> bool:
-        """True when a redirection was followed."""
-        return self._followed > 0
-
     def learn(self, response: Response) -> None:
         """Queue the Contacts of a redirection, before the remaining ones of earlier redirections."""
         if response.status in FOLLOWED:

@@ -128,13 +128,9 @@ def locate(destination: Destination, families: SupportedFamilies, random_between
     fixed = _fixed_transport(destination)
     if fixed is not None and fixed not in families:
         return []
-    if ip_version(host) is not None:
+    if destination.port or ip_version(host) is not None:
         transport = fixed or _usual_transport(destination, families)
         spots = [(transport, host, destination.port or default_port(transport))]
-        return _targets(spots, {}, families, name)
-    if destination.port:
-        transport = fixed or _usual_transport(destination, families)
-        spots = [(transport, host, destination.port)]
     else:
         spots, barred = yield from _services(host, fixed, destination, families, random_between)
         if not spots and not barred:

@@ -336,11 +336,8 @@ class Registration(Machine[State]):
 
     # Removal.
 
-    def _quiet(self) -> Sequence[Effect]:
+    def _quiet(self, _: object = None) -> Sequence[Effect]:
         return (Disarm(Event.TIMER_REFRESH), Disarm(Event.TIMER_LAPSE))
-
-    def _leave(self, _: object) -> Sequence[Effect]:
-        return self._quiet()
 
     def _remove(self, _: object) -> Sequence[Effect]:
         return (*self._quiet(), self._request(0))
@@ -400,7 +397,7 @@ RULES: Rules[State, Event] = {
     (_S.ACTIVE, _E.TIMER_REFRESH): (_S.ACTIVE, _R._register),
     (_S.ACTIVE, _E.TIMER_LAPSE): (_S.ACTIVE, _R._lapse),
     (_S.ACTIVE, _E.STOP): (_S.REMOVING, _R._remove),
-    (_S.ACTIVE, _E.STOP_LATER): (_S.STOPPING, _R._leave),
+    (_S.ACTIVE, _E.STOP_LATER): (_S.STOPPING, _R._quiet),
     (_S.ACTIVE, _E.STOP_NOW): (_S.ENDED, _R._end),
     (_S.STOPPING, _E.STOP): (_S.REMOVING, _R._remove),
     (_S.STOPPING, _E.STOP_NOW): (_S.ENDED, _R._end),

@@ -9,7 +9,7 @@ Members get the session as an argument and do not keep it: an ended session leav
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sip.auth.digest import Authenticator
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
@@ -20,7 +20,7 @@ from sip.message.reason_header import reason_value
 from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.message.uri import SipUri
 from sip.session.dialog import Dialog
-from sip.session.model import Event, SessionSettings, State, UnackedAnswer
+from sip.session.model import Event, SessionSettings, State
 from sip.session.offer_answer import OfferAnswer, offer_fields
 from sip.session.referrals import Referrals, ReferTimer
 from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
@@ -30,6 +30,16 @@ _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 """Requests whose responses only need an ACK once the session is ending."""
 _OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)
+
+
+class UnackedAnswer(NamedTuple):
+    """A sent 2xx, repeated until its ACK comes or 64*T1 have passed."""
+
+    cseq: int
+    made_offer: bool
+    transaction: Any
+    response: Response
+    repetition: Repetition
 
 
 class InviteSession(Machine[State]):

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
 
 from sip.auth.digest import Credentials
 from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
-from sip.message.message import Response
 from sip.message.responses import MIN_SESSION_EXPIRES_S
 from sip.message.uri import SipUri
 from sip.session.redirects import Redirects
-from sip.timers import Repetition, Timers
+from sip.timers import Timers
 
 
 class State(IntEnum):
@@ -135,13 +133,3 @@ class OutboundInvite:
     rel100: str = "supported"
     session_expires_s: int | None = None
     redirects: Redirects | None = None
-
-
-class UnackedAnswer(NamedTuple):
-    """A sent 2xx, repeated until its ACK comes or 64*T1 have passed."""
-
-    cseq: int
-    made_offer: bool
-    transaction: Any
-    response: Response
-    repetition: Repetition

@@ -1,9 +1,9 @@
 """Timer values of RFC 3261 and one queue for all running timers of a transaction layer; no clock, no I/O."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,12 @@ class Repetition:
         return self.delay_s, False
 
 
-class TimerOwner(Protocol):
-    """Owner of timers."""
-
-    def on_timer(self, event: int) -> None:
-        """Handle one timer event."""
-
-
 @dataclass(slots=True, eq=False)
 class Timer:
-    """One armed timer; its owner is None once it has fired or was disarmed."""
+    """One armed timer; its callback is None once it has fired or was disarmed."""
 
     due_s: float
-    owner: TimerOwner | None
+    callback: Callable[[int], object] | None
     event: int
 
 
@@ -81,9 +74,9 @@ class TimerQueue:
     def __len__(self) -> int:
         return self._armed
 
-    def arm(self, now: float, delay_s: float, owner: TimerOwner, event: int) -> Timer:
-        """Call `owner.on_timer(event)` from `run` once `delay_s` has passed; `now` must never go back."""
-        timer = Timer(now + delay_s, owner, event)
+    def arm(self, now: float, delay_s: float, callback: Callable[[int], object], event: int) -> Timer:
+        """Call `callback(event)` from `run` once `delay_s` has passed; `now` must never go back."""
+        timer = Timer(now + delay_s, callback, event)
         line = self._lines.get(delay_s)
         if line is None:
             line = self._lines[delay_s] = deque()
@@ -93,15 +86,15 @@ class TimerQueue:
 
     def disarm(self, timer: Timer) -> None:
         """Cancel a timer; no-op when it has fired or was disarmed before."""
-        if timer.owner is not None:
-            timer.owner = None
+        if timer.callback is not None:
+            timer.callback = None
             self._armed -= 1
 
     def next_due_s(self) -> float | None:
         """Return the time the next timer is due, None when none is armed."""
         earliest: float | None = None
         for delay_s, line in list(self._lines.items()):
-            while line and line[0].owner is None:
+            while line and line[0].callback is None:
                 line.popleft()
             if not line:
                 del self._lines[delay_s]
@@ -113,19 +106,15 @@ class TimerQueue:
         """Fire every timer that is due at `now`, earliest first, and return when the next one is due."""
         due: list[Timer] = []
         for line in self._lines.values():
-            while line and (line[0].owner is None or line[0].due_s <= now):
+            while line and (line[0].callback is None or line[0].due_s <= now):
                 timer = line.popleft()
-                if timer.owner is not None:
+                if timer.callback is not None:
                     due.append(timer)
-        due.sort(key=_due_s)
+        due.sort(key=lambda timer: timer.due_s)
         for timer in due:
-            owner = timer.owner
-            if owner is not None:  # An earlier timer of this round may have disarmed it.
-                timer.owner = None
+            callback = timer.callback
+            if callback is not None:  # An earlier timer of this round may have disarmed it.
+                timer.callback = None
                 self._armed -= 1
-                owner.on_timer(timer.event)
+                callback(timer.event)
         return self.next_due_s()
-
-
-def _due_s(timer: Timer) -> float:
-    return timer.due_s

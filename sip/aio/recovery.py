@@ -59,7 +59,7 @@ class RecoveredDialogs:
         """True if a request is the BYE of a session of the previous process, which ends it."""
         return request.method == "BYE" and (request.call_id, request.to.tag or "") in self._names
 
-    def on_timer(self, event: int) -> None:
+    def _end_burst(self, _: int) -> None:
         """End the next burst of sessions."""
         self._armed = False
         for _ in range(min(BURST, AT_WORK - self._at_work, len(self._waiting))):
@@ -75,7 +75,7 @@ class RecoveredDialogs:
     def _arm(self, delay_s: float) -> None:
         if self._waiting and not self._armed and self._at_work < AT_WORK:
             self._armed = True
-            self.layer.arm(delay_s, self, 0)
+            self.layer.arm(delay_s, self._end_burst)
 
 
 class _Ending:
@@ -130,10 +130,6 @@ class _Ending:
         """Count the session as ended: an unreachable peer finds out by its own timers."""
         self._over()
 
-    def on_timer(self, event: int) -> None:
-        """Count the session as ended: no final response came after the CANCEL."""
-        self._over()
-
     def _over(self) -> None:
         on_over, self._on_over = self._on_over, None
         if on_over is not None:
@@ -178,7 +174,7 @@ class _Ending:
             return
         transaction = layer.resume_invite(invite, flow, self)
         layer.cancel(transaction, self._reason)
-        layer.arm(layer.timers.timeout_s, self, 0)
+        layer.arm(layer.timers.timeout_s, lambda _: self._over())
 
     def _answered_too_late(self, invite: Request, response: Response) -> None:
         """Acknowledge a 2xx that crossed the CANCEL, or came before it, and hang up."""

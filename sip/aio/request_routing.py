@@ -253,7 +253,7 @@ class ServerFailover:
             self._finish()
             self._session.on_failure(transaction, failure)
 
-    def on_timer(self, event: int) -> None:
+    def _on_bye_silence(self, _: int) -> None:
         """Send an unanswered BYE to the next target, which may know the dialog too."""
         self._timer = None
         if not self._done:
@@ -332,7 +332,7 @@ class ServerFailover:
         if self._invites:
             self._await_response()
         elif self._purpose is Purpose.BYE:
-            self._timer = router.layer.arm(BYE_SILENCE_S, self, 0)
+            self._timer = router.layer.arm(BYE_SILENCE_S, self._on_bye_silence)
 
     def _await_response(self) -> None:
         if isinstance(self._session, OutboundSession):

@@ -331,7 +331,7 @@ class Session:
         old = self._timers.get(effect.event)
         if old is not None:
             layer.disarm(old)
-        self._timers[effect.event] = layer.arm(effect.delay_s, self, effect.event)
+        self._timers[effect.event] = layer.arm(effect.delay_s, self.on_timer, effect.event)
 
     def _cancel(self, effect: CancelInvite) -> None:
         transaction = self._transactions.get(effect.purpose)

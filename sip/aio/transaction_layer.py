@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sip.aio.handover import PreviousProcess
-from sip.aio.large_requests import TcpFallback
-from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO, Key, RequestUser, ServerTransactionIO
+from sip.aio.transaction_io import (
+    IGNORE_RESPONSE,
+    ClientTransactionIO,
+    Key,
+    RequestUser,
+    ServerTransactionIO,
+    TcpFallback,
+)
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
 from sip.effects import Purpose
 from sip.errors import ParseError
@@ -18,7 +24,7 @@ from sip.message.message import Message, Request, Response, serialise
 from sip.message.multipart import unwrap
 from sip.message.parser import parse_message
 from sip.message.responses import ACCEPT
-from sip.timers import Timer, TimerOwner, TimerQueue
+from sip.timers import Timer, TimerQueue
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_client import State as InviteClientState
@@ -96,10 +102,10 @@ class TransactionLayer:
 
     # Timers.
 
-    def arm(self, delay_s: float, owner: TimerOwner, event: int) -> Timer:
-        """Arm a timer; once the layer is closed it never fires."""
+    def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> Timer:
+        """Arm a timer that calls back with its event; once the layer is closed it never fires."""
         now = self.clock.time()
-        timer = self.timer_queue.arm(now, delay_s, owner, event)
+        timer = self.timer_queue.arm(now, delay_s, callback, event)
         if self._closed:
             self.timer_queue.disarm(timer)
         elif self._alarm is None or timer.due_s < self._alarm_at:
@@ -334,7 +340,8 @@ class TransactionLayer:
     def expire(self, transaction: ClientTransactionIO) -> None:
         """Drop an INVITE without a final response after the transaction timeout."""
         if transaction.machine.state <= InviteClientState.PROCEEDING:
-            transaction.timers.append(self.arm(self.timers.timeout_s, transaction, InviteClientEvent.GIVE_UP))
+            timer = self.arm(self.timers.timeout_s, transaction.on_timer, InviteClientEvent.GIVE_UP)
+            transaction.timers.append(timer)
 
     def _start_client(self, transaction: ClientTransactionIO, branch: str) -> ClientTransactionIO:
         self.trust(transaction.flow)

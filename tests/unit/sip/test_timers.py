@@ -22,7 +22,7 @@ def test_fires_in_the_order_of_due_times() -> None:
     queue = TimerQueue()
     owner = Owner(queue)
     for event, delay_s in enumerate((4.0, 0.5, 32.0, 0.5)):
-        queue.arm(10.0, delay_s, owner, event)
+        queue.arm(10.0, delay_s, owner.on_timer, event)
     assert queue.next_due_s() == 10.5
     assert queue.run(10.4) == 10.5
     assert owner.fired == []
@@ -34,8 +34,8 @@ def test_fires_in_the_order_of_due_times() -> None:
 def test_a_timer_disarmed_by_one_of_the_same_round_does_not_fire() -> None:
     queue = TimerQueue()
     owner = Owner(queue)
-    queue.arm(0.0, 1.0, owner, 1)
-    owner.disarms = queue.arm(0.0, 2.0, owner, 2)
+    queue.arm(0.0, 1.0, owner.on_timer, 1)
+    owner.disarms = queue.arm(0.0, 2.0, owner.on_timer, 2)
     assert queue.run(5.0) is None
     assert owner.fired == [1]
     assert len(queue) == 0
@@ -44,12 +44,12 @@ def test_a_timer_disarmed_by_one_of_the_same_round_does_not_fire() -> None:
 def test_disarming_twice_or_after_firing_changes_nothing() -> None:
     queue = TimerQueue()
     owner = Owner(queue)
-    timer = queue.arm(0.0, 1.0, owner, 1)
+    timer = queue.arm(0.0, 1.0, owner.on_timer, 1)
     queue.disarm(timer)
     queue.disarm(timer)
     assert len(queue) == 0
     assert queue.next_due_s() is None
-    other = queue.arm(0.0, 1.0, owner, 2)
+    other = queue.arm(0.0, 1.0, owner.on_timer, 2)
     queue.run(1.0)
     queue.disarm(other)
     assert len(queue) == 0
@@ -63,7 +63,7 @@ def test_every_timer_fires_once_unless_disarmed(plan: list[tuple[float, float, b
     expected = []
     for event, (step_s, delay_s, disarmed) in enumerate(plan):
         now += step_s
-        timer = queue.arm(now, delay_s, owner, event)
+        timer = queue.arm(now, delay_s, owner.on_timer, event)
         if disarmed:
             queue.disarm(timer)
         else:

@@ -159,10 +159,6 @@ class Registration(Machine[State]):
 
     # Commands and input from the network.
 
-    def start(self) -> Sequence[Effect]:
-        """Send the first REGISTER."""
-        return self.trigger(Event.START)
-
     def stop(self) -> Sequence[Effect]:
         """Remove the binding, and end."""
         return self.trigger(Event.STOP_LATER if self._busy else self._stop_event())

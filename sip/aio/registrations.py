@@ -76,7 +76,7 @@ class RegistrationIO:
         if after_s > 0.0:
             self._arm(Event.START, after_s)
         else:
-            self._perform(self._machine.start())
+            self._perform(self._machine.trigger(Event.START))
 
     def stop(self) -> None:
         """Unregister; the registration ends when the registrar has answered, or gave no answer."""

@@ -131,10 +131,9 @@ class Headers:
 
     # Reading.
 
-    def get(self, name: str, default: str | None = None) -> str | None:
+    def get(self, name: str) -> str | None:
         """Return the value of the first field of a name, as written."""
-        value = self.first(identify(name)[0])
-        return default if value is None else value
+        return self.first(identify(name)[0])
 
     def get_all(self, name: str) -> list[str]:
         """Return all values of a name in order, with comma-separated lists split."""
@@ -181,9 +180,8 @@ class Headers:
         """Return the internal list of entries, key first; changing it bypasses checks and cached views."""
         return self._entries
 
-    def __contains__(self, name: object) -> bool:
-        key = identify(name)[0] if isinstance(name, str) else None
-        return any(entry[0] == key for entry in self._entries)
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -30,8 +30,8 @@ def test_names_in_any_case_and_compact_form_are_one() -> None:
     assert headers.get_all("s") == ["one, two"]
     assert Headers([("k", "a, b"), ("Supported", "c")]).get_all("Supported") == ["a", "b", "c"]
     assert headers.get_all("X-CUSTOM") == ["1", "2"]
-    assert "x-Custom" in headers and "Route" not in headers and 3 not in headers
-    assert headers.get("Route") is None and headers.get("Route", "none") == "none"
+    assert "x-Custom" in headers and "Route" not in headers
+    assert headers.get("Route") is None
     assert identify("cSeQ") == ("cseq", "CSeq")
 
 

@@ -37,6 +37,7 @@ from sip.session.outbound import OutboundInviteSession
 from sip.session.refer import refer_to
 from sip.session.replaces import Replaces
 from sip.timers import Timer
+from sip.transactions.matching import Key
 
 if TYPE_CHECKING:
     from sip.aio.request_routing import ServerFailover
@@ -48,17 +49,6 @@ OnEvent = Callable[[SessionEvent], None]
 
 _CONFIRMED_STATES = (State.ACCEPTED, State.CONFIRMED, State.BYE_PENDING_ACK)
 """States in which a BYE ends the session."""
-
-
-class _Requests:
-    """Counts the server transactions of a peer's requests, which outlive the session by up to 32 s."""
-
-    def __init__(self) -> None:
-        self.active = 0
-
-    def decrement(self) -> None:
-        """Count one transaction less, after it ended."""
-        self.active -= 1
 
 
 class Session:
@@ -78,7 +68,7 @@ class Session:
         """Flow on which the peer last sent a message."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
-        self.requests = _Requests()
+        self.requests: set[Key] = set()
         """Transactions of the peer's requests within the session; over UDP each is kept for 32 s."""
         self._timers: dict[int, Timer] = {}
         self._transactions: dict[Purpose, ClientTransactionIO] = {}

@@ -359,12 +359,12 @@ class UserAgent:
         self.layer.trust(flow)
         # Active calls must be able to end when tables are full, but no single peer may fill the tables.
         full = request.method != "BYE" and self.transactions >= self.settings.max_transactions
-        if full or session.requests.active >= self.settings.max_requests_within:
+        if full or len(session.requests) >= self.settings.max_requests_within:
             self._respond_statelessly(self.admission.overloaded(request), request, flow)
             return
         transaction = self.layer.start_server(request, flow, key)
-        session.requests.active += 1
-        transaction.on_end = session.requests.decrement
+        session.requests.add(key)
+        transaction.on_end = partial(session.requests.discard, key)  # It may outlive the session by 32 s.
         if request.method == "INVITE":
             transaction.user = session  # A CANCEL finds it by this.
         session.on_request(request, transaction, flow)

@@ -60,17 +60,10 @@ class TlsContexts:
         except OSError as error:
             raise ValueError(f"{error.filename or settings.certificate}: {error.strerror}") from None
 
-    @property
-    def server(self) -> ssl.SSLContext:
-        """Context of connections from peers."""
+    def context(self, *, server: bool) -> ssl.SSLContext:
+        """Return the context of connections from peers, or that of connections to peers."""
         self._refresh()
-        return self._server
-
-    @property
-    def client(self) -> ssl.SSLContext:
-        """Context of connections to peers."""
-        self._refresh()
-        return self._client
+        return self._server if server else self._client
 
     def _files_stamp(self) -> tuple[tuple[int, int], ...]:
         settings = self.settings
@@ -163,8 +156,8 @@ class TlsTransport(TcpTransport):
         """Return the TLS session of a new connection."""
         if connection.outgoing:
             name = connection.name or connection.remote[0]
-            return TlsSession(self._contexts.client, server=False, name=name)
-        return TlsSession(self._contexts.server, server=True)
+            return TlsSession(self._contexts.context(server=False), server=False, name=name)
+        return TlsSession(self._contexts.context(server=True), server=True)
 
     def judge(self, connection: Connection) -> str | None:
         """Return what is wrong with the certificate of a server that we connected to, or None."""

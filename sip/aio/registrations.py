@@ -182,12 +182,12 @@ class RegistrationIO:
         if flow is self._flow:
             return
         if self._flow is not None:
-            self._flow.unwatch(self)
+            self._flow.unwatch(self.on_flow_broken)
             self._flow.release()
         self._flow = flow
         if flow is not None:
             flow.hold()
-            flow.watch(self)
+            flow.watch(self.on_flow_broken)
 
     def on_flow_broken(self) -> None:
         """Handle a broken connection: the machine registers again soon."""

@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol, Flow):
         return not self.broken
 
     def watch(self, watcher: Watcher) -> None:
-        """Notify a transaction when the connection breaks."""
+        """Call back when the connection breaks."""
         self.watchers.add(watcher)
 
     def unwatch(self, watcher: Watcher) -> None:
@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol, Flow):
         self._owner.lost(self)
         watchers, self.watchers = self.watchers, set()
         for watcher in watchers:
-            watcher.on_flow_broken()
+            watcher()
 
     # Establishment.
 

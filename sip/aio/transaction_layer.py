@@ -301,7 +301,7 @@ class TransactionLayer:
             return False
         self._tcp_fallback.note_refusal(transaction.flow.remote)
         transaction.end()
-        transaction.flow.unwatch(transaction)
+        transaction.flow.unwatch(transaction.on_flow_broken)
         self.clients.pop(transaction.key, None)
         self._start_client(transaction, self._reroute(transaction, flow))
         return True
@@ -353,7 +353,7 @@ class TransactionLayer:
         transaction.key = (branch, transaction.machine.request.method)
         self.clients[transaction.key] = transaction
         if transaction.flow.reliable:
-            transaction.flow.watch(transaction)
+            transaction.flow.watch(transaction.on_flow_broken)
 
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + make_token()
@@ -378,7 +378,7 @@ class TransactionLayer:
     def end_client(self, transaction: ClientTransactionIO) -> None:
         """Remove a client transaction."""
         transaction.end()
-        transaction.flow.unwatch(transaction)
+        transaction.flow.unwatch(transaction.on_flow_broken)
         self.clients.pop(transaction.key, None)
 
     def end_server(self, transaction: ServerTransactionIO) -> None:

@@ -47,11 +47,8 @@ class Clock(Protocol):
         """Schedule a call for the next iteration of the loop."""
 
 
-class Watcher(Protocol):
-    """Dependant of a flow."""
-
-    def on_flow_broken(self) -> None:
-        """Handle a broken flow: messages sent on it may not have arrived."""
+Watcher = Callable[[], None]
+"""Called when a flow breaks: messages sent on it may not have arrived."""
 
 
 class Flow(ABC):
@@ -77,10 +74,10 @@ class Flow(ABC):
 
     # The following methods matter for connections only; a UDP flow does nothing (B027).
 
-    def watch(self, watcher: "Watcher") -> None:  # noqa: B027
-        """Notify a transaction when the flow breaks; only a connection can."""
+    def watch(self, watcher: Watcher) -> None:  # noqa: B027
+        """Call back when the flow breaks; only a connection can."""
 
-    def unwatch(self, watcher: "Watcher") -> None:  # noqa: B027
+    def unwatch(self, watcher: Watcher) -> None:  # noqa: B027
         """Undo `watch`."""
 
     def hold(self) -> None:  # noqa: B027

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from sip.aio.tcp import StreamLimits, TcpTransport
 from sip.aio.tcp_connection import Connection
-from sip.aio.transport import Address, Flow, Listen, Watcher
+from sip.aio.transport import Address, Flow, Listen
 from sip.message.parser import Limits
 
 
@@ -89,11 +89,11 @@ class Streams:
             self.transport.sweep()
 
 
-class News(Watcher):
+class News:
     """A watcher that counts what it is told."""
 
     def __init__(self) -> None:
         self.broken = 0
 
-    def on_flow_broken(self) -> None:
+    def __call__(self) -> None:
         self.broken += 1

@@ -160,7 +160,7 @@ class _MemoryConnection(Flow):
             if end is not None and not end.broken:
                 end.broken = True
                 for watcher in list(end.watchers):
-                    watcher.on_flow_broken()
+                    watcher()
 
 
 class MemoryTransport(Transport):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.session import OutboundSession, Session
-from sip.aio.transaction_io import IGNORE_RESPONSE, ClientTransactionIO
+from sip.aio.transaction_io import ClientTransactionIO
 from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow, Transport
 from sip.effects import Failure, Purpose, StartRequest
@@ -77,7 +77,7 @@ class RequestRouter:
 
         def send(flow: Flow | None, failure: Failure) -> None:
             if flow is not None:
-                self.layer.start_client(request, flow, IGNORE_RESPONSE, Purpose.FORK_BYE)
+                self.layer.start_client(request, flow, None, Purpose.FORK_BYE)
 
         self.resolve_flow(destination, current_flow, send)
 

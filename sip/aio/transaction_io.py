@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from sip.aio.transport import Address, Flow
-from sip.effects import Arm, Deliver, Effect, Fail, Failure, Purpose, Send
+from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Purpose, Send
 from sip.message.message import Request, Response
 from sip.timers import Timer
 from sip.transactions.invite_client import InviteClientTransaction
@@ -57,7 +57,11 @@ class _TransactionIO:
 
 
 class ClientTransactionIO(_TransactionIO):
-    """A client transaction; `fallback` is the UDP flow that its request was too large for."""
+    """
+    A client transaction; without a `user` its outcome is ignored.
+
+    `fallback` is the UDP flow that its request was too large for.
+    """
 
     __slots__ = ("fallback", "machine", "purpose", "user")
 
@@ -66,7 +70,7 @@ class ClientTransactionIO(_TransactionIO):
         layer: "TransactionLayer",
         flow: Flow,
         machine: InviteClientTransaction | NonInviteClientTransaction,
-        user: RequestUser,
+        user: RequestUser | None,
         purpose: Purpose,
     ) -> None:
         super().__init__(layer, flow, (), machine.request.headers.first("call-id") or "")
@@ -93,13 +97,13 @@ class ClientTransactionIO(_TransactionIO):
                 layer.send(effect.data, self.flow, self.call_id, self)
             elif isinstance(effect, Arm):
                 self.timers.append(layer.arm(effect.delay_s, self.on_timer, effect.event))
-            elif isinstance(effect, Deliver):
+            elif isinstance(effect, Done):
+                layer.end_client(self)
+            elif self.user is not None and isinstance(effect, Deliver):
                 assert isinstance(effect.message, Response)
                 self.user.on_response(self, effect.message)
-            elif isinstance(effect, Fail):
+            elif self.user is not None and isinstance(effect, Fail):
                 self.user.on_failure(self, effect.failure)
-            else:
-                layer.end_client(self)
 
 
 class ServerTransactionIO(_TransactionIO):
@@ -199,16 +203,3 @@ class TcpFallback:
         if len(self._refused) >= MAX_REMEMBERED:
             self._refused.clear()
         self._refused[remote] = self._layer.clock.time() + REFUSED_FOR_S
-
-
-class _IgnoreResponse:
-    """Owner that ignores the outcome of a request, or gets it elsewhere, as for a CANCEL."""
-
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
-        """Ignore the response."""
-
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
-        """Ignore the failure."""
-
-
-IGNORE_RESPONSE = _IgnoreResponse()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from sip.aio.handover import PreviousProcess
 from sip.aio.transaction_io import (
-    IGNORE_RESPONSE,
     ClientTransactionIO,
     Key,
     RequestUser,
@@ -257,7 +256,7 @@ class TransactionLayer:
         self.send(serialise(request), flow, request.call_id)
 
     def start_client(
-        self, request: Request, flow: Flow, user: RequestUser, purpose: Purpose
+        self, request: Request, flow: Flow, user: RequestUser | None, purpose: Purpose
     ) -> ClientTransactionIO:
         """
         Send a request in a client transaction of its own.
@@ -328,7 +327,7 @@ class TransactionLayer:
         flow, purpose = transaction.flow, transaction.purpose
         request = make_cancel(transaction.machine.request, reason)
         machine = NonInviteClientTransaction(request, self.timers, reliable=flow.reliable)
-        cancel = ClientTransactionIO(self, flow, machine, IGNORE_RESPONSE, purpose)
+        cancel = ClientTransactionIO(self, flow, machine, None, purpose)
         self._start_client(cancel, str(transaction.key[0]))
         self.expire(transaction)  # RFC 3261 9.1: the INVITE may never get its final response.
 

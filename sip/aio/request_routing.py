@@ -121,25 +121,16 @@ class RequestRouter:
         if not is_address(host):
             return False, None
         transport = "tls" if destination.secure else destination.transport or "udp"
-        remote = (host, destination.port or default_port(transport))
-        if current_flow is None:
-            return True, self.layer.flow_to(transport, remote, None, destination.verify or host)
-        if (
-            current_flow.remote == remote
-            and current_flow.transport.name == transport
-            and not current_flow.closed
-        ):
-            return True, current_flow
-        if (
-            not destination.secure
-            and self.layer.transport_for(transport, host, current_flow.transport) is None
-        ):
-            # The peer names a transport or an IP version that we lack, but sent by one that we have.
-            return True, None if current_flow.closed else current_flow
-        # The peer's proved name also proves an address it gave us: few certificates are for addresses.
-        return True, self.layer.flow_to(
-            transport, remote, current_flow.transport, destination.verify or current_flow.name or host
-        )
+        name = destination.verify
+        if current_flow is not None:
+            lacks = self.layer.transport_for(transport, host, current_flow.transport) is None
+            if lacks and not destination.secure:
+                # The peer names a transport or an IP version that we lack, but sent by one that we have.
+                return True, None if current_flow.closed else current_flow
+            # The peer's proved name also proves an address it gave us: few certificates are for addresses.
+            name = name or current_flow.name
+        port = destination.port or default_port(transport)
+        return True, self.flow_to(Target(transport, host, port, name or host), current_flow)
 
     def flow_to(self, target: Target, current_flow: Flow | None) -> Flow | None:
         """Return a flow to a target: `current_flow` if it leads there."""

@@ -299,9 +299,7 @@ class TransactionLayer:
         if flow is None or transaction.flow.established or not transaction.machine.wanted:
             return False
         self._tcp_fallback.note_refusal(transaction.flow.remote)
-        transaction.end()
-        transaction.flow.unwatch(transaction.on_flow_broken)
-        self.clients.pop(transaction.key, None)
+        self.end_client(transaction)
         self._start_client(transaction, self._reroute(transaction, flow))
         return True
 
@@ -396,13 +394,7 @@ class TransactionLayer:
     ) -> Transport | None:
         """Return the transport of that name for a peer's address, `preferred` if it fits, or None."""
         ipv6 = ":" in host
-        if (
-            preferred is not None
-            and preferred.name == transport_name
-            and (":" in preferred.address.host) is ipv6
-        ):
-            return preferred
-        for transport in self.transports:
+        for transport in self.transports if preferred is None else (preferred, *self.transports):
             if transport.name == transport_name and (":" in transport.address.host) is ipv6:
                 return transport
         return None

@@ -1,4 +1,4 @@
-"""SIP over TCP: a listening socket and the table of its connections (RFC 3261 18)."""
+"""SIP over TCP and TLS: a listening socket and the table of its connections (RFC 3261 18, RFC 5923)."""
 
 import asyncio
 import socket
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from sip.aio.guard import Guard
 from sip.aio.tcp_connection import Connection, Key
-from sip.aio.tls_session import TlsSession
+from sip.aio.tls import TlsContexts
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+from sip.certificates import proves
 from sip.message.fields import Via
 from sip.message.parser import Limits
 from sip.protection.rate_limits import source_of
@@ -50,14 +51,15 @@ class StreamLimits:
 
 class TcpTransport(Transport):
     """
-    One listening TCP socket and all connections from and to peers.
+    One listening socket, for TLS with `contexts`, and all connections from and to peers.
 
-    A connection carries messages both ways, whichever side opened it (RFC 3261 18.1.1, 18.2.2).
+    A connection carries messages both ways, whichever side opened it (RFC 3261 18.1.1, 18.2.2). Over TLS, one
+    that we open is keyed by the name its peer proved: the same address under another name gets another
+    connection. One that a peer opened carries requests to it if the peer asks for that and its certificate
+    proves its name.
     """
 
-    name = "tcp"
     reliable = True
-    secure = False
 
     def __init__(
         self,
@@ -65,9 +67,12 @@ class TcpTransport(Transport):
         receive: Receive,
         limits: StreamLimits,
         message_limits: Limits,
+        contexts: TlsContexts | None = None,
         guard: Guard | None = None,
     ) -> None:
+        self.name, self.default_port = ("tcp", 5060) if contexts is None else ("tls", 5061)
         self.address = listen
+        self.contexts = contexts
         self._guard = guard
         self.limits = limits
         self.message_limits = message_limits
@@ -75,6 +80,7 @@ class TcpTransport(Transport):
         self._server: asyncio.Server | None = None
         self._listening: socket.socket | None = None
         self._connections: dict[Key, Connection] = {}
+        self._aliases: dict[Key, Connection] = {}
         self._from_source: dict[str, int] = {}
         self._closing: deque[tuple[float, asyncio.Transport]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -131,7 +137,7 @@ class TcpTransport(Transport):
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
         """Return the connection to a peer, opening one if there is none."""
         key = self.key_of(remote, name)
-        connection = self._connections.get(key)
+        connection = self._connections.get(key) or self._aliases.get(key)
         if connection is None or connection.closed:
             connection = self._connections[key] = Connection(self, remote, key)
             connection.name = name
@@ -144,24 +150,27 @@ class TcpTransport(Transport):
         """The loop's time."""
         return self._loop.time()
 
-    # Overridden by TLS.
+    # The table.
 
     def key_of(self, remote: Address, name: str | None) -> Key:
-        """Return the key of a connection that was opened to a peer."""
-        return (*remote, None)
-
-    def session_for(self, connection: Connection) -> TlsSession | None:
-        """Return the TLS session of a new connection; None over plain TCP."""
-        return None
-
-    def judge(self, connection: Connection) -> str | None:
-        """Return what is wrong with the peer's certificate after the handshake, or None."""
-        return None
+        """Return the key of a connection that was opened to a peer: its address, over TLS its proved name."""
+        return (*remote, None if self.contexts is None else (name or remote[0]).lower())
 
     def note_via(self, connection: Connection, via: Via) -> None:
-        """Read the Via parameters of a request that describe its connection; plain TCP ignores them."""
+        """
+        Use a TLS connection from a peer for requests to it, if it asks and has proved its name.
 
-    # The table.
+        Source: RFC 5923 5, 8.
+        """
+        if self.contexts is None or connection.aliases is not None or connection.outgoing:
+            return
+        if via.param("alias") is None:
+            return
+        connection.aliases = ()
+        if proves(connection.peer_names, via.host):
+            address = (connection.remote[0], via.port or self.default_port)
+            connection.aliases = tuple(self.key_of(address, name) for name in connection.peer_names)
+            self._aliases.update(dict.fromkeys(connection.aliases, connection))
 
     def admit(self, connection: Connection, stream: asyncio.Transport) -> bool:
         """Register an established connection; False if the source is refused or there are too many."""
@@ -212,7 +221,10 @@ class TcpTransport(Transport):
         return min(unknown_sources, key=lambda connection: connection.received_at, default=None)
 
     def lost(self, connection: Connection) -> None:
-        """Remove a connection from the table."""
+        """Remove a connection from the table, under all its names."""
+        for key in connection.aliases or ():
+            if self._aliases.get(key) is connection:
+                del self._aliases[key]
         key = connection.key
         if self._connections.get(key) is not connection:
             return

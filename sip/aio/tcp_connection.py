@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol, Flow):
     @property
     def secure(self) -> bool:  # type: ignore[override]
         """True if encrypted to the next hop."""
-        return self._owner.secure
+        return self._owner.contexts is not None
 
     @property
     def closed(self) -> bool:
@@ -144,7 +144,9 @@ class Connection(asyncio.Protocol, Flow):
             self._forget()
             return
         limits = self._owner.limits
-        self._tls = self._owner.session_for(self)
+        contexts = self._owner.contexts
+        if contexts is not None:
+            self._tls = contexts.session((self.name or self.remote[0]) if self.outgoing else None)
         self._deadline = self._owner.now() + limits.first_message_s
         if self._tls is None:
             self._come_up()
@@ -238,7 +240,8 @@ class Connection(asyncio.Protocol, Flow):
         self._flush()
         if tls.established and not self.established:
             self.peer_names = tls.peer_names
-            wrong = self._owner.judge(self)
+            contexts, host = self._owner.contexts, self.name or self.remote[0]
+            wrong = contexts.judge(self.peer_names, host) if contexts is not None and self.outgoing else None
             if wrong is not None:
                 self._break(wrong)
                 return None

@@ -1,19 +1,14 @@
-"""SIP over TLS: certificates, verified peer names and connection reuse (RFC 5922, RFC 5923)."""
+"""Certificates of TLS connections, ours and those of peers (RFC 5922)."""
 
 import logging
 import ssl
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from sip.aio.guard import Guard
-from sip.aio.tcp import StreamLimits, TcpTransport
-from sip.aio.tcp_connection import Connection, Key
 from sip.aio.tls_session import TlsSession
-from sip.aio.transport import Address, Flow, Listen, Receive
 from sip.certificates import proves
-from sip.message.fields import Via
-from sip.message.parser import Limits
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +55,23 @@ class TlsContexts:
         except OSError as error:
             raise ValueError(f"{error.filename or settings.certificate}: {error.strerror}") from None
 
-    def context(self, *, server: bool) -> ssl.SSLContext:
-        """Return the context of connections from peers, or that of connections to peers."""
+    def session(self, server_name: str | None) -> TlsSession:
+        """Return the session of a new connection: to the server of this name, or with None from a peer."""
         self._refresh()
-        return self._server if server else self._client
+        if server_name is None:
+            return TlsSession(self._server, server=True)
+        return TlsSession(self._client, server=False, name=server_name)
+
+    def judge(self, names: Collection[str], host: str) -> str | None:
+        """Return what is wrong with the certificate of a server that proves these names, or None."""
+        wildcards = self.settings.wildcards
+        if not self.settings.verify_servers or proves(names, host, wildcards=wildcards):
+            return None
+        shown = ", ".join(sorted(names)[:5]) or "nobody"
+        hint = ""
+        if not wildcards and proves(names, host, wildcards=True):
+            hint = " (wildcards are not accepted)"
+        return f"its certificate is for {shown}, not for {host}{hint}"
 
     def _files_stamp(self) -> tuple[tuple[int, int], ...]:
         settings = self.settings
@@ -120,85 +128,3 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
         context.load_verify_locations(settings.authorities)
     except ssl.SSLError:
         raise ValueError(f"{settings.authorities} has no certificates in PEM") from None
-
-
-class TlsTransport(TcpTransport):
-    """
-    One listening TLS socket and all connections from and to peers.
-
-    A connection that we open is keyed by the name its peer proved: the same address under another name gets
-    another connection. One that a peer opened carries requests to it if the peer asks for that and its
-    certificate proves its name.
-    """
-
-    name = "tls"
-    secure = True
-    default_port = 5061
-
-    def __init__(
-        self,
-        listen: Listen,
-        receive: Receive,
-        limits: StreamLimits,
-        message_limits: Limits,
-        contexts: TlsContexts,
-        guard: Guard | None = None,
-    ) -> None:
-        super().__init__(listen, receive, limits, message_limits, guard)
-        self._contexts = contexts
-        self._aliases: dict[Key, Connection] = {}
-
-    def key_of(self, remote: Address, name: str | None) -> Key:
-        """Return the key of a connection that was opened to a peer: its address and its proved name."""
-        return (*remote, (name or remote[0]).lower())
-
-    def session_for(self, connection: Connection) -> TlsSession | None:
-        """Return the TLS session of a new connection."""
-        if connection.outgoing:
-            name = connection.name or connection.remote[0]
-            return TlsSession(self._contexts.context(server=False), server=False, name=name)
-        return TlsSession(self._contexts.context(server=True), server=True)
-
-    def judge(self, connection: Connection) -> str | None:
-        """Return what is wrong with the certificate of a server that we connected to, or None."""
-        settings = self._contexts.settings
-        if not connection.outgoing or not settings.verify_servers:
-            return None
-        host, names = connection.name or connection.remote[0], connection.peer_names
-        if proves(names, host, wildcards=settings.wildcards):
-            return None
-        shown = ", ".join(sorted(names)[:5]) or "nobody"
-        hint = ""
-        if not settings.wildcards and proves(names, host, wildcards=True):
-            hint = " (wildcards are not accepted)"
-        return f"its certificate is for {shown}, not for {host}{hint}"
-
-    def note_via(self, connection: Connection, via: Via) -> None:
-        """
-        Use a connection from a peer for requests to it, if it asks and has proved its name.
-
-        Source: RFC 5923 5, 8.
-        """
-        if connection.aliases is not None or connection.outgoing or via.param("alias") is None:
-            return
-        connection.aliases = ()
-        if proves(connection.peer_names, via.host):
-            address = (connection.remote[0], via.port or self.default_port)
-            connection.aliases = tuple(self.key_of(address, name) for name in connection.peer_names)
-            self._aliases.update(dict.fromkeys(connection.aliases, connection))
-
-    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
-        """Return the connection to a peer that proved a name, opening one if there is none."""
-        if self._aliases:
-            key = self.key_of(remote, name)
-            connection = self._aliases.get(key)
-            if connection is not None and key not in self._connections:
-                return connection
-        return super().flow_to(remote, name)
-
-    def lost(self, connection: Connection) -> None:
-        """Remove a connection from the table, under all its names."""
-        super().lost(connection)
-        for key in connection.aliases or ():
-            if self._aliases.get(key) is connection:
-                del self._aliases[key]

@@ -16,7 +16,7 @@ from sip.aio.resolver import Resolver, is_address
 from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
-from sip.aio.tls import TlsContexts, TlsTransport
+from sip.aio.tls import TlsContexts
 from sip.aio.transaction_io import Key
 from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, server_key
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
@@ -153,11 +153,11 @@ class UserAgent:
             return UdpTransport(listen, receive, None if self.guard is None else self.guard.note_wait)
         streams, limits, guard = self.settings.streams, self.settings.limits, self.guard
         if listen.transport == "tcp":
-            return TcpTransport(listen, receive, streams, limits, guard)
+            return TcpTransport(listen, receive, streams, limits, None, guard)
         if listen.transport == "tls":
             if self._contexts is None:
                 raise ValueError(f"Listening on tls:{listen.host} needs a certificate and its key")
-            return TlsTransport(listen, receive, streams, limits, self._contexts, guard)
+            return TcpTransport(listen, receive, streams, limits, self._contexts, guard)
         raise ValueError(f"Unknown SIP transport {listen.transport!r}; use udp, tcp or tls")
 
     # Counts that reveal leaks.

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from sip.aio.tcp import StreamLimits, TcpTransport
 from sip.aio.tcp_connection import Connection
+from sip.aio.tls import TlsContexts
 from sip.aio.transport import Address, Flow, Listen
 from sip.message.parser import Limits
 
@@ -48,17 +49,15 @@ class MemoryStream:
 class Streams:
     """A transport on virtual time, and the connections that peers open to it."""
 
-    def __init__(
-        self, limits: StreamLimits | None = None, kind: type[TcpTransport] = TcpTransport, *more: Any
-    ):
+    def __init__(self, limits: StreamLimits | None = None, contexts: TlsContexts | None = None):
         self.time_s = 1000.0
         self.messages: list[tuple[bytes, Flow]] = []
-        self.transport = kind(
+        self.transport = TcpTransport(
             Listen("tcp", "192.0.2.1", 5060),
             lambda data, flow: self.messages.append((data, flow)),
             limits or StreamLimits(),
             Limits(),
-            *more,
+            contexts,
         )
         self.transport.now = lambda: self.time_s  # type: ignore[method-assign]
 

@@ -6,7 +6,7 @@ import pytest
 
 from sip.aio.tcp import StreamLimits
 from sip.aio.tcp_connection import Connection
-from sip.aio.tls import ClientCertificates, TlsContexts, TlsSettings, TlsTransport
+from sip.aio.tls import ClientCertificates, TlsContexts, TlsSettings
 from sip.message.fields import Via
 from tests.support.certificates import Authority
 from tests.support.memory_stream import MemoryStream, News, Streams
@@ -30,11 +30,9 @@ class Pair:
     ) -> None:
         ours = authority.issue("pbx", hosts=["pbx.example.org"])
         theirs = authority.issue("sbc", hosts=server_hosts)
-        self.client = Streams(
-            limits, TlsTransport, TlsContexts(TlsSettings(ours.certificate, ours.key, authority.file))
-        )
+        self.client = Streams(limits, TlsContexts(TlsSettings(ours.certificate, ours.key, authority.file)))
         settings = TlsSettings(theirs.certificate, theirs.key, authority.file, clients=clients)
-        self.server = Streams(limits, TlsTransport, TlsContexts(settings))
+        self.server = Streams(limits, TlsContexts(settings))
 
     def join(self, name: str = "sbc.example.net") -> tuple[Connection, Connection]:
         """Connect, before the handshake."""
@@ -107,7 +105,7 @@ def test_a_peer_without_the_certificate_that_is_required(authority: Authority, t
     stranger = Authority(tmp_path, "Strange CA").issue("stranger")
     pair = Pair(authority, clients=ClientCertificates.REQUIRED)
     strange = TlsSettings(stranger.certificate, stranger.key, authority.file)
-    pair.client = Streams(None, TlsTransport, TlsContexts(strange))
+    pair.client = Streams(None, TlsContexts(strange))
     near, far = pair.join()
     near.send(message())
     pair.run()

@@ -6,7 +6,7 @@ import ssl
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
-from sip.aio.tls_session import TlsSession, describe
+from sip.aio.tls import TlsSession, describe
 from sip.aio.transport import Address, Flow, Watcher
 from sip.errors import ParseError
 from sip.message.fields import Via

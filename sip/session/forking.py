@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
 from sip.events import ForkEnded, Progress
 from sip.machine import NOTHING
-from sip.message.message import Request, Response, reply
+from sip.message.message import Message, Request, Response, reply
 from sip.message.responses import ACCEPT
 from sip.session.dialog import Dialog
 from sip.session.model import Event
@@ -198,13 +198,10 @@ class Forks:
     # Ends of forks.
 
     def _lose(
-        self, session: "OutboundInviteSession", fork: EarlyDialog, response: Response
+        self, session: "OutboundInviteSession", fork: EarlyDialog, message: Message
     ) -> Sequence[Effect]:
-        """Handle a 199: a fork has ended, long before the final response of the others (RFC 6228)."""
-        gone = ForkEnded(fork.tag, response.headers.get("Reason"))
-        return (*self._drop(session, fork), Notify(gone))
-
-    def _drop(self, session: "OutboundInviteSession", fork: EarlyDialog) -> Sequence[Effect]:
+        """Handle the 199 or BYE of a fork: it has ended, and others may still answer (RFC 6228)."""
+        gone = Notify(ForkEnded(fork.tag, message.headers.get("Reason")))
         if self._by_tag is not None:
             self._by_tag.pop(fork.tag, None)
         if self.latest is fork:
@@ -216,9 +213,9 @@ class Forks:
         if offers.peer is not None and offers.peer.dialog.remote_tag == fork.tag:
             dropped = offers.reject(481)
         if self.owing is not fork:
-            return dropped
+            return (*dropped, gone)
         self.owing = None
-        return (Disarm(Event.TIMER_LATE_ANSWER), *dropped)
+        return (Disarm(Event.TIMER_LATE_ANSWER), *dropped, gone)
 
     def receive_bye(
         self, session: "OutboundInviteSession", request: Request, transaction: object
@@ -226,10 +223,7 @@ class Forks:
         """End the fork that sent a BYE, although no callee may send one before its answer (RFC 3261 15)."""
         ok = Respond(transaction, reply(request, 200))
         fork = self.get(request.from_.tag)
-        if fork is None:
-            return (ok,)
-        gone = ForkEnded(fork.tag, request.headers.get("Reason"))
-        return (ok, *self._drop(session, fork), Notify(gone))
+        return (ok,) if fork is None else (ok, *self._lose(session, fork, request))
 
     # PRACK.
 

@@ -83,14 +83,6 @@ class Guard:
         self.arrived_bytes = len(data)
         return self.protection.admit(data, flow.remote[0], self._clock.time())
 
-    def admits_connection(self, host: str) -> bool:
-        """True if a connection from a host is accepted."""
-        return self.protection.admits_connection(host, self._clock.time())
-
-    def is_trusted(self, host: str) -> bool:
-        """True if a host is trusted."""
-        return self.protection.is_trusted(host, self._clock.time())
-
     # Called by the user agent.
 
     def answer_for(self, response: Response, request: Request, flow: Flow) -> Response | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 from sip.aio.guard import Guard
@@ -81,7 +81,7 @@ class TcpTransport(Transport):
         self._listening: socket.socket | None = None
         self._connections: dict[Key, Connection] = {}
         self._aliases: dict[Key, Connection] = {}
-        self._from_source: dict[str, int] = {}
+        self._from_source: Counter[str] = Counter()
         self._closing: deque[tuple[float, asyncio.Transport]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.TimerHandle | None = None
@@ -181,23 +181,23 @@ class TcpTransport(Transport):
         if connection.outgoing:
             return True
         host, port = peer[0], peer[1]
-        if self._guard is not None and not self._guard.admits_connection(host):
+        if self._guard is not None and not self._guard.protection.admits_connection(host, self.now()):
             return False
         limits, source, unknown = self.limits, source_of(host), self.is_unknown(host)
         most = limits.max_per_unknown_source if unknown else limits.max_per_source
-        if self._from_source.get(source, 0) >= most:
+        if self._from_source[source] >= most:
             return False
         if len(self._connections) >= limits.max_connections and not self._evict(for_unknown=unknown):
             return False
         connection.remote = (host, port)
         connection.key = (host, port, None)
         self._connections[connection.key] = connection
-        self._from_source[source] = self._from_source.get(source, 0) + 1
+        self._from_source[source] += 1
         return True
 
     def is_unknown(self, host: str) -> bool:
         """True if a host is an unknown source."""
-        return self._guard is not None and not self._guard.is_trusted(host)
+        return self._guard is not None and not self._guard.protection.is_trusted(host, self.now())
 
     def _evict(self, *, for_unknown: bool) -> bool:
         """Close the unused connection silent longest; for a trusted source even a recent unknown one."""
@@ -231,11 +231,9 @@ class TcpTransport(Transport):
         del self._connections[key]
         if not connection.outgoing:
             source = source_of(key[0])
-            left = self._from_source.get(source, 1) - 1
-            if left:
-                self._from_source[source] = left
-            else:
-                self._from_source.pop(source, None)
+            self._from_source[source] -= 1
+            if not self._from_source[source]:
+                del self._from_source[source]
 
     def _accept(self) -> Connection:
         return Connection(self, ("", 0), None)

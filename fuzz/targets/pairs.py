@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fuzz.harness import Target
+from sip.aio import UserAgentSettings
 from sip.events import (
     Answered,
     Cancelled,
@@ -37,7 +38,7 @@ def check_pair(data: bytes) -> str:
 
 
 async def _play(data: bytes) -> str:
-    stage = await make_stage()
+    stage = await make_stage(UserAgentSettings(first_response_timeout_s=30.0))
     pair = _Pair(stage, data)
     pair.run()
     pair.calm_down()
@@ -76,7 +77,7 @@ class _Pair:
         if self._next() & 1:
             options["body"] = b""
         transport = ("udp", "udp", "tcp")[self._next() % 3]
-        self.alice = stage.alice.call(BOB, transport, first_response_timeout_s=30.0, **options)
+        self.alice = stage.alice.call(BOB, transport, **options)
         self.alice.session.allows_refer = True
 
     @property

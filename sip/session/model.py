@@ -95,7 +95,7 @@ class SessionSettings:
     product: str = "Trunkline"
     timers: Timers = field(default_factory=Timers)
     max_ringing_s: float = 300.0
-    """Ringing limit, in seconds, of an inbound INVITE and of an outbound one without its own limit."""
+    """Ringing limit of an INVITE, in seconds."""
     min_se_s: int = MIN_SESSION_EXPIRES_S
     """Shortest session interval a peer may request (RFC 4028 5)."""
     first_response_timeout_s: float = 4.0
@@ -109,10 +109,9 @@ class OutboundInvite:
     """
     Parameters of an outbound INVITE.
 
-    `from_` has no tag. Without a `body` the answer holds the offer. `first_response_timeout_s` limits the
-    time to the first response, `no_answer_timeout_s` the time to the answer; None uses the session settings.
-    A `call_id` is generated when None. `max_forwards` is one less than that of the call this one continues,
-    so that a number that leads back to us ends the loop. The called party may (`rel100` `supported`), must
+    `from_` has no tag. Without a `body` the answer holds the offer. A `call_id` is generated when None.
+    `max_forwards` is one less than that of the call this one continues, so that a number that leads back to
+    us ends the loop. The called party may (`rel100` `supported`), must
     (`required`) or must not (`off`) send provisional responses reliably (RFC 3262). `session_expires_s`
     requests a session timer of that interval (RFC 4028); None requests none, and accepts the peer's.
     `redirects` defines the redirections to follow, None follows none. After a redirection `destination` and
@@ -128,8 +127,6 @@ class OutboundInvite:
     credentials: Credentials | None = None
     call_id: str | None = None
     max_forwards: int = 70
-    no_answer_timeout_s: float | None = None
-    first_response_timeout_s: float | None = None
     rel100: str = "supported"
     session_expires_s: int | None = None
     redirects: Redirects | None = None

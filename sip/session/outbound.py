@@ -75,12 +75,8 @@ class OutboundInviteSession(InviteSession):
 
     def start(self) -> Sequence[Effect]:
         """Return the first effects: send the INVITE, arm the timers of the first response and of ringing."""
-        settings, ringing_s = self.settings, self._invite.no_answer_timeout_s
-        return (
-            StartRequest(self.request, Purpose.INVITE, None),
-            *self.await_response(),
-            Arm(Event.TIMER_RINGING, settings.max_ringing_s if ringing_s is None else ringing_s),
-        )
+        send = StartRequest(self.request, Purpose.INVITE, None)
+        return (send, *self.await_response(), Arm(Event.TIMER_RINGING, self.settings.max_ringing_s))
 
     # The INVITE, and requests that are challenged.
 
@@ -138,10 +134,7 @@ class OutboundInviteSession(InviteSession):
         if self.state > State.EARLY:
             return NOTHING
         self._responded = False
-        silence_s = self._invite.first_response_timeout_s
-        if silence_s is None:
-            silence_s = self.settings.first_response_timeout_s
-        return (Arm(Event.TIMER_SILENCE, silence_s),)
+        return (Arm(Event.TIMER_SILENCE, self.settings.first_response_timeout_s),)
 
     def _invite_again(self, _: Response | None) -> Sequence[Effect]:
         old = self.request

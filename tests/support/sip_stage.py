@@ -45,8 +45,11 @@ class Stage:
         assert self.network.clock.scheduled == 0
 
 
-async def make_stage(settings: UserAgentSettings | None = None, **options: Any) -> Stage:
+async def make_stage(
+    settings: UserAgentSettings | None = None, *, caller: UserAgentSettings | None = None, **options: Any
+) -> Stage:
+    """A stage whose agents have these settings, Alice those of the caller if given."""
     network = make_network()
-    alice = await Agent(network, ALICE, settings).start()
+    alice = await Agent(network, ALICE, caller or settings).start()
     bob = await Agent(network, BOB, settings, **options).start()
     return Stage(network, alice, bob)

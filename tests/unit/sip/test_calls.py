@@ -17,7 +17,7 @@ from sip import (
     State,
     parse_message,
 )
-from sip.aio import InboundSession
+from sip.aio import InboundSession, UserAgentSettings
 from tests.support.sip_agents import OTHER_SDP, SDP
 from tests.support.sip_network import break_connection
 from tests.support.sip_stage import ALICE, BOB, RAW, Stage, make_stage
@@ -141,9 +141,10 @@ async def test_info_is_answered_and_reported(stage: Stage) -> None:
     stage.finish()
 
 
-async def test_ringing_has_a_limit_on_the_calling_side(stage: Stage) -> None:
+async def test_ringing_has_a_limit_on_the_calling_side() -> None:
+    stage = await make_stage(caller=UserAgentSettings(max_ringing_s=60))
     stage.bob.answer = lambda session: session.progress(180)
-    alice = stage.alice.call(BOB, no_answer_timeout_s=60)
+    alice = stage.alice.call(BOB)
     stage.advance(59)
     assert alice.names == ["Progress"]
     stage.advance(2)
@@ -153,9 +154,10 @@ async def test_ringing_has_a_limit_on_the_calling_side(stage: Stage) -> None:
     stage.finish()
 
 
-async def test_an_owner_that_never_answers_is_given_up(stage: Stage) -> None:
+async def test_an_owner_that_never_answers_is_given_up() -> None:
+    stage = await make_stage(caller=UserAgentSettings(max_ringing_s=400))
     stage.bob.answer = lambda session: session.progress(180)
-    alice = stage.alice.call(BOB, no_answer_timeout_s=400)
+    alice = stage.alice.call(BOB)
     stage.advance(301)
     assert stage.bob.inbound[0].events == [Ended("local", "timeout")]
     assert alice.last(Failed).status == 480

@@ -1,10 +1,10 @@
 """Messages lost, repeated and crossing on the wire (RFC 3261, RFC 5407)."""
 
 from sip import Answered, Ended, Failed, Progress, Request, Response, parse_message
-from sip.aio import InboundSession
+from sip.aio import InboundSession, UserAgentSettings
 from sip.aio.transport import Address
 from tests.support.sip_agents import OTHER_SDP, SDP
-from tests.support.sip_stage import BOB, RAW, Stage
+from tests.support.sip_stage import BOB, RAW, Stage, make_stage
 
 
 def losing(stage: Stage, start: bytes, times: int) -> None:
@@ -290,8 +290,9 @@ class TestBye:
         stage.finish()
 
 
-async def test_many_calls_over_a_bad_network(stage: Stage) -> None:
+async def test_many_calls_over_a_bad_network() -> None:
     """A tenth of all messages lost, some doubled, some late: every call comes about and ends, once."""
+    stage = await make_stage(UserAgentSettings(first_response_timeout_s=30))
     faults = stage.network.faults
     faults.loss, faults.double, faults.reorder = 0.1, 0.05, 0.05
 
@@ -300,7 +301,7 @@ async def test_many_calls_over_a_bad_network(stage: Stage) -> None:
         session.answer(SDP)
 
     stage.bob.answer = ring_and_answer
-    calls = [stage.alice.call(BOB, first_response_timeout_s=30) for _ in range(300)]
+    calls = [stage.alice.call(BOB) for _ in range(300)]
     stage.advance(33)
     assert all(call.last(Answered) for call in calls)
     assert len(stage.bob.inbound) == 300

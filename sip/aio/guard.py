@@ -139,7 +139,7 @@ class Guard:
             waited_s = 0.0
         was_whole = self._shedder.share >= 1.0
         self._shedder.look(waited_s, now)
-        self.pressed = self._shedder.pressed
+        self.pressed = self._shedder.share < 1.0
         if was_whole and self._shedder.share < 1.0:
             logger.warning("overload: work waits %.2f s; some new calls are refused", waited_s)
         self._looks += 1
@@ -231,9 +231,6 @@ class Refusals:
         self._keep_s = keep_s
         self._limit = limit
         self._until: OrderedDict[Hashable, float] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._until)
 
     def add(self, key: Hashable, now: float) -> None:
         """Store a refused request by its transaction key."""

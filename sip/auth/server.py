@@ -117,15 +117,12 @@ class DigestServer:
 
         Source: RFC 8760 2.3.
         """
-        nonce = self._make_nonce(source, now_s)
+        text = f"{int(now_s * 1000):012x}"[-12:] + self._token()[:20]
+        nonce = text + self._mark(text, source)
         settings = self._settings
         rest = f', qop="{",".join(settings.qop)}"' + (", stale=true" if stale else "")
         given = f'Digest realm={quote(settings.realm)}, nonce="{nonce}", opaque="{self._opaque}"'
         return [("WWW-Authenticate", f"{given}, algorithm={name}{rest}") for name in settings.algorithms]
-
-    def _make_nonce(self, source: str, now_s: float) -> str:
-        text = f"{int(now_s * 1000):012x}"[-12:] + self._token()[:20]
-        return text + self._mark(text, source)
 
     def _mark(self, text: str, source: str) -> str:
         return hmac.new(self._secret, f"{text}{source}".encode(), hashlib.sha256).hexdigest()[:32]

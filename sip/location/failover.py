@@ -92,9 +92,6 @@ class ServerBackoff:
     def __init__(self) -> None:
         self._backoffs: dict[Place, _Backoff] = {}
 
-    def __len__(self) -> int:
-        return len(self._backoffs)
-
     def failed(self, target: Target, now: float, retry_after_s: float | None = None) -> None:
         """Back a target off after a failure."""
         place = (target.transport, target.host, target.port)

@@ -370,11 +370,6 @@ class _TypedFields:
         return contacts[0] if contacts else None
 
     @property
-    def routes(self) -> list[NameAddr]:
-        """The Route set, topmost first."""
-        return self.headers.typed("route", _addresses)
-
-    @property
     def record_routes(self) -> list[NameAddr]:
         """The Record-Route entries, topmost first."""
         return self.headers.typed("record-route", _addresses)

@@ -46,11 +46,6 @@ class CallShedder:
         self._looked_at = 0.0
         self._refusals = 0.0
 
-    @property
-    def pressed(self) -> bool:
-        """True while a share of the new calls is refused."""
-        return self.share < 1.0
-
     def look(self, waited_s: float, now: float) -> None:
         """Update the share by the wait of the oldest piece of work; call several times a second."""
         settings = self._settings

@@ -176,7 +176,8 @@ class Protection:
         if not self._crowd.use(settings.crowd_rate_per_s, settings.crowd_burst, now):
             self.rejected["crowd"] += 1
             return False
-        if _names_a_scanner(data):
+        agent = _AGENT.search(data, 0, _SCANNED_BYTES)
+        if agent is not None and _SCANNERS.search(agent[1]):
             self.rejected["scanner"] += 1
             self._ban(source, "scanner", now)
             return False
@@ -327,11 +328,6 @@ class Protection:
         self._unknown.pop(source, None)
         if self._on_ban is not None:
             self._on_ban(Ban(source, reason, for_s, record.count))
-
-
-def _names_a_scanner(data: bytes) -> bool:
-    agent = _AGENT.search(data, 0, _SCANNED_BYTES)
-    return agent is not None and _SCANNERS.search(agent[1]) is not None
 
 
 @lru_cache(maxsize=4096)

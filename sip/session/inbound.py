@@ -64,7 +64,6 @@ class InboundInviteSession(InviteSession):
         self.dialog = Dialog.from_request(request, local_tag, contact)
         self.request = request
         self._transaction: Any = None
-        self._bye_reason: str | None = None
         self._reliable: ReliableResponses | None = None
         self._held: Reply | None = None
         self._rang: Reply | None = None

@@ -64,6 +64,7 @@ class InviteSession(Machine[State]):
         self.bye_headers: tuple[tuple[str, str], ...] = ()
         """Header fields added to our BYE."""
         self.allows_refer = False
+        self._bye_reason: str | None = None
         self._authenticator: Authenticator | None = None
         self._referrals: Referrals | None = None
 
@@ -344,6 +345,7 @@ class InviteSession(Machine[State]):
         return refused if self._referrals is None else (*refused, *self._referrals.drop(self))
 
     def _bye(self, reason: str | None) -> StartRequest:
+        self._bye_reason = reason
         headers = (("Reason", reason), *self.bye_headers) if reason else self.bye_headers
         return self.start_request("BYE", Purpose.BYE, headers=headers)
 

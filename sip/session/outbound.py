@@ -66,7 +66,6 @@ class OutboundInviteSession(InviteSession):
         self._responded = False
         self._cancelled = False
         self._forks = Forks()
-        self._bye_reason: str | None = None
         self._plain: dict[int, Request] = {}
         self._reinvite: Request | None = None
         self._late_answers: dict[str, SendAck] | None = None
@@ -200,10 +199,6 @@ class OutboundInviteSession(InviteSession):
             request.method, purpose, headers=fields, body=body, content_type=content_type, within=dialog
         )
         return (send,)
-
-    def _bye(self, reason: str | None) -> StartRequest:
-        self._bye_reason = reason
-        return super()._bye(reason)
 
     # Responses.
 

@@ -40,7 +40,7 @@ def test_accepted(name: str) -> None:
         "to_name": message.to.display_name,
         "to_uri": str(message.to.uri),
         "vias": len(message.headers.get_all("Via")),
-        "routes": len(message.routes),
+        "routes": len(message.headers.get_all("Route")),
         "body_bytes": len(message.body),
         "content_type": message.content_type,
         "max_forwards": message.max_forwards,

@@ -451,7 +451,7 @@ def test_a_target_rests_longer_each_time_and_one_answer_ends_it() -> None:
     backoff.failed(target, 20_000.0, retry_after_s=86_400)
     assert not backoff.is_backed_off(target, 20_301.0)
     backoff.answered(target)
-    assert len(backoff) == 0
+    assert backoff._backoffs == {}
 
 
 async def test_a_way_that_breaks_after_a_challenge_leads_to_the_next(

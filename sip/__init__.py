@@ -28,10 +28,10 @@ from sip.location.rfc3263 import Destination
 from sip.message.fields import NameAddr
 from sip.message.message import Headers, Request, Response, reply, serialise
 from sip.message.parser import parse_message
-from sip.message.reason_header import Reason, read_reasons, reason_value
+from sip.message.reason_header import read_reasons, reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
-from sip.registration import OutboundRegistration, RegistrationState, RegistrationStatus
+from sip.registration import OutboundRegistration, RegistrationState
 from sip.session.model import OutboundInvite, State
 from sip.session.redirects import Redirection, Redirects
 from sip.session.refer import Refer
@@ -66,9 +66,7 @@ __all__ = [
     "ReferProgress",
     "ReferReceived",
     "Replaces",
-    "Reason",
     "RegistrationState",
-    "RegistrationStatus",
     "Request",
     "Response",
     "Secret",

@@ -76,7 +76,7 @@ def check_message(data: bytes) -> str:
         with contextlib.suppress(ParseError):
             getattr(message, view)
     assert message.retry_after_s is None or message.retry_after_s >= 0
-    return f"{type(message).__name__} {len(message.headers) // 4} {bool(message.body)}"
+    return f"{type(message).__name__} {len(message.headers.entries()) // 4} {bool(message.body)}"
 
 
 def check_plain(data: bytes) -> str:

@@ -125,13 +125,9 @@ def _naptr(item: Any) -> Naptr:
     )
 
 
-def _srv(item: Any) -> Srv:
-    return Srv(item.priority, item.weight, item.port, _name(item.target))
-
-
 _MAKERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.NAPTR: _naptr,
-    Kind.SRV: _srv,
+    Kind.SRV: lambda item: Srv(item.priority, item.weight, item.port, _name(item.target)),
     Kind.A: lambda item: item.address,
     Kind.AAAA: lambda item: item.address,
 }

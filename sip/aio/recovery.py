@@ -98,22 +98,20 @@ class _Ending:
 
     def begin(self) -> None:
         """Send the ending message; a session without one counts as ended and delays no other."""
+        session = self._session
         try:
-            self._send_end(self._session)
+            if session.kind is Kind.UP and session.dialog is not None:
+                self._send_bye(session.dialog)
+            elif session.request is None:
+                self._over()
+            elif session.kind is Kind.CALLING:
+                self._cancel_invite(session.request)
+            else:
+                self._refuse(session.request)
         except SipError as error:
-            named = {"call_id": self._session.call_id}
+            named = {"call_id": session.call_id}
             logger.warning("cannot end a call of the previous process: %s", error, extra=named)
             self._over()
-
-    def _send_end(self, session: RecoveredDialog) -> None:
-        if session.kind is Kind.UP and session.dialog is not None:
-            self._send_bye(session.dialog)
-        elif session.request is None:
-            self._over()
-        elif session.kind is Kind.CALLING:
-            self._cancel_invite(session.request)
-        else:
-            self._refuse(session.request)
 
     def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
         """Handle a response to the BYE or to the cancelled INVITE."""

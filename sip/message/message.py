@@ -183,9 +183,6 @@ class Headers:
     def __contains__(self, name: str) -> bool:
         return self.get(name) is not None
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Headers):
             return NotImplemented

@@ -85,7 +85,6 @@ def test_copy_push_and_remove() -> None:
     headers.remove("v")
     headers.remove("Route")
     assert [name for name, _ in headers.items()] == ["Subject"]
-    assert len(headers) == 1
 
 
 def test_a_copy_is_independent() -> None:
@@ -132,7 +131,7 @@ def test_line_ends_and_bad_names_are_refused(name: str, value: str) -> None:
     for change in (headers.add, headers.set):
         with pytest.raises(InvalidValue):
             change(name, value)
-    assert len(headers) == 0
+    assert headers.entries() == []
 
 
 @given(st.lists(st.tuples(strategies.tokens, st.text(max_size=20)), max_size=8))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from sip import Ended, Reason, read_reasons
+from sip import Ended, read_reasons
 from sip.events import Cancelled
+from sip.message.reason_header import Reason
 from tests.support.sip_agents import SDP
 from tests.support.sip_stage import RAW, Stage
 

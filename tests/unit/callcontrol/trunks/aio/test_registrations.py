@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from callcontrol.models import Carrier
 from callcontrol.trunks.aio.registrations import STARTS_PER_S, CarrierRegistrations
-from sip import OutboundRegistration, RegistrationState, RegistrationStatus
+from sip import OutboundRegistration, RegistrationState
 from sip.aio import RegistrationIO, UserAgent
+from sip.registration import RegistrationStatus
 from tests.support.domain import MemoryDirectory, make_carrier, make_gateway
 from tests.support.waiting import holds_for
 

@@ -31,8 +31,6 @@ class Timers:
 class Repetition:
     """Delays before the repetitions of a response: T1, doubling up to `longest_s`, 64*T1 in all."""
 
-    __slots__ = ("_left_s", "_longest_s", "delay_s")
-
     def __init__(self, timers: Timers, longest_s: float = inf) -> None:
         self.delay_s = timers.t1_s
         self._left_s = timers.timeout_s - timers.t1_s
@@ -64,8 +62,6 @@ class TimerQueue:
     therefore take constant time, independent of the number of calls. A heap would cost its logarithm for
     tens of thousands of 32 s timers, nearly all of which expire unneeded. Empty queues are removed.
     """
-
-    __slots__ = ("_armed", "_lines")
 
     def __init__(self) -> None:
         self._lines: dict[float, deque[Timer]] = {}

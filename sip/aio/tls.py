@@ -47,8 +47,6 @@ class TlsSession:
     `receive` takes bytes from the wire, `send` bytes to encrypt; `output` must be written after either.
     """
 
-    __slots__ = ("_incoming", "_object", "_outgoing", "established")
-
     def __init__(self, context: ssl.SSLContext, *, server: bool, name: str | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()

@@ -99,8 +99,6 @@ class DigestServer:
     Source: RFC 7616 3.3, 3.4, 5.4, 5.5.
     """
 
-    __slots__ = ("_counts", "_floor_ms", "_opaque", "_secret", "_settings", "_token")
-
     def __init__(self, settings: DigestSettings, secret: bytes, token: Callable[[], str]) -> None:
         self._settings = settings
         self._secret = secret
@@ -273,8 +271,6 @@ class Lockout:
     Trusted sources are locked out too: the gateway of one carrier must not guess the password of another.
     A correct password clears the count of its own user name only.
     """
-
-    __slots__ = ("_failures",)
 
     def __init__(self) -> None:
         self._failures: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()

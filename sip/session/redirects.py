@@ -49,8 +49,6 @@ class Redirector:
     Source: RFC 3261 8.1.3.4.
     """
 
-    __slots__ = ("_followed", "_redirects", "_seen", "_waiting")
-
     def __init__(self, redirects: Redirects, first: SipUri) -> None:
         self._redirects = redirects
         self._seen = {_key(first)}

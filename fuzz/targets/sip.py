@@ -72,7 +72,7 @@ def check_message(data: bytes) -> str:
     again = parse_message(wire)
     assert describe(again) == describe(message)
     assert serialise(again) == wire
-    for view in ("contacts", "routes", "record_routes"):
+    for view in ("contacts", "record_routes"):
         with contextlib.suppress(ParseError):
             getattr(message, view)
     assert message.retry_after_s is None or message.retry_after_s >= 0
@@ -93,9 +93,7 @@ def check_plain(data: bytes) -> str:
     }
     start = _start_line(plain)
     assert serialise(plain) == write_in_python(start, plain.headers.entries(), plain.body)
-    return (
-        f"{type(plain).__name__} {len(plain.headers) // 4} {bool(plain.body)} {len(views)} {plain.via.rport}"
-    )
+    return f"{type(plain).__name__} {len(plain.headers.entries()) // 4} {bool(plain.body)} {len(views)} {plain.via.rport}"
 
 
 def _fate(data: bytes) -> str:

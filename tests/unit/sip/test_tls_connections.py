@@ -149,7 +149,7 @@ def test_a_proved_peer_is_called_back_on_its_own_connection(authority: Authority
     assert transport.flow_to(("192.0.2.1", 5071), "PBX.example.org") is far
     assert transport.connection_count == 1
     far.connection_lost(None)
-    assert transport._aliases == {}  # type: ignore[attr-defined]
+    assert transport._aliases == {}
     assert transport.connection_count == 0
 
 
@@ -172,5 +172,5 @@ def test_an_alias_must_be_wanted_and_proved(
     pair.run()
     far.note_via(Via.parse(via))
     near.note_via(Via.parse(via))
-    assert pair.server.transport._aliases == {}  # type: ignore[attr-defined]
-    assert pair.client.transport._aliases == {}  # type: ignore[attr-defined]
+    assert pair.server.transport._aliases == {}
+    assert pair.client.transport._aliases == {}

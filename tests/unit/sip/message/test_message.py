@@ -138,7 +138,7 @@ def test_unreadable_retry_after_counts_as_none(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "view"), [("Contact", "contact"), ("Route", "routes"), ("Contact", "contacts")]
+    ("field", "view"), [("Contact", "contact"), ("Record-Route", "record_routes"), ("Contact", "contacts")]
 )
 def test_optional_fields_raise_only_when_asked_for(field: str, view: str) -> None:
     message = parse_message(serialise(invite((field, "*"))))

@@ -93,7 +93,8 @@ def check_plain(data: bytes) -> str:
     }
     start = _start_line(plain)
     assert serialise(plain) == write_in_python(start, plain.headers.entries(), plain.body)
-    return f"{type(plain).__name__} {len(plain.headers.entries()) // 4} {bool(plain.body)} {len(views)} {plain.via.rport}"
+    size = len(plain.headers.entries()) // 4
+    return f"{type(plain).__name__} {size} {bool(plain.body)} {len(views)} {plain.via.rport}"
 
 
 def _fate(data: bytes) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sip.aio.transaction_io import ClientTransactionIO, ServerTransactionIO
+from sip.aio.transaction_io import ClientTransactionIO, Key, ServerTransactionIO
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -37,7 +37,6 @@ from sip.session.outbound import OutboundInviteSession
 from sip.session.refer import refer_to
 from sip.session.replaces import Replaces
 from sip.timers import Timer
-from sip.transactions.matching import Key
 
 if TYPE_CHECKING:
     from sip.aio.request_routing import ServerFailover

@@ -82,6 +82,6 @@ def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: P
         f"{calls} calls, {rate:g}/s offered: {told}; alone {quiet}; crowded {crowded}; {added_ms:.2f} ms"
     )
     assert came["answered"] > 0
-    assert crowded["silent_calls"] == 0
+    assert crowded["silent_calls"] == 0, (quiet, crowded)
     assert crowded["loss_pct"] <= _LOSS_PCT, crowded
     assert added_ms < _ADDED_MS, (quiet, crowded)

@@ -18,7 +18,7 @@ namespace trunkline::wire {
 class Reader {
   public:
     /// `classes` has the classes of messages and fields by their names, `names` is
-    /// `sip.message.headers.KNOWN_NAMES`, `single` and `split` are the keys of fields that may stand once,
+    /// `sip.message.message.KNOWN_NAMES`, `single` and `split` are the keys of fields that may stand once,
     /// and that are kept one element each. `readers` has what reads a value that is not plain: by the names
     /// "uri", "address" and "list".
     Reader(const nb::dict& classes, const nb::dict& names, const nb::object& single, const nb::object& split,

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from callcontrol.clock import timestamp
 from callcontrol.errors import DomainError
-from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S
+from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S
 from callcontrol.masking.sessions import MaskingSession
 from callcontrol.masking.steps.connect import Connect
 from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget

@@ -16,7 +16,7 @@ from contextlib import suppress
 import picows
 
 from media.aio.agent_dial import Resolve, dial
-from media.aio.agent_playout import EarlyPlayout, PendingMarks
+from media.aio.early_playout import EarlyPlayout, PendingMarks
 from media.aio.agent_reading import OrderedDecoder, RateLimit, ReadBackpressure
 from media.aio.agent_send_queue import AgentSendQueue
 from media.aio.agent_settings import AgentStreamSettings

@@ -30,7 +30,7 @@ from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
-from sip.transactions.requests import make_cancel
+from sip.transactions.ack_and_cancel import make_cancel
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent

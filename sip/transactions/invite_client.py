@@ -8,7 +8,7 @@ from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Send
 from sip.machine import NOTHING, Machine, Rules, compile_rules
 from sip.message.message import Request, Response, serialise
 from sip.timers import Timers
-from sip.transactions.requests import make_ack
+from sip.transactions.ack_and_cancel import make_ack
 
 
 class State(IntEnum):

@@ -30,7 +30,7 @@ from callcontrol.errors import (
     NotFound,
     NumberNotOwned,
 )
-from callcontrol.masking.request import mobile_of
+from callcontrol.masking.parties import mobile_of
 from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest, session_object
 from callcontrol.models import PhoneNumber
 

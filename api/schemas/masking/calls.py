@@ -12,7 +12,7 @@ from api.schemas.calls import CallStatusName
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError, InvalidNumbers, ValidationFailed
 from callcontrol.masking.calls import MaskedStatus
-from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S, number_errors
+from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, number_errors
 
 __all__ = [
     "LegObject",

@@ -11,7 +11,7 @@ from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.masking.calls import Party, TwoParties
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.masking.request import MAX_DURATION_S, MIN_DURATION_S, mobile_of
+from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, mobile_of
 from callcontrol.masking.sessions import DEFAULT_EXPIRY_S, MAX_EXPIRY_S, MIN_EXPIRY_S, SessionStatus
 from callcontrol.routing.targets import normalise_number
 

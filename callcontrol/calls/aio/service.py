@@ -47,7 +47,7 @@ from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
 from callcontrol.models.routes import RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
-from callcontrol.trunks.aio.options_prober import GatewayProber
+from callcontrol.trunks.aio.gateway_monitor import GatewayProber
 from callcontrol.trunks.aio.registrations import CarrierRegistrations
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.inbound_invite import Received

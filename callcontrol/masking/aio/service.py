@@ -11,7 +11,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
 from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.calls import PRODUCT, masked_details
-from callcontrol.masking.request import (
+from callcontrol.masking.parties import (
     masked_errors,
     masked_plan,
     mobile_of,

@@ -13,7 +13,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import Conflict, DomainError, InvalidNumbers, NotFound, NumberNotOwned
-from callcontrol.masking.request import masked_errors
+from callcontrol.masking.parties import masked_errors
 from callcontrol.masking.sessions import MaskingSession, SessionFilter, SessionRequest, choose
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.masking.store import sessions as rows

@@ -29,7 +29,7 @@ from callcontrol.errors import DomainError, SendFailed
 from callcontrol.messaging.aio.receiving import Applied, Receiver
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.network import MessagingNetwork, NetworkRefused, NetworkUnavailable, Receipt
-from callcontrol.messaging.sending import QUEUE_LEEWAY_MICROS, UNAVAILABLE, retry_delay_s
+from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS, UNAVAILABLE, retry_delay_s
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.messaging.store.send_checks import send_refusals

@@ -22,7 +22,7 @@ from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
-from callcontrol.messaging.sending import DIRECT_LEEWAY_MICROS
+from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue

@@ -17,7 +17,7 @@ from callcontrol.database.statements import Statement, insert_into
 from callcontrol.database.tables.chat import chat_messages, chat_paces
 from callcontrol.database.values import to_micros
 from callcontrol.messaging.models import ChatMessage
-from callcontrol.messaging.sending import admit
+from callcontrol.messaging.pace import admit
 from callcontrol.messaging.store.messages import message_of
 
 # A literal condition, so that the partial index of queued messages applies.

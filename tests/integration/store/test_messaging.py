@@ -31,7 +31,7 @@ from callcontrol.messaging.network import (
     NetworkUnavailable,
     Receipt,
 )
-from callcontrol.messaging.sending import QUEUE_LEEWAY_MICROS
+from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from media.aio.agent_playout import PendingMarks
+from media.aio.early_playout import PendingMarks
 
 
 def test_marks_are_told_when_they_are_reached() -> None:

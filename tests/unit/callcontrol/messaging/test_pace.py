@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callcontrol.messaging.sending import DIRECT_LEEWAY_MICROS, QUEUE_LEEWAY_MICROS, admit
+from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS, QUEUE_LEEWAY_MICROS, admit
 
 SECOND = 1_000_000
 

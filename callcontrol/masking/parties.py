@@ -1,4 +1,4 @@
-"""Requests for masked calls: validation of the parties, and the call's plan."""
+"""Parties of masked calls: validation of their numbers, and the range of the time limit."""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -7,10 +7,7 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
-from callcontrol.calls.plan import Plan
 from callcontrol.errors import FieldError
-from callcontrol.masking.steps.connect import Connect
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget
 from callcontrol.trunks.number_format import parsed_number
 
 MIN_DURATION_S: Final = 10
@@ -65,18 +62,3 @@ def masked_errors(party_a: str, party_b: str, masked: Collection[str]) -> list[F
         for field, number in (("party_a", party_a), ("party_b", party_b))
         if number in masked
     ]
-
-
-def masked_plan(
-    party_a: str, party_b: str, masked_number: str, *, max_duration_s: int | None, record: bool
-) -> Plan:
-    """The plan of a masked call between two numbers in E.164: each is called as the masked number."""
-    connect = Connect(
-        Party(PhoneTarget(party_b), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S),
-        None if max_duration_s is None else float(max_duration_s),
-        record,
-    )
-    return Plan(
-        (connect,),
-        dial=Party(PhoneTarget(party_a), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S),
-    )

@@ -15,8 +15,8 @@ from callcontrol.clock import timestamp
 from callcontrol.errors import DomainError
 from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S
 from callcontrol.masking.sessions import MaskingSession
-from callcontrol.masking.steps.connect import Connect
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget
+from callcontrol.masking.steps.connect import Connect, connect_to
+from callcontrol.models.routes import PhoneTarget
 from callcontrol.routing.targets import is_answered_by_somebody, parse_target
 
 TIMEOUT_S: Final = 3.0
@@ -44,9 +44,9 @@ class CallerRoute:
 
     def connect(self, masked_number: str) -> Connect:
         """The step that joins the two."""
-        party = Party(PhoneTarget(self.target_number), masked_number, ring_timeout_s=DEFAULT_RING_TIMEOUT_S)
-        limit_s = None if self.max_duration_s is None else float(self.max_duration_s)
-        return Connect(party, limit_s, self.record)
+        return connect_to(
+            self.target_number, masked_number, max_duration_s=self.max_duration_s, record=self.record
+        )
 
 
 UnroutedReason = Literal["unknown", "rejected"]

@@ -16,11 +16,11 @@ from contextlib import suppress
 import picows
 
 from media.aio.agent_dial import Resolve, dial
-from media.aio.early_playout import EarlyPlayout, PendingMarks
 from media.aio.agent_reading import OrderedDecoder, RateLimit, ReadBackpressure
 from media.aio.agent_send_queue import AgentSendQueue
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_websocket import AgentWebSocket
+from media.aio.early_playout import EarlyPlayout, PendingMarks
 from media.aio.tap import AgentTap
 from media.streams import (
     DIALECTS,

@@ -24,13 +24,13 @@ from sip.message.multipart import unwrap
 from sip.message.parser import parse_message
 from sip.message.responses import ACCEPT
 from sip.timers import Timer, TimerQueue
+from sip.transactions.ack_and_cancel import make_cancel
 from sip.transactions.invite_client import Event as InviteClientEvent
 from sip.transactions.invite_client import InviteClientTransaction
 from sip.transactions.invite_client import State as InviteClientState
 from sip.transactions.invite_server import InviteServerTransaction
 from sip.transactions.non_invite_client import NonInviteClientTransaction
 from sip.transactions.non_invite_server import NonInviteServerTransaction
-from sip.transactions.ack_and_cancel import make_cancel
 
 if TYPE_CHECKING:
     from sip.aio.user_agent import UserAgent

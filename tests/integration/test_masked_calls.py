@@ -13,7 +13,7 @@ import pytest
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_object
-from callcontrol.masking.parties import masked_plan
+from callcontrol.masking.steps.connect import masked_plan
 from sip import Cancelled, Confirmed, Ended, OfferAnswered, ReferFailed
 from sip.aio import InboundSession
 from tests.support.domain import ACCOUNT_SID, OWN_NUMBER, make_carrier, make_gateway
@@ -179,7 +179,7 @@ async def test_a_party_is_refused(world: World, party: str, status: int, shown_a
 
 @pytest.mark.parametrize("party", ["a", "b"])
 async def test_a_party_does_not_answer(world: World, monkeypatch: pytest.MonkeyPatch, party: str) -> None:
-    monkeypatch.setattr("callcontrol.masking.parties.DEFAULT_RING_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("callcontrol.masking.steps.connect.RING_TIMEOUT_S", 0.3)
     behave(world, **{party: rings})
     await start(world)
     silent = await world.phone.next_call(1 if party == "a" else 2)

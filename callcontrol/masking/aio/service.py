@@ -11,12 +11,8 @@ from callcontrol.database.aio.database import Database
 from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
 from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.calls import PRODUCT, masked_details
-from callcontrol.masking.parties import (
-    masked_errors,
-    masked_plan,
-    mobile_of,
-    number_errors,
-)
+from callcontrol.masking.parties import masked_errors, mobile_of, number_errors
+from callcontrol.masking.steps.connect import masked_plan
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
 from callcontrol.models.routes import PhoneTarget

@@ -17,13 +17,16 @@ from callcontrol.calls.effects.records import Arm, Disarm, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.legs import LegProgress
-from callcontrol.calls.plan import Step
+from callcontrol.calls.plan import Plan, Step
 from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.bridge import BridgeState, BridgeStep
 from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
 from callcontrol.masking.progress import MaskedProgress
-from callcontrol.models.routes import Party
+from callcontrol.models.routes import Party, PhoneTarget
 from media.audio import Clip, Sound, tone
+
+RING_TIMEOUT_S: Final = 60.0
+"""Time that a party of a masked call may ring."""
 
 WARNING_LEAD_S: Final = 10.0
 """Time from the warning to the limit; half the limit if that is shorter than twice this."""
@@ -45,6 +48,24 @@ class Connect(Step):
     party: Party
     max_duration_s: float | None = None
     record: bool = False
+
+
+def connect_to(number: str, masked_number: str, *, max_duration_s: int | None, record: bool) -> Connect:
+    """Return the step that dials a number in E.164 as the masked number."""
+    limit_s = None if max_duration_s is None else float(max_duration_s)
+    return Connect(_party(number, masked_number), limit_s, record)
+
+
+def masked_plan(
+    party_a: str, party_b: str, masked_number: str, *, max_duration_s: int | None, record: bool
+) -> Plan:
+    """Return the plan of a masked call of two numbers in E.164: each is called as the masked number."""
+    connect = connect_to(party_b, masked_number, max_duration_s=max_duration_s, record=record)
+    return Plan((connect,), dial=_party(party_a, masked_number))
+
+
+def _party(number: str, masked_number: str) -> Party:
+    return Party(PhoneTarget(number), masked_number, ring_timeout_s=RING_TIMEOUT_S)
 
 
 class MaskedDialStep(BridgeStep):

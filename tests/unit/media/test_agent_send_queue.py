@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import picows
 
-from media.aio.early_playout import EarlyPlayout
 from media.aio.agent_send_queue import AgentSendQueue
+from media.aio.early_playout import EarlyPlayout
 from media.aio.tap import AgentTap
 from media.streams import AgentMark, ExotelDialect, StreamSetup
 

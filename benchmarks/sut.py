@@ -216,7 +216,9 @@ def media_calls(
 def _ports(log: Path) -> list[int]:
     if not log.exists():
         return []
-    return [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("port ")]
+    # The last line may be half written.
+    *lines, _ = log.read_text().split("\n")
+    return [int(line.split()[1]) for line in lines if line.startswith("port ")]
 
 
 def _last_words(sipp: Sipp) -> str:

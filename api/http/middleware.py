@@ -91,6 +91,7 @@ async def _guard(
         refusal.style = style_of(request.path)
         return _refusal(refusal, context)
     except Exception as error:
+        # The client of every endpoint gets the documented 500, never a traceback.
         return _refusal(unexpected(error), context)
 
 

@@ -174,6 +174,7 @@ class _Dialler:
                 socket_factory=lambda _: sock,
             )
         except Exception as error:
+            # The library, TLS and sockets share no class of errors.
             _translate(error)
         # The library returns without a listener when the peer disconnects before its answer is complete.
         if listener is None:

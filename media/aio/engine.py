@@ -230,6 +230,7 @@ def _call(callback: Callable[[_Event], None], event: _Event) -> None:
     try:
         callback(event)
     except Exception:
+        # An error of one consumer must not lose the events of the others.
         logger.exception("a media event callback failed on %r", event)
 
 

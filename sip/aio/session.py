@@ -362,6 +362,7 @@ class Session:
         try:
             self.on_event(event)
         except Exception:
+            # A defect of the application must not stop the transaction that reports to it.
             logger.exception("A session's event callback failed", extra={"call_id": self.call_id})
 
 

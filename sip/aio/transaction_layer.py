@@ -424,6 +424,7 @@ class TransactionLayer:
                 TraceRecord(self.clock.time(), direction, flow.transport.address, flow.remote, data, call_id)
             )
         except Exception:
+            # A trace that fails must not lose the message.
             logger.exception("The trace callback failed")
 
 

@@ -451,6 +451,7 @@ class UserAgent:
         try:
             self.on_invite(session)
         except Exception:
+            # The caller gets a final response also when the application fails.
             logger.exception("The callback for new sessions failed", extra={"call_id": session.call_id})
             session.reject(500)
 

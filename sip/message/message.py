@@ -185,11 +185,12 @@ class Headers:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Headers):
-            return NotImplemented
+            return NotImplemented  # Python then asks the other operand, and compares by identity at last.
         return [(key, value) for key, _, value in self._entries] == [
             (key, value) for key, _, value in other._entries
         ]
 
+    # Headers change, so they are no keys; stated, since a reader expects a hash beside `__eq__`.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

@@ -167,6 +167,7 @@ class CallRunner:
         try:
             self._perform_all(step(*arguments, self._mailbox.now()))
         except Exception:
+            # A defect in one transition must still free the resources of the call; a second one is raised.
             self.log.exception("internal error; ending the call")
             if self._failed:
                 raise

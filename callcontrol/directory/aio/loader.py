@@ -117,6 +117,7 @@ class DirectoryLoader(Directory):
             except DomainError:
                 log.debug("the directory could not be refreshed; what is known stays as it is")
             except Exception:
+                # A defect in one refresh must not stop the later ones.
                 log.exception("refreshing the directory failed; what is known stays as it is")
 
     def _resolve_names(self) -> None:

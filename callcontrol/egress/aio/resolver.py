@@ -114,6 +114,7 @@ class DestinationGuard:
         try:
             outcome = self._lookup(host, port)
         except Exception as error:
+            # Raised where the look-up is awaited: this thread has no caller.
             outcome = error
         try:
             loop.call_soon_threadsafe(_settle, future, outcome)

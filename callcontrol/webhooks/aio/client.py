@@ -77,6 +77,7 @@ class WebhookClient:
         except ValueError as error:
             return Answer(problem=str(error)[:_MAX_PROBLEM_CHARS])
         except Exception:
+            # A defect with one event counts as a failed attempt; the deliveries of others go on.
             log.exception("a webhook could not be sent")
             return Answer(problem="the server failed; see its log")
 

@@ -288,6 +288,7 @@ def test_a_network_of_ipv6_is_one_source() -> None:
 
 def test_strangers_have_few_connections_and_none_that_a_known_peer_needs() -> None:
     streams = Streams(StreamLimits(max_connections=4, max_per_unknown_source=2, evict_after_s=5))
+    # The guard that the transport asks is no part of this test.
     streams.transport.is_unknown = lambda host: not host.startswith("192.0.2.")  # type: ignore[method-assign]
     known, _ = streams.accept("192.0.2.9")
     strangers = [streams.accept(f"198.51.100.{number // 2}", port=number + 1)[0] for number in range(4)]

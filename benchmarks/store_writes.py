@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
-from callcontrol.database.aio.database import Database, Operation, T
+from callcontrol.database.aio.database import Operation, T
 from callcontrol.database.aio.sqlite import Sqlite
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallRecord, CallStatus
@@ -159,7 +159,7 @@ async def _run(way: str, rate: int, seconds: float, busy: float) -> str:
         secrets = SecretBox([new_key()])
         backend = WAYS[way](sa.make_url(f"sqlite:///{Path(folder) / 'calls.db'}"), secrets)
         await backend.migrate()
-        storage = Storage(Database(backend), secrets, StorageSettings())
+        storage = Storage(backend, secrets, StorageSettings())
         await storage.writer.start()
         await storage.directory.start()
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)

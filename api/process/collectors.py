@@ -18,7 +18,7 @@ from api.process.metrics import Metrics
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.calls.aio.service import CallControl
-from callcontrol.database.values import to_micros
+from callcontrol.database.statements import to_micros
 from callcontrol.histogram import Histogram
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.tools.aio.service import ToolService

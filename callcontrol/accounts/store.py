@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import seal, unseal
 from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable
+from callcontrol.database.statements import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.database.tables.accounts import accounts, api_keys
-from callcontrol.database.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.models import Account, ApiKey, StreamSecret
 
 _STREAM_SECRET: Final = accounts.c.stream_secret

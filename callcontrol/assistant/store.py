@@ -10,8 +10,8 @@ from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter,
 from callcontrol.assistant.calls import ENDED, status_of
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.statements import to_micros, unpack
 from callcontrol.database.tables.assistant import assistant_calls
-from callcontrol.database.values import to_micros, unpack
 from callcontrol.models import CallStatus
 
 LISTING: Final = Listing(assistant_calls.c.created_at, assistant_calls.c.call_sid)

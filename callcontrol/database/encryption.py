@@ -12,13 +12,13 @@ from typing import Any, Final, Protocol
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database.statements import pack, unpack
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.applications import applications
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.tools import tools
 from callcontrol.database.tables.trunks import carriers, phone_numbers
-from callcontrol.database.values import pack, unpack
 from callcontrol.models import Binding
 
 OPTION: Final = "trunkline_secrets"

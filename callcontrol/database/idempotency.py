@@ -7,9 +7,8 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, to_micros
 from callcontrol.database.tables.system import idempotency_keys
-from callcontrol.database.values import to_micros
 from callcontrol.errors import IdempotencyConflict
 from callcontrol.models import InterruptedRequest, StoredReply
 

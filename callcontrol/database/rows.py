@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database import revisions
 from callcontrol.database.encryption import BINDINGS, SEALED, seal, seal_binding, unseal, unseal_binding
-from callcontrol.database.values import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
+from callcontrol.database.statements import pack, to_micros, to_micros_or_none, to_moment_or_none, unpack
 from callcontrol.errors import Conflict, Forbidden, NotFound
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class ValueTable(Generic[T]):
         self._order = order
         self._parts = dict(parts or {})
         self._plain: list[str] = []
-        for field in fields(kind):
+        stored = [field for field in fields(kind) if field.init]  # the others are derived from these
+        for field in stored:
             if field.name in self._parts:
                 continue
             column = table.c[(columns or {}).get(field.name, field.name)]
@@ -103,7 +104,7 @@ class ValueTable(Generic[T]):
                 self._plain.append(field.name)
             else:
                 self._parts[field.name] = part
-        self._names = [field.name for field in fields(kind)]
+        self._names = [field.name for field in stored]
         self._changing = [name for name in self._names if name not in {self._key.name, *fixed}]
 
     def row_of(self, connection: Connection, value: T, names: Sequence[str] = ()) -> dict[str, Any]:

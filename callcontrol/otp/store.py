@@ -10,11 +10,10 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.database.rows import ValueTable, count
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, clean, insert_into, to_micros, to_moment
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.otp import otps
 from callcontrol.database.tables.wallet import wallets
-from callcontrol.database.values import clean, to_micros, to_moment
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
 from callcontrol.otp.otp import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from callcontrol.database.values import clean
+from callcontrol.database.statements import clean
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 MAX_SHOWN_CHARS: Final = 1000

@@ -8,10 +8,10 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database import revisions
 from callcontrol.database.rows import COMMA_TUPLE, ValueTable, count
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables.applications import applications
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.trunks import carriers, gateways, phone_numbers
-from callcontrol.database.values import to_micros
 from callcontrol.models import Carrier, Gateway
 
 CARRIERS: Final = ValueTable(

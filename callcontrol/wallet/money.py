@@ -6,6 +6,9 @@ from typing import Final
 MAX_PAISE: Final = 10**15
 """Ten trillion rupees: far above any balance, far below what the database's integers hold."""
 
+HOUR_MICROS: Final = 3_600_000_000
+"""A time in microseconds since the epoch, divided by this, gives the clock hour of a spend limit (UTC)."""
+
 
 def rupees(paise: int) -> float:
     """Amount as the JSON number of the interfaces; exact to the paisa below ten trillion rupees."""
@@ -18,7 +21,7 @@ def pulses(duration_s: int, pulse_s: int = 60) -> int:
 
 
 def hour_of(moment: datetime) -> int:
-    """Clock hour of a spend limit, in hours since the epoch (UTC)."""
+    """Clock hour of a spend limit: hours since the epoch (UTC)."""
     return int(moment.timestamp()) // 3600
 
 

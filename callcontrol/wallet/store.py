@@ -15,13 +15,12 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
-from callcontrol.database.values import to_micros
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import LedgerEntry, Reserve, Wallet
-from callcontrol.wallet.money import end_of_hour, hour_of
+from callcontrol.wallet.money import HOUR_MICROS, end_of_hour
 
 _UNLIMITED_PAISE: Final = 2**62
 
@@ -160,7 +159,7 @@ def reserve(
         "amount_paise": amount_paise,
         "created_at": micros,
         "now": micros,
-        "hour": hour_of(now),
+        "hour": micros // HOUR_MICROS,
     }
     if amount_paise and _HOLD.run(connection, wanted) != 1:
         # Nothing was reserved; a call with a reserve needs nothing either.
@@ -181,11 +180,12 @@ def extend(
     more_paise = total_paise - held["amount_paise"]
     if more_paise <= 0:
         return None
+    micros = to_micros(now)
     taken = {
         "account_sid": held["account_sid"],
         "amount_paise": more_paise,
-        "now": to_micros(now),
-        "hour": hour_of(now),
+        "now": micros,
+        "hour": micros // HOUR_MICROS,
     }
     if _HOLD.run(connection, taken) != 1:
         return _refusal(connection, taken)
@@ -208,8 +208,16 @@ def settle(connection: Connection, call_sid: str, charge_paise: int, now: dateti
     if charge_paise > held_paise:
         charge_paise = min(charge_paise, held_paise + available(connection, account_sid))
     micros = to_micros(now)
-    taken = {"charge_paise": charge_paise, "amount_paise": held_paise, "now": micros, "hour": hour_of(now)}
-    _SETTLE.run(connection, {"account_sid": account_sid, **taken})
+    _SETTLE.run(
+        connection,
+        {
+            "account_sid": account_sid,
+            "charge_paise": charge_paise,
+            "amount_paise": held_paise,
+            "now": micros,
+            "hour": micros // HOUR_MICROS,
+        },
+    )
     if charge_paise:
         _enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
     return charge_paise

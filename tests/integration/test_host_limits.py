@@ -7,10 +7,13 @@ import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from callcontrol.calls.aio.admission import CALL_DESCRIPTORS, CallGate, HostLimits
+from callcontrol.database.aio.database import Database
 from callcontrol.errors import ServiceUnavailable
 
 
@@ -53,14 +56,14 @@ async def test_a_small_address_space_keeps_calls_out() -> None:
 async def test_the_gate_counts_whom_it_keeps_out_and_tells_the_log_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    failing = True
-    gate = CallGate(lambda: failing)
+    database = cast(Database, SimpleNamespace(unwritable=True))
+    gate = CallGate(database)
     with caplog.at_level(logging.WARNING):
         assert not gate.admits()
         with pytest.raises(ServiceUnavailable, match="database"):
             gate.check()
         assert gate.refused == {"database": 2}
-        failing = False
+        database.unwritable = False
         assert gate.admits() and gate.lacks() is None
     assert [record.getMessage() for record in caplog.records] == [
         "rejecting new calls: the database is not taking writes",

@@ -6,10 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import JSON, ValueTable
+from callcontrol.database.statements import unpack
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.applications import applications
 from callcontrol.database.tables.trunks import phone_numbers
-from callcontrol.database.values import unpack
 from callcontrol.models import VoiceAgent
 
 AGENTS: Final = ValueTable(

@@ -6,9 +6,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, clean, insert_into
 from callcontrol.database.tables.assistant import transcript_segments
-from callcontrol.database.values import clean
 from callcontrol.models import CallRecord, TranscriptSegment
 
 Row = Mapping[str, Any]

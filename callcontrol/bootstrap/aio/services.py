@@ -319,7 +319,7 @@ class Services:
         database, writer, directory = storage.database, storage.writer, storage.directory
         countries, rate = settings.calls.allowed_countries, settings.messages_per_second
         self.storage = storage
-        self.gate = CallGate(writer.failing)
+        self.gate = CallGate(database)
         self._rate = rate
         self.masked_routes = MaskedRouter(
             storage.masking_sessions,

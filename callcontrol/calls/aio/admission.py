@@ -5,10 +5,10 @@ import logging
 import os
 import resource
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from callcontrol.database.aio.database import Database
 from callcontrol.errors import ServiceUnavailable
 
 __all__ = ["CALL_DESCRIPTORS", "REASONS", "CallGate", "HostLimits"]
@@ -104,15 +104,16 @@ class CallGate:
     refused call.
     """
 
-    def __init__(self, database_fails: Callable[[], bool], limits: HostLimits | None = None) -> None:
+    def __init__(self, database: Database | None = None, limits: HostLimits | None = None) -> None:
         self.refused: Counter[str] = Counter()
-        self._database_fails = database_fails
+        self._database = database
         self._limits = limits or HostLimits()
         self._told: str | None = None
 
     def lacks(self) -> str | None:
         """Return the lacking resource: ``database``, ``descriptors`` or ``memory``; None without any."""
-        reason = "database" if self._database_fails() else self._limits.lack()
+        failing = self._database is not None and self._database.unwritable
+        reason = "database" if failing else self._limits.lack()
         if reason != self._told:
             if reason is None:
                 log.warning("accepting new calls again")

@@ -126,7 +126,7 @@ class CallServices:
     destinations: Destinations
     features: CallFeatures
     refresh: Callable[[], Awaitable[None]]
-    gate: CallGate = field(default_factory=lambda: CallGate(lambda: False))
+    gate: CallGate = field(default_factory=CallGate)
     add_segment: Callable[[CallRecord, TranscriptSegment], None] | None = None
     add_message: Callable[[Message], None] | None = None
     speech: Synthesizer | None = None

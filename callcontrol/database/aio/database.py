@@ -9,9 +9,10 @@ copies into the operating system's page cache; see ``callcontrol.database.aio.sq
 import asyncio
 import contextlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -40,33 +41,10 @@ _TURN: Final = 0x7472756E6B77
 """Advisory lock of the writing process ("trunkw")."""
 
 
-class Backend(Protocol):
-    """Interface of a database backend."""
+class Database(ABC):
+    """One SQLite or PostgreSQL database; `open` makes the one of a URL."""
 
-    async def read(self, operation: Operation[T]) -> T:
-        """Run a function that only reads."""
-
-    async def look_up(self, operation: Operation[T]) -> T:
-        """Run a function that reads a few rows by their keys."""
-
-    async def write(self, operation: Operation[T]) -> T:
-        """Run a function in one transaction and commit it."""
-
-    async def was_committed(self, transaction: int) -> bool | None:
-        """Return the result of a transaction whose commit is in doubt; None while it is in progress."""
-
-    async def migrate(self) -> None:
-        """Bring the schema up to date."""
-
-    async def close(self) -> None:
-        """Close all connections."""
-
-
-class Database:
-    """One SQLite or PostgreSQL database."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self) -> None:
         self._unreadable = False
         self.unwritable = False
         """True while the writer has given up on the database; reads then have a short limit."""
@@ -84,7 +62,7 @@ class Database:
         Raises:
             ValueError: The URL names no supported database.
         """
-        database = cls(_backend_for(url, secrets))
+        database = _database_at(url, secrets)
         if migrate:
             try:
                 await database.migrate()
@@ -93,9 +71,9 @@ class Database:
                 raise
         return database
 
+    @abstractmethod
     async def migrate(self) -> None:
         """Run the missing migrations; other processes wait meanwhile."""
-        await self._backend.migrate()
 
     async def read(self, operation: Callable[[Connection], T | DomainError]) -> T:
         """
@@ -105,7 +83,7 @@ class Database:
             DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing, or too many readers wait for it.
         """
-        return await self._asked(self._backend.read(partial(outcome, operation)))
+        return await self._asked(self._read(partial(outcome, operation)))
 
     async def page(self, find: Callable[..., tuple[list[T], int]], page: int, per_page: int) -> Page[T]:
         """Read a page of ``find(connection, offset=, limit=)``, which returns rows and the total."""
@@ -122,8 +100,9 @@ class Database:
             DomainError: The error that the operation returned or raised.
             ServiceUnavailable: The database is failing.
         """
-        return await self._asked(self._backend.look_up(partial(outcome, operation)))
+        return await self._asked(self._look_up(partial(outcome, operation)))
 
+    @abstractmethod
     async def write(self, operation: Operation[T]) -> T:
         """
         Run a function in one transaction and commit it; any exception rolls it back.
@@ -133,19 +112,26 @@ class Database:
         Raises:
             CommitInDoubt: The connection was lost during the commit; ask ``was_committed``.
         """
-        return await self._backend.write(operation)
 
+    @abstractmethod
     async def was_committed(self, transaction: int) -> bool | None:
         """
         Return True if a transaction whose commit was in doubt is durable; None while it is in progress.
 
         Exceptions are those of the driver.
         """
-        return await self._backend.was_committed(transaction)
 
+    @abstractmethod
     async def close(self) -> None:
         """Close all connections."""
-        await self._backend.close()
+
+    @abstractmethod
+    async def _read(self, operation: Operation[T]) -> T:
+        """Run a function that only reads; exceptions are those of the function and of the driver."""
+
+    @abstractmethod
+    async def _look_up(self, operation: Operation[T]) -> T:
+        """As ``_read``, for a few rows by their keys."""
 
     async def _asked(self, answer: Awaitable[T | DomainError]) -> T:
         try:
@@ -186,7 +172,7 @@ def _answered(error: BaseException) -> bool:
     return False
 
 
-def _backend_for(url: str, secrets: Cipher | None) -> Backend:
+def _database_at(url: str, secrets: Cipher | None) -> Database:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -201,7 +187,7 @@ def _backend_for(url: str, secrets: Cipher | None) -> Backend:
     raise ValueError(f"a database of the kind {name!r} is not supported: use SQLite or PostgreSQL")
 
 
-class _Postgres:
+class _Postgres(Database):
     """
     PostgreSQL through asyncpg, on the event loop.
 
@@ -211,6 +197,7 @@ class _Postgres:
     """
 
     def __init__(self, url: URL, secrets: Cipher | None) -> None:
+        super().__init__()
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
             hide_parameters=True,
@@ -225,12 +212,12 @@ class _Postgres:
             },
         )
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def _read(self, operation: Operation[T]) -> T:
         async with self._connected() as connection:
             return await connection.run_sync(operation)
 
-    async def look_up(self, operation: Operation[T]) -> T:
-        return await self.read(operation)
+    async def _look_up(self, operation: Operation[T]) -> T:
+        return await self._read(operation)
 
     async def write(self, operation: Operation[T]) -> T:
         async with self._connected() as connection:
@@ -270,7 +257,7 @@ class _Postgres:
 
     async def was_committed(self, transaction: int) -> bool | None:
         try:
-            status = await self.read(
+            status = await self._read(
                 lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
             )
         except DBAPIError as error:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.listing import Condition, Listing
-from callcontrol.database.values import to_micros, to_micros_or_none
+from callcontrol.database.statements import to_micros, to_micros_or_none
 from callcontrol.models import Page, Position
 
 T = TypeVar("T")

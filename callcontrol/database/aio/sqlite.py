@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -18,12 +18,10 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
 
 from callcontrol.database import schema
+from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import DatabaseMoved, is_busy, is_transient
 from callcontrol.errors import ServiceUnavailable
-
-T = TypeVar("T")
-Operation = Callable[[Connection], T]
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +42,9 @@ _TOUCH: Final = """
 """
 
 
-class Sqlite:
+class Sqlite(Database):
     """
-    SQLite backend: a writing connection, a lookup connection, two reader threads, a checkpoint thread.
+    SQLite database: a writing connection, a lookup connection, two reader threads, a checkpoint thread.
 
     Transactions run on the event loop itself while the disk is fast. A commit only copies pages into the
     operating system's cache; handing that to a thread takes longer than the commit, and the thread would
@@ -63,6 +61,7 @@ class Sqlite:
     def __init__(self, url: URL, secrets: Cipher | None = None) -> None:
         if not url.database or url.database == ":memory:":
             raise ValueError("SQLite needs a file: its connections do not share a database in memory")
+        super().__init__()
         path = Path(url.database)
         path.parent.mkdir(parents=True, exist_ok=True)
         # The file holds customers' data, so only its owner may read it.
@@ -82,14 +81,14 @@ class Sqlite:
         self._path = path
         self._identity = _identity(path)
 
-    async def read(self, operation: Operation[T]) -> T:
+    async def _read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
         return await self._readers.run(operation)
 
-    async def look_up(self, operation: Operation[T]) -> T:
+    async def _look_up(self, operation: Operation[T]) -> T:
         """Run a function that reads a few rows by their keys, on the event loop unless the disk is slow."""
         if self._closed or asyncio.get_running_loop().time() < self._slow_until:
-            return await self.read(operation)
+            return await self._read(operation)
         return self._here(self._look, operation)
 
     async def write(self, operation: Operation[T]) -> T:
@@ -116,7 +115,7 @@ class Sqlite:
     async def migrate(self) -> None:
         """Bring the schema up to date, waiting for another process that migrates."""
         try:
-            if await self.read(schema.current) == schema.HEAD:
+            if await self._read(schema.current) == schema.HEAD:
                 return
         except sa.exc.OperationalError as error:
             # Another process is creating the file. Unlike a read, the migration waits for it.

@@ -9,8 +9,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database.listing import Condition, Listing, Narrowing
+from callcontrol.database.statements import clean, to_micros, unpack
 from callcontrol.database.tables.masking import masked_calls
-from callcontrol.database.values import clean, to_micros, unpack
 from callcontrol.masking.calls import ENDED
 from callcontrol.masking.logs import MaskedCallCounts, MaskedCallFilter
 

@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.rows import ValueTable
 from callcontrol.database.rows import count as count_rows
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables.masking_sessions import mappings, sessions
-from callcontrol.database.values import to_micros
 from callcontrol.masking.sessions import MaskingSession, SessionCounts, SessionFilter
 
 LISTING: Final = Listing(sessions.c.created_at, sessions.c.session_id)

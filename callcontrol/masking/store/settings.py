@@ -8,10 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import unseal
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, to_micros, to_moment
 from callcontrol.database.tables.masking import masking_settings
 from callcontrol.database.tables.subscriptions import subscriptions
-from callcontrol.database.values import to_micros, to_moment
 from callcontrol.masking.settings import MaskingSettings
 
 _OF: Final = Statement(

@@ -24,7 +24,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.pending import Pending
 from callcontrol.database.aio.writer import Writer
-from callcontrol.database.values import to_micros
+from callcontrol.database.statements import to_micros
 from callcontrol.errors import DomainError, SendFailed
 from callcontrol.messaging.aio.receiving import Applied, Receiver
 from callcontrol.messaging.models import ChatMessage

@@ -13,7 +13,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
-from callcontrol.database.values import to_micros
+from callcontrol.database.statements import to_micros
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher

@@ -14,10 +14,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import JSON_TUPLE, Codec, ValueTable, count
-from callcontrol.database.statements import Statement
+from callcontrol.database.statements import Statement, pack, to_micros, unpack
 from callcontrol.database.tables.campaigns import campaigns
 from callcontrol.database.tables.chat import chat_messages as messages
-from callcontrol.database.values import pack, to_micros, unpack
 from callcontrol.messaging.campaigns import (
     CANCELLED_REASON,
     RECEIPTS_AWAITED,

@@ -7,10 +7,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement
+from callcontrol.database.statements import Statement, to_micros
 from callcontrol.database.tables.templates import channels
 from callcontrol.database.tables.trunks import phone_numbers
-from callcontrol.database.values import to_micros
 from callcontrol.messaging.models import (
     DEFAULT_DISPLAY_NAME,
     DEFAULT_MESSAGES_PER_SECOND,

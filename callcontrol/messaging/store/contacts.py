@@ -9,9 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import Codec, ValueTable, count
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, pack, unpack
 from callcontrol.database.tables.contacts import contact_list_members, contacts
-from callcontrol.database.values import pack, unpack
 from callcontrol.messaging.contacts import search_text, wanted
 from callcontrol.messaging.models import Contact
 

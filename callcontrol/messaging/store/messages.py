@@ -14,9 +14,8 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing, Narrowing
 from callcontrol.database.rows import JSON, ValueTable
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, clean, insert_into, to_micros
 from callcontrol.database.tables.chat import chat_messages
-from callcontrol.database.values import clean, to_micros
 from callcontrol.messaging.models import ChatMessage, MessageStatus
 from callcontrol.messaging.network import Receipt
 from callcontrol.messaging.receipts import passed

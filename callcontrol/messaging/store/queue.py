@@ -13,9 +13,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, to_micros
 from callcontrol.database.tables.chat import chat_messages, chat_paces
-from callcontrol.database.values import to_micros
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.pace import admit
 from callcontrol.messaging.store.messages import message_of

@@ -9,9 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.database.rows import ValueTable, count
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, insert_into, to_micros, to_micros_or_none, to_moment
 from callcontrol.database.tables.templates import template_withdrawals, templates
-from callcontrol.database.values import to_micros, to_micros_or_none, to_moment
 from callcontrol.messaging.models import Template, TemplateStatus
 
 PREFERRED_LANGUAGE: Final = "en_US"

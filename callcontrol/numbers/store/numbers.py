@@ -8,10 +8,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import Part, Row, ValueTable
-from callcontrol.database.statements import Statement
+from callcontrol.database.statements import (
+    Statement,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+)
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.trunks import phone_numbers
-from callcontrol.database.values import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.models import Billing, PhoneNumber
 
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import Codec, ValueTable
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables.orders import number_orders
-from callcontrol.database.values import to_micros
 from callcontrol.numbers.orders import RULES, Order, OrderEvent, OrderState
 from sip.machine import next_state
 

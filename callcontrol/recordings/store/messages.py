@@ -8,9 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.statements import insert_into
+from callcontrol.database.statements import insert_into, to_micros, to_moment
 from callcontrol.database.tables.messages import messages
-from callcontrol.database.values import to_micros, to_moment
 from callcontrol.models import Message
 from callcontrol.recordings.retention import KeptRecording
 from callcontrol.recordings.store.recordings import mark_removed

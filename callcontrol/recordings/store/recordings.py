@@ -8,12 +8,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import insert_into
+from callcontrol.database.statements import insert_into, to_micros, to_moment, to_moment_or_none
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.messages import messages
 from callcontrol.database.tables.recordings import recording_removals
-from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
 from callcontrol.recordings.retention import FOR_EVER, KeptRecording
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)

@@ -8,8 +8,8 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.database import revisions
 from callcontrol.database.encryption import seal, unseal
+from callcontrol.database.statements import pack, to_micros, to_moment, unpack
 from callcontrol.database.tables.tools import disabled_tools, tool_changes, tools
-from callcontrol.database.values import pack, to_micros, to_moment, unpack
 from callcontrol.tools.definitions import HttpTool
 from callcontrol.tools.models import ToolAnnotations
 

@@ -16,9 +16,16 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import (
+    Statement,
+    clean,
+    insert_into,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+)
 from callcontrol.database.tables.webhooks import deliveries
-from callcontrol.database.values import clean, to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.webhooks.retries import is_gone
 

@@ -19,10 +19,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database import encryption as sealing
-from callcontrol.database.statements import Statement
+from callcontrol.database.statements import Statement, to_micros, unpack
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.webhooks import deliveries as deliveries_table
-from callcontrol.database.values import to_micros, unpack
 from callcontrol.errors import SecretsUnreadable
 from callcontrol.models import Delivery, PublishedEvent, Recipient, SubscribedEvent, WebhookEvent
 from callcontrol.webhooks.store import deliveries

@@ -10,10 +10,10 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.database.rows import JSON_TUPLE, Part, ValueTable
 from callcontrol.database.rows import count as count_rows
+from callcontrol.database.statements import to_micros, to_moment, to_moment_or_none
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.webhook_endpoints import webhook_endpoints
 from callcontrol.database.tables.webhooks import deliveries
-from callcontrol.database.values import to_micros, to_moment, to_moment_or_none
 from callcontrol.webhooks.retries import OFFSETS_S
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import LoggedDelivery, Subscription

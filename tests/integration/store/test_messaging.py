@@ -18,8 +18,8 @@ from api.process.idempotency_recovery import answer_interrupted
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables.chat import chat_paces
-from callcontrol.database.values import to_micros
 from callcontrol.errors import ChannelNotConfigured, NotFound, SendFailed, ValidationFailed
 from callcontrol.messaging.aio import receiving
 from callcontrol.messaging.aio.dispatcher import DispatcherSettings

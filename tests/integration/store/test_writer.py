@@ -38,7 +38,8 @@ class FailingDatabase(Database):
     """A database that can be switched off, and that counts its transactions."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database._backend)
+        super().__init__()
+        self._database = database
         self.failing = False
         self.failures = 0
         self.transactions = 0
@@ -58,7 +59,7 @@ class FailingDatabase(Database):
             raise CommitInDoubt(0, None)
         if self.cut == "after":
             self.cut = ""
-            raise CommitInDoubt(1, await super().write(operation))
+            raise CommitInDoubt(1, await self._database.write(operation))
         if self.hold is not None:
             self.held = True
             await self.hold.wait()
@@ -66,7 +67,19 @@ class FailingDatabase(Database):
             self.failures += 1
             raise locked()
         self.transactions += 1
-        return await super().write(operation)
+        return await self._database.write(operation)
+
+    async def migrate(self) -> None:
+        await self._database.migrate()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _read(self, operation: Operation[T]) -> T:
+        return await self._database._read(operation)
+
+    async def _look_up(self, operation: Operation[T]) -> T:
+        return await self._database._look_up(operation)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from api.schemas.wallet import wallet_json
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.values import to_micros
+from callcontrol.database.statements import to_micros
 from callcontrol.models import LedgerFilter, Position, Wallet
 from callcontrol.wallet.money import hour_of
 from tests.support.api_facts import ACCOUNT, ENDED_SID, MOMENT

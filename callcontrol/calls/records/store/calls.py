@@ -8,17 +8,19 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.calls.records.quality import quality_fields, stored_quality
-from callcontrol.database.statements import Statement, insert_into, update_columns
-from callcontrol.database.tables.calls import calls
-from callcontrol.database.values import (
+from callcontrol.database.statements import (
+    Statement,
     clean,
+    insert_into,
     pack,
     to_micros,
     to_micros_or_none,
     to_moment,
     to_moment_or_none,
     unpack,
+    update_columns,
 )
+from callcontrol.database.tables.calls import calls
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
 
 # Columns that never change after the insert; an update writes all the others.

@@ -8,9 +8,9 @@ from sqlalchemy.engine import Connection, Row
 
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.statements import to_moment, to_moment_or_none, unpack
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.trunks import carriers, gateways
-from callcontrol.database.values import to_moment, to_moment_or_none, unpack
 from callcontrol.models import CallFilter
 
 LISTING: Final = Listing(calls.c.created_at, calls.c.call_sid)

@@ -6,9 +6,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement, insert_into
+from callcontrol.database.statements import Statement, clean, insert_into, pack, unpack
 from callcontrol.database.tables.calls import former_dialogs
-from callcontrol.database.values import clean, pack, unpack
 from callcontrol.models import CallRecord
 
 Dialogs = Mapping[str, Mapping[str, Any]]

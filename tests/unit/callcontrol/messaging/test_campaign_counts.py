@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables import metadata
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.chat import chat_messages as messages
 from callcontrol.database.tables.webhooks import deliveries
-from callcontrol.database.values import to_micros
 from callcontrol.messaging.campaigns import RECEIPTS_AWAITED, Campaign, CampaignCounts, CampaignState
 from callcontrol.messaging.models import Template
 from callcontrol.messaging.network import Receipt, ReceiptStatus

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 
@@ -22,10 +22,11 @@ class Timers:
     completed_invite_s: float = 32.0
     """Timer D over UDP: period in which repetitions of a final response are acknowledged."""
 
-    @property
-    def timeout_s(self) -> float:
-        """Timeout of every transaction, 64*T1: timers B, F, H, J, L and M."""
-        return 64 * self.t1_s
+    timeout_s: float = field(init=False)
+    """Timeout of every transaction, 64*T1: timers B, F, H, J, L and M."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "timeout_s", 64 * self.t1_s)
 
 
 class Repetition:

@@ -163,14 +163,15 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
     Source: RFC 3325 5, RFC 3323 4.
     """
-    stated = not _IDENTITY.isdisjoint([key for key, _, _ in headers.entries()])
+    stated = not _IDENTITY.isdisjoint([key for key, _, _ in headers.entries])
     asserted = _asserted(headers, carrier) if stated and carrier.trusts_identity else None
     address = asserted or from_
+    withheld = _withholds(from_, headers) if stated else _is_anonymous(from_)
     number = caller_number_in(user_of(address.uri), carrier)
     return Caller(
         number or _clean(address.uri.user or ""),
         _clean(address.display_name) if address.display_name else None,
-        withheld=_withholds(from_, headers) if stated else _is_anonymous(from_),
+        withheld=withheld,
         trusted=carrier.account_sid is None,
     )
 
@@ -250,7 +251,7 @@ class Received:
     @classmethod
     def of(cls, headers: Headers) -> "Received":
         """Read the header fields of an INVITE."""
-        keys = [key for key, _, _ in headers.entries()]
+        keys = [key for key, _, _ in headers.entries]
         if _HEEDED.isdisjoint(keys) and "x-" not in [key[:2] for key in keys]:
             return _NOTHING  # most calls
         return cls(

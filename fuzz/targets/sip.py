@@ -76,7 +76,7 @@ def check_message(data: bytes) -> str:
         with contextlib.suppress(ParseError):
             getattr(message, view)
     assert message.retry_after_s is None or message.retry_after_s >= 0
-    return f"{type(message).__name__} {len(message.headers.entries()) // 4} {bool(message.body)}"
+    return f"{type(message).__name__} {len(message.headers.entries) // 4} {bool(message.body)}"
 
 
 def check_plain(data: bytes) -> str:
@@ -86,14 +86,14 @@ def check_plain(data: bytes) -> str:
         return f"not plain: {_fate(data)}"
     careful = parse_carefully(data)
     assert plain == careful and type(plain) is type(careful)
-    assert plain.headers.entries() == careful.headers.entries()
+    assert plain.headers.entries == careful.headers.entries
     views, expected = plain.headers.views, careful.headers.views
     assert {key: repr(view) for key, view in views.items()} == {
         key: repr(view) for key, view in expected.items() if view is not None
     }
     start = _start_line(plain)
-    assert serialise(plain) == write_in_python(start, plain.headers.entries(), plain.body)
-    size = len(plain.headers.entries()) // 4
+    assert serialise(plain) == write_in_python(start, plain.headers.entries, plain.body)
+    size = len(plain.headers.entries) // 4
     return f"{type(plain).__name__} {size} {bool(plain.body)} {len(views)} {plain.via.rport}"
 
 

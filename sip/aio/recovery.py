@@ -13,8 +13,8 @@ from sip.effects import Failure, Purpose
 from sip.errors import SipError
 from sip.location.rfc3263 import Destination
 from sip.message.message import Request, Response, reply
-from sip.recovery import Kind, RecoveredDialog
-from sip.session.dialog import Dialog
+from sip.recovery import RecoveredDialog
+from sip.session.dialog import Dialog, Kind
 
 logger = logging.getLogger(__name__)
 

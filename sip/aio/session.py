@@ -29,7 +29,7 @@ from sip.location.rfc3263 import Destination, default_port
 from sip.message.fields import NameAddr
 from sip.message.message import Headers, Request, Response
 from sip.message.reason_header import reason_value
-from sip.recovery import save_dialog, save_invite
+from sip.session.dialog import save_dialog, save_invite
 from sip.session.inbound import InboundInviteSession, Reply
 from sip.session.invite import InviteSession
 from sip.session.model import Event, OutboundInvite, State

@@ -41,11 +41,12 @@ class _TransactionIO:
 
     __slots__ = ("call_id", "layer", "flow", "key", "timers")
 
-    def __init__(self, layer: "TransactionLayer", flow: Flow, key: Key, call_id: str) -> None:
+    call_id: str
+
+    def __init__(self, layer: "TransactionLayer", flow: Flow, key: Key) -> None:
         self.layer = layer
         self.flow = flow
         self.key = key
-        self.call_id = call_id
         self.timers: list[Timer] = []
 
     def end(self) -> None:
@@ -73,7 +74,8 @@ class ClientTransactionIO(_TransactionIO):
         user: RequestUser | None,
         purpose: Purpose,
     ) -> None:
-        super().__init__(layer, flow, (), machine.request.headers.first("call-id") or "")
+        super().__init__(layer, flow, ())
+        self.call_id = machine.request.headers.first("call-id") or ""
         self.machine = machine
         self.user = user
         self.purpose = purpose
@@ -125,8 +127,8 @@ class ServerTransactionIO(_TransactionIO):
         request: Request,
         machine: InviteServerTransaction | NonInviteServerTransaction,
     ) -> None:
-        via = request.via
-        super().__init__(layer, flow, key, request.call_id)
+        super().__init__(layer, flow, key)
+        via, self.call_id = request.via, request.call_id
         self.machine = machine
         self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
         self.sent_by_name = via.host

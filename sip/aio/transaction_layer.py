@@ -1,11 +1,12 @@
 """Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
 
 import logging
-import os
 import random
+import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sip.aio.handover import PreviousProcess
@@ -455,10 +456,8 @@ def server_key(request: Request, method: str | None = None) -> Key:
     return (branch, via.host, via.port, method, request.call_id, request.cseq.number, request.from_.tag)
 
 
-def make_token() -> str:
-    """Return 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
-    return os.urandom(10).hex()
-
+make_token = partial(secrets.token_hex, 10)
+"""Returns 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
 
 draw_between = random.SystemRandom().uniform
 """Returns a random number between two bounds, for delays."""

@@ -288,7 +288,8 @@ class UserAgent:
             return
         to_tag = request.to.tag
         new_call = request.method == "INVITE" and to_tag is None
-        merged = _merge_key(request) if new_call else ()
+        # Copies of one request that arrive by different paths share this key (RFC 3261 8.2.2.2).
+        merged: Key = (request.call_id, request.from_.tag, request.cseq.number) if new_call else ()
         # An INVITE that came by another path before gets only a 482, whoever sent it.
         identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
         if identities is None:
@@ -480,16 +481,6 @@ class UserAgent:
         own = ("Server", self.settings.product)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields(), own)
         return reply(request, 200, headers=headers)
-
-
-def _merge_key(request: Request) -> Key:
-    """
-    Return the key that copies of one request share when they arrive by different paths.
-
-    Source: RFC 3261 8.2.2.2.
-    """
-    call_id, number, from_ = request.call_id, request.cseq.number, request.from_
-    return (call_id, from_.tag, number)
 
 
 def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:

@@ -7,7 +7,7 @@ Source: RFC 3261 20.10, 20.16, 20.42, 25.1.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -62,10 +62,14 @@ class NameAddr:
     display_name: str | None
     uri: SipUri
     params: Params = ()
+    tag: str | None = field(init=False, repr=False, compare=False)
+    """The tag, None when there is none."""
 
     def __post_init__(self) -> None:
         if self.params:
             check_params(self.params)
+        tags = [value or "" for name, value in self.params if name == "tag"]
+        object.__setattr__(self, "tag", tags[0] if tags else None)
 
     @classmethod
     def parse(cls, text: str) -> NameAddr:
@@ -83,14 +87,6 @@ class NameAddr:
     def param(self, name: str) -> str | None:
         """Return the value of a header parameter as sent; "" without a value, None when absent."""
         return find_param(self.params, name.lower())
-
-    @property
-    def tag(self) -> str | None:
-        """The tag, None when there is none."""
-        for name, value in self.params:
-            if name == "tag":
-                return value or ""
-        return None
 
     def with_tag(self, tag: str) -> NameAddr:
         """Return a copy with this tag."""

@@ -113,10 +113,11 @@ class Headers:
     and cached until the field changes.
     """
 
-    __slots__ = ("_entries", "views")
+    __slots__ = ("entries", "views")
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
+        """Key, name as written and value of each; changing the list bypasses checks and cached views."""
         self.views: dict[str, Any] = {}
         """Cached typed views by key; written by this class only."""
         self.extend(fields)
@@ -125,7 +126,7 @@ class Headers:
     def from_entries(cls, entries: list[Entry], views: dict[str, Any] | None = None) -> Headers:
         """Build from checked entries, and from their typed views as far as known."""
         headers = cls.__new__(cls)
-        headers._entries = entries
+        headers.entries = entries
         headers.views = {} if views is None else views
         return headers
 
@@ -159,26 +160,22 @@ class Headers:
 
     def first(self, key: str) -> str | None:
         """As `get`, for a key in lower-case long form: the fast path of the typed views."""
-        for entry in self._entries:
+        for entry in self.entries:
             if entry[0] == key:
                 return entry[2]
         return None
 
     def all_of(self, key: str) -> list[str]:
         """Return all values of a key, as written."""
-        return [entry[2] for entry in self._entries if entry[0] == key]
+        return [entry[2] for entry in self.entries if entry[0] == key]
 
     def count(self, key: str) -> int:
         """Return the number of entries of a key."""
-        return sum([entry[0] == key for entry in self._entries])
+        return sum([entry[0] == key for entry in self.entries])
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Iterate over (name as written, value) in order, one pair per entry."""
-        return ((name, value) for _, name, value in self._entries)
-
-    def entries(self) -> list[Entry]:
-        """Return the internal list of entries, key first; changing it bypasses checks and cached views."""
-        return self._entries
+        return ((name, value) for _, name, value in self.entries)
 
     def __contains__(self, name: str) -> bool:
         return self.get(name) is not None
@@ -186,8 +183,8 @@ class Headers:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Headers):
             return NotImplemented  # Python then asks the other operand, and compares by identity at last.
-        return [(key, value) for key, _, value in self._entries] == [
-            (key, value) for key, _, value in other._entries
+        return [(key, value) for key, _, value in self.entries] == [
+            (key, value) for key, _, value in other.entries
         ]
 
     # Headers change, so they are no keys; stated, since a reader expects a hash beside `__eq__`.
@@ -195,7 +192,7 @@ class Headers:
 
     def __repr__(self) -> str:
         """Name and value of each field; credentials are masked, since passwords can be guessed from them."""
-        shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self._entries]
+        shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self.entries]
         return f"Headers({shown!r})"
 
     # Changing.
@@ -208,12 +205,12 @@ class Headers:
             InvalidValue: The name is not a token, or the value holds a line
                 end or cannot be encoded.
         """
-        self._entries.append(self._entry(name, value))
+        self.entries.append(self._entry(name, value))
 
     def extend(self, fields: Iterable[tuple[str, str]]) -> None:
         """Append fields in order; raises as `add`."""
         for name, value in fields:
-            self._entries.append(self._entry(name, value))
+            self.entries.append(self._entry(name, value))
 
     def add_custom(self, fields: Iterable[tuple[str, str]]) -> None:
         """
@@ -236,47 +233,47 @@ class Headers:
         entry = self._entry(name, value)
         place = self._find(entry[0])
         if place is None:
-            self._entries.append(entry)
+            self.entries.append(entry)
             return
-        self._entries[place] = entry
-        self._entries[place + 1 :] = [old for old in self._entries[place + 1 :] if old[0] != entry[0]]
+        self.entries[place] = entry
+        self.entries[place + 1 :] = [old for old in self.entries[place + 1 :] if old[0] != entry[0]]
 
     def replace_via(self, via: Via) -> None:
         """Replace the top Via and cache its typed view, which is needed again at once."""
         place = self._find("via")
         entry = ("via", "Via", str(via))
         if place is None:
-            self._entries.append(entry)
+            self.entries.append(entry)
         else:
-            self._entries[place] = entry  # One value: the parser stores each Via in an entry of its own.
+            self.entries[place] = entry  # One value: the parser stores each Via in an entry of its own.
         self.views["via"] = via
 
     def push_via(self, value: str) -> None:
         """Insert our Via before all other fields; its value is not checked."""
-        self._entries.insert(0, ("via", "Via", value))
+        self.entries.insert(0, ("via", "Via", value))
         self.views.pop("via", None)
 
     def remove(self, name: str) -> None:
         """Remove all fields of a name, if any."""
         key = identify(name)[0]
         self.views.pop(key, None)
-        self._entries = [entry for entry in self._entries if entry[0] != key]
+        self.entries = [entry for entry in self.entries if entry[0] != key]
 
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
         """Append the fields of these keys, in lower-case long form, from another message, in its order."""
         if self.views:
             for key in keys:
                 self.views.pop(key, None)
-        self._entries += [entry for entry in other._entries if entry[0] in keys]
+        self.entries += [entry for entry in other.entries if entry[0] in keys]
 
     def copy(self) -> Headers:
         """Return an independent copy."""
-        headers = Headers.from_entries(self._entries.copy())
+        headers = Headers.from_entries(self.entries.copy())
         headers.views = self.views.copy()
         return headers
 
     def _find(self, key: str) -> int | None:
-        for place, entry in enumerate(self._entries):
+        for place, entry in enumerate(self.entries):
             if entry[0] == key:
                 return place
         return None
@@ -446,7 +443,7 @@ def serialise(message: Message) -> bytes:
         InvalidValue: The method is not a token, or status or reason does not
             fit a status line. Header fields were checked when added.
     """
-    entries = message.headers.entries()
+    entries = message.headers.entries
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
     return _write(start, entries, message.body)
 

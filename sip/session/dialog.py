@@ -1,13 +1,35 @@
-"""Dialog state: tags, route set, remote target and sequence numbers (RFC 3261 12)."""
+"""
+Dialog state: tags, route set, remote target and sequence numbers (RFC 3261 12), and how it is saved.
+
+A saved dialog, or INVITE that is not answered, lets the next process end it; see `sip.recovery`. It holds no
+body, password or key.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 from sip.errors import ParseError
 from sip.message.fields import NameAddr
 from sip.message.message import Entry, Headers, Message, Request, Response
 from sip.message.uri import SipUri
+
+_OF_OURS = frozenset(("via", "route", "from", "to", "call-id", "cseq", "session-id"))
+"""Header fields that the CANCEL of an INVITE and the ACK of its refusal repeat (RFC 3261 9.1, 17.1.1.3)."""
+_OF_PEERS = frozenset(("via", "from", "call-id", "cseq"))
+"""Header fields that a response to an INVITE repeats, besides To (RFC 3261 8.2.6)."""
+
+
+class Kind(StrEnum):
+    """Progress of a saved session."""
+
+    UP = "up"
+    CALLING = "calling"
+    """Outbound, not answered."""
+    CALLED = "called"
+    """Inbound, not answered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -214,3 +236,47 @@ def _target(uri: SipUri) -> SipUri:
 
 def _uri_of(route: str) -> SipUri:
     return NameAddr.parse(route).uri
+
+
+# How it is saved.
+
+
+def save_dialog(dialog: Dialog, transport: str, peer: tuple[str, int], name: str | None) -> dict[str, Any]:
+    """Return the journal values of a confirmed dialog."""
+    saved: dict[str, Any] = {
+        "kind": Kind.UP.value,
+        "via": [transport, *peer],
+        "call_id": dialog.call_id,
+        "local": dialog.local,
+        "remote": dialog.remote,
+        "seq": dialog.local_seq,
+        "target": str(dialog.remote_target),
+    }
+    if dialog.route_set:
+        saved["routes"] = dialog.route_set
+    if dialog.session_id:
+        saved["session_id"] = dialog.session_id
+    if name is not None:
+        saved["name"] = name
+    return saved
+
+
+def save_invite(
+    invite: Request, transport: str, peer: tuple[str, int], name: str | None, to: str | None = None
+) -> dict[str, Any]:
+    """
+    Return the journal values of an unanswered INVITE.
+
+    For an INVITE of a peer, `to` is the To of our responses, with our tag; None for one of ours.
+    """
+    kept = _OF_OURS if to is None else _OF_PEERS
+    fields = [[entry[1], entry[2]] for entry in invite.headers.entries if entry[0] in kept]
+    saved: dict[str, Any] = {
+        "kind": (Kind.CALLING if to is None else Kind.CALLED).value,
+        "via": [transport, *peer],
+        "target": str(invite.uri),
+        "fields": fields if to is None else [*fields, ["To", to]],
+    }
+    if name is not None:
+        saved["name"] = name
+    return saved

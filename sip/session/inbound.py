@@ -143,7 +143,7 @@ class InboundInviteSession(InviteSession):
         response = Response(status, answer.reason or reason_phrase(status), Headers())
         headers = response.headers
         headers.copy_keys(self.request.headers, _REPEATED if status >= 300 else _REPEATED_IN_DIALOG)
-        entries = headers.entries()
+        entries = headers.entries
         entries.append(("to", "To", self.dialog.local))
         if status < 300:
             entries.append(("contact", "Contact", self.dialog.local_contact))

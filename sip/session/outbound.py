@@ -81,11 +81,10 @@ class OutboundInviteSession(InviteSession):
 
     def _first_invite(self, contact: str, timer_fields: Sequence[tuple[str, str]]) -> Request:
         invite = self._invite
-        from_ = invite.from_.with_tag(self.local_tag)
         headers = Headers.from_entries(
             [
                 ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
-                ("from", "From", str(from_)),
+                ("from", "From", f"{invite.from_};tag={self.local_tag}"),
                 ("to", "To", str(invite.to)),
                 ("call-id", "Call-ID", self.call_id),
                 ("cseq", "CSeq", "1 INVITE"),
@@ -93,7 +92,7 @@ class OutboundInviteSession(InviteSession):
                 ("allow", "Allow", ALLOW),
                 ("user-agent", "User-Agent", self.settings.product),
             ],
-            {"from": from_, "call-id": self.call_id},
+            {"call-id": self.call_id},
         )
         headers.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
         headers.extend(timer_fields)
@@ -192,7 +191,7 @@ class OutboundInviteSession(InviteSession):
         dialog = self.request_dialog() or self.dialog
         if dialog is None:
             return NOTHING  # Sent within an early dialog that has ended.
-        fields = [(name, value) for key, name, value in request.headers.entries() if key not in _BUILT_AGAIN]
+        fields = [(name, value) for key, name, value in request.headers.entries if key not in _BUILT_AGAIN]
         content_type = request.headers.get("Content-Type")
         body = request.body
         send = self.start_request(

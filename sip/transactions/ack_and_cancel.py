@@ -29,7 +29,7 @@ def make_cancel(invite: Request, reason: str | None = None) -> Request:
 
 def _derive(invite: Request, method: str, to: str) -> Request:
     entries: list[Entry] = []
-    for entry in invite.headers.entries():
+    for entry in invite.headers.entries:
         if entry[0] == "via" and not entries:
             entries.append(entry)
         elif entry[0] in _COPIED:

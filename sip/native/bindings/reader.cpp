@@ -32,11 +32,11 @@ Reader::Reader(const nb::dict& classes, const nb::dict& names, const nb::object&
                const nb::object& split, const nb::dict& readers)
     : request_(classes["Request"], {"method", "uri", "headers", "body"}),
       response_(classes["Response"], {"status", "reason", "headers", "body"}),
-      headers_(classes["Headers"], {"_entries", "views"}),
+      headers_(classes["Headers"], {"entries", "views"}),
       cseq_(classes["CSeq"], {"number", "method"}),
       via_(classes["Via"], {"transport", "host", "port", "branch", "received", "rport", "params"}),
       uri_(classes["SipUri"], {"scheme", "user", "password", "host", "port", "params", "headers"}),
-      address_(classes["NameAddr"], {"display_name", "uri", "params"}),
+      address_(classes["NameAddr"], {"display_name", "uri", "params", "tag"}),
       parse_uri_(readers["uri"]),
       parse_address_(readers["address"]),
       split_list_(readers["list"]),
@@ -221,8 +221,12 @@ nb::object Reader::view_of_via(std::string_view text) {
 nb::object Reader::view_of_address(std::string_view text) {
     const auto address = read_address(text);
     if (!address) return parse_address_(to_str(text));
+    nb::object tag = nb::none();
+    for (const Param& param : address->params) {
+        if (equals_lower(param.name, "tag")) tag = to_str(param.value);
+    }
     return address_.make(none_or_str(address->display_name), make_uri(address->uri),
-                         params_of(address->params));
+                         params_of(address->params), std::move(tag));
 }
 
 nb::object Reader::view_of_uri(std::string_view text) {

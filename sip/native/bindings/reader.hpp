@@ -65,7 +65,7 @@ class Reader {
     Shape<4> request_, response_;
     Shape<2> headers_, cseq_;
     Shape<7> via_, uri_;
-    Shape<3> address_;
+    Shape<4> address_;
     nb::object parse_uri_, parse_address_, split_list_, parse_error_;
     nb::object empty_, no_params_;
     std::unordered_map<std::string, Name, TextHash, std::equal_to<>> names_;

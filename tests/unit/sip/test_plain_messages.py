@@ -66,5 +66,5 @@ def test_text_beyond_ascii_is_written_as_utf_8() -> None:
     request = parse_carefully(PLAIN[0])
     request.headers.set("Subject", "नमस्ते é")
     start = serialise(request).split(b"\r\n", 1)[0].decode()
-    assert serialise(request) == write_in_python(start, request.headers.entries(), request.body)
+    assert serialise(request) == write_in_python(start, request.headers.entries, request.body)
     assert "Subject: नमस्ते é\r\n".encode() in serialise(request)

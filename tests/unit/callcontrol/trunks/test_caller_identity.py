@@ -159,7 +159,7 @@ def test_no_caller_can_add_a_header_field(
     lines = ["INVITE sip:x@y SIP/2.0", "Via: SIP/2.0/UDP y;branch=z9hG4bK1", "To: <sip:x@y>", "Call-ID: 1"]
     lines += ["CSeq: 1 INVITE", "Max-Forwards: 70", *(f"{key}: {value}" for key, value in fields)]
     message = parse_message("\r\n".join([*lines, "Content-Length: 0", "", ""]).encode())
-    assert len(message.headers.entries()) == 6 + len(fields)
+    assert len(message.headers.entries) == 6 + len(fields)
     assert message.from_.uri.host in (HOST, "anonymous.invalid")
 
 

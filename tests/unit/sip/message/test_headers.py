@@ -131,7 +131,7 @@ def test_line_ends_and_bad_names_are_refused(name: str, value: str) -> None:
     for change in (headers.add, headers.set):
         with pytest.raises(InvalidValue):
             change(name, value)
-    assert headers.entries() == []
+    assert headers.entries == []
 
 
 @given(st.lists(st.tuples(strategies.tokens, st.text(max_size=20)), max_size=8))

@@ -59,6 +59,8 @@ class Context(Generic[BodyT, QueryT]):
     services: Services
     mcp: McpGateway
     principal: Principal
+    account_sid: str
+    """The account of the key."""
     path: Mapping[str, str]
     query: QueryT
     body: BodyT
@@ -70,11 +72,6 @@ class Context(Generic[BodyT, QueryT]):
     def storage(self) -> Storage:
         """Services on the database."""
         return self.services.storage
-
-    @property
-    def account_sid(self) -> str:
-        """The account of the key."""
-        return self.principal.account_sid
 
     def number(self, parameter: str = "id") -> int:
         """Value of an integer parameter of the path."""

@@ -167,7 +167,15 @@ class Pipeline:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
         context = Context(
-            self.services, self.mcp, principal, path, query, body, current_request().request_id, raw
+            self.services,
+            self.mcp,
+            principal,
+            principal.account_sid,
+            path,
+            query,
+            body,
+            current_request().request_id,
+            raw,
         )
         key = _idempotency_key(request, endpoint)
         if key is None:

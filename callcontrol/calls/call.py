@@ -122,7 +122,6 @@ class CallMachine(Machine[CallState]):
         self._step: RunningStep | None = None
         self._last_ending: Ending | None = None
         self._failover: GatewayFailover | None = None
-        self.keys = DtmfTypeAhead()
         self._ending: Ending | None = None
         self._transfers: CallTransfers | None = None
         self._webhooks: CallWebhooks | None = None
@@ -150,6 +149,11 @@ class CallMachine(Machine[CallState]):
     def messages(self) -> CallMessages:
         """The messages left on the call."""
         return CallMessages(self.record)
+
+    @cached_property
+    def keys(self) -> DtmfTypeAhead:
+        """The keys that the first party pressed ahead."""
+        return DtmfTypeAhead()
 
     @property
     def transfers(self) -> CallTransfers:
@@ -470,7 +474,7 @@ class CallMachine(Machine[CallState]):
             return
         self._step = self._step_makers[type(step)](self._parts, step)
         if not self._step.keeps_keys and not isinstance(step, Gather):
-            self.keys.drain()  # they were not meant for the steps after this one
+            self.__dict__.pop("keys", None)  # they were not meant for the steps after this one
         if self._step.needs_answer:
             yield from self.answer()
         elif isinstance(step, Stream):

@@ -81,20 +81,16 @@ class Leg(Machine[LegState]):
         self.state = LegState.NEW
         self.rang = False
         """True after the party was alerted, by ringing or early media."""
-
-    @property
-    def up(self) -> bool:
+        self.up = False
         """True while the leg is answered and not over."""
-        return self.state is LegState.UP
-
-    @property
-    def over(self) -> bool:
+        self.over = False
         """True after the leg has ended."""
-        return self.state is LegState.ENDED
 
     def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""
-        return self.trigger(what, params)
+        effects = self.trigger(what, params)
+        self.up, self.over = self.state is LegState.UP, self.state is LegState.ENDED
+        return effects
 
     def _quiet(self, params: LegParams) -> Iterator[Effect]:
         yield from ()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Literal
 
 from media.types import SrtpUse
 
@@ -78,11 +78,12 @@ class Carrier:
     registrars: tuple[str, ...] = ()
     register_expires_s: int = 3600
     certificate_name: str | None = None
+    registers: bool = field(init=False, repr=False, compare=False)
+    """True if the server must stay registered with the carrier."""
 
-    @property
-    def registers(self) -> bool:
-        """True if the server must stay registered with the carrier."""
-        return self.is_active and (self.requires_register or self.trunk_type == "reg")
+    def __post_init__(self) -> None:
+        registers = self.is_active and (self.requires_register or self.trunk_type == "reg")
+        object.__setattr__(self, "registers", registers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +113,15 @@ class Gateway:
     is_active: bool = True
     max_concurrent_calls: int | None = None
     max_cps: int | None = None
+    transport: str | None = field(init=False, repr=False, compare=False)
+    """SIP transport of the gateway; None if DNS determines it."""
+    encrypts: bool = field(init=False, repr=False, compare=False)
+    """True if media must be encrypted, whatever the carrier's setting."""
 
-    @property
-    def transport(self) -> str | None:
-        """SIP transport of the gateway; None if DNS determines it."""
-        return None if self.protocol == "auto" else self.protocol.removesuffix("/srtp")
-
-    @property
-    def encrypts(self) -> bool:
-        """True if media must be encrypted, whatever the carrier's setting."""
-        return self.protocol == "tls/srtp"
-
-
-_SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional", "require": "required"}
+    def __post_init__(self) -> None:
+        transport = None if self.protocol == "auto" else self.protocol.removesuffix("/srtp")
+        object.__setattr__(self, "transport", transport)
+        object.__setattr__(self, "encrypts", self.protocol == "tls/srtp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +136,6 @@ class MediaPolicy:
     dtmf_type: DtmfType = "rfc2833"
     srtp: SrtpUse = "off"
     events: bool = True
-
-    @classmethod
-    def of(cls, carrier: Carrier, gateway: Gateway) -> "MediaPolicy":
-        """Policy of a carrier at one of its gateways."""
-        srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
-        return cls(carrier.codecs, carrier.dtmf_type, srtp, events=carrier.dtmf_type == "rfc2833")
 
 
 @lru_cache(maxsize=256)

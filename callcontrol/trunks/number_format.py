@@ -6,7 +6,7 @@ and ``tech_prefix``; numbers from a carrier are read leniently, in its own forma
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -100,7 +100,7 @@ def user_of(uri: SipUri) -> str:
 
 def number_in(user: str, carrier: Carrier | None = None) -> str | None:
     """E.164 number in the user part of an address, or None; see ``numbers_in``."""
-    return next(numbers_in(user, carrier), None)
+    return next(iter(numbers_in(user, carrier)), None)
 
 
 def caller_number_in(user: str, carrier: Carrier) -> str | None:
@@ -115,7 +115,7 @@ def caller_number_in(user: str, carrier: Carrier) -> str | None:
     return number_in(user, replace(carrier, tech_prefix=None)) or number_in(user, carrier)
 
 
-def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
+def numbers_in(user: str, carrier: Carrier | None = None) -> Iterable[str]:
     """
     Numbers that the user part of an address may mean, likeliest first.
 
@@ -124,12 +124,14 @@ def numbers_in(user: str, carrier: Carrier | None = None) -> Iterator[str]:
     in the carrier's own format first.
     """
     if len(user) > _MAX_USER_CHARS:
-        return
+        return ()
     if user.startswith("+") and _PLAIN.fullmatch(user):
         number = to_e164(user)  # the common form
-        if number is not None:
-            yield number
-        return
+        return () if number is None else (number,)
+    return _all_readings(user, carrier)
+
+
+def _all_readings(user: str, carrier: Carrier | None) -> Iterator[str]:
     bare, _, params = user.partition(";")
     bare = unquote(bare)
     seen: set[str] = set()

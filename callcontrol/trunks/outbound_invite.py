@@ -7,23 +7,16 @@ carrier with ``trusts_identity`` gets the caller's number even if the caller wit
 the caller allows.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
-from callcontrol.ids import LegId
 from callcontrol.models import Carrier, Gateway
 from callcontrol.models.routes import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import ANONYMOUS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import USER_SAFE, caller_user_for, number_in, user_of
 from sip import Credentials, Destination, InvalidValue, NameAddr, OutboundInvite, ParseError, SipUri
-
-NIL: Final = "0" * 32
-"""Nil UUID: identifier of a party that has sent none."""
-
-_SESSION_ID: Final = re.compile(r"\s*([0-9a-f]{32})\s*(?:;.*)?", re.ASCII | re.DOTALL)
 
 _DEFAULT_PORT: Final = {"tls": 5061}
 _DIVERSION_PARAMS: Final = frozenset({"reason", "counter", "limit", "privacy", "screen"})
@@ -66,6 +59,7 @@ def invite_for(
     uri = request_uri(gateway, attempt.user)
     caller = Caller(party.caller_id, party.caller_name, withheld=party.withheld)
     address = caller_address(carrier, caller, local_host)
+    to = NameAddr(None, uri.with_(params=()) if uri.params else uri)
     headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, address)]
     custom = [*party.headers, *_passed_custom(carrier, origin)]
     if custom:
@@ -76,7 +70,7 @@ def invite_for(
     return OutboundInvite(
         uri=uri,
         from_=from_address(carrier, caller, address, local_host),
-        to=NameAddr(None, uri.with_(params=()) if uri.params else uri),
+        to=to,
         destination=destination,
         headers=headers,
         body=offer,
@@ -296,33 +290,3 @@ def caller_address(carrier: Carrier, caller: Caller, local_host: str) -> NameAdd
         return NameAddr(caller.name, SipUri("sip", user=user, host=host))
     except InvalidValue:
         return None
-
-
-# --- Session-ID ---------------------------------------------------------------------------------------------
-
-
-class SessionIds:
-    """
-    Session identifiers of a call's parties; ``own`` is ours, and stands in for parties without one.
-
-    Source: RFC 7989 6, 7. The older form without ``remote`` (RFC 7329) is accepted.
-    """
-
-    def __init__(self, own: str) -> None:
-        self.own = own
-        self._of_party: dict[LegId, str] = {}
-
-    def learn(self, leg: LegId, value: str | None) -> None:
-        """Store the identifier of a party's Session-ID header field; ignore a malformed or nil one."""
-        match = _SESSION_ID.fullmatch(value or "")
-        if match is not None and match[1] != NIL:
-            self._of_party[leg] = match[1]
-
-    def forget(self, leg: LegId) -> None:
-        """Drop a leg that has ended."""
-        self._of_party.pop(leg, None)
-
-    def header(self, leg: LegId, other: LegId | None) -> str:
-        """Session-ID value for a leg whose peer is the leg ``other``, or this server."""
-        local = self.own if other is None else self._of_party.get(other, self.own)
-        return f"{local};remote={self._of_party.get(leg, NIL)}"

@@ -49,6 +49,8 @@ class MediaEngine:
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         self.settings = settings or EngineSettings()
+        self.advertised = self.settings.advertise or self.settings.listen
+        """Address given to far ends."""
         self._native: _engine.Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_driving: Callable[[], None] | None = None
@@ -160,11 +162,6 @@ class MediaEngine:
         return self._drops.total(stream.native.stats() for stream in self._streams.values())
 
     # For the streams.
-
-    @property
-    def advertised(self) -> str:
-        """Address given to far ends."""
-        return self.settings.advertise or self.settings.listen
 
     def next_id(self) -> int:
         """Return a new id, unique in this engine."""

@@ -7,6 +7,7 @@ An answer names one codec, so that the codec in use is unambiguous.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -49,9 +50,8 @@ from media.sdp.transport import (
     offered_rtcp,
     packet_length,
     rtcp_of,
-    secure_first,
 )
-from media.types import Direction, OpusSettings, RemoteMedia
+from media.types import Direction, OpusSettings, RemoteMedia, SrtpUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def _choose(
 ) -> tuple[int, MediaDescription, _Chosen, Encryption]:
     """Find the first usable audio section, its codec and keys; raises with the reason if there is none."""
     failure: NegotiationError | None = None
-    for index, media in secure_first(offer.media, local.srtp):
+    for index, media in _secure_first(offer.media, local.srtp):
         if media.kind != "audio" or media.port == 0:
             continue
         try:
@@ -317,6 +317,14 @@ def _choose(
             return index, media, found, encryption
         failure = NegotiationError(f"No common codec; supported are {', '.join(local.codecs)}")
     raise failure or NegotiationError("No audio stream is offered", 304)
+
+
+def _secure_first(sections: Iterable[MediaDescription], use: SrtpUse) -> list[tuple[int, MediaDescription]]:
+    """Return the sections with their indexes, those with keys first unless we do not encrypt."""
+    placed = list(enumerate(sections))
+    if use != "off":
+        placed.sort(key=lambda item: item[1].attribute("crypto") is None)
+    return placed
 
 
 @lru_cache(maxsize=256)

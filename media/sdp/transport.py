@@ -241,11 +241,3 @@ def accepted_encryption(ours: MediaDescription, theirs: MediaDescription) -> Enc
         # They would encrypt, and neither side could decrypt.
         raise NegotiationError("The SRTP key of the answer does not fit the offer", _ATTRIBUTE)
     return Encryption(ours.protocol, (), *keys)
-
-
-def secure_first(sections: Iterable[MediaDescription], use: SrtpUse) -> list[tuple[int, MediaDescription]]:
-    """Return the sections with their indexes, those with keys first unless we do not encrypt."""
-    placed = list(enumerate(sections))
-    if use != "off":
-        placed.sort(key=lambda item: item[1].attribute("crypto") is None)
-    return placed

@@ -133,7 +133,7 @@ class Arrivals:
             to=request.to,
             from_=request.from_,
             headers=request.headers,
-            carriers=tuple(str(carrier_sid) for carrier_sid in session.identities),
+            carriers=tuple(map(str, session.identities)),
         )
         return receive(
             invitation,
@@ -161,11 +161,12 @@ class Arrivals:
             log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
+        call_sid, created_at = new_id(), utc_now()
         received = Received.of(session.request.headers)
         binding = arrival.inbound.binding
         record = CallRecord(
-            call_sid=new_id(),
-            created_at=utc_now(),
+            call_sid=call_sid,
+            created_at=created_at,
             account_sid=account.account_sid,
             direction="inbound",
             from_=arrival.caller.shown,
@@ -196,7 +197,7 @@ def take_replacement(
     if leg_ref is None or runner is None:
         session.reject(481)
         return
-    carriers = tuple(str(carrier_sid) for carrier_sid in session.identities)
+    carriers = tuple(map(str, session.identities))
     origin = origin_for(carriers, session.source, runner.record.account_sid, routes)
     if origin is None:
         session.reject(403)

@@ -11,6 +11,7 @@ from callcontrol.calls.aio.mailbox import CallLogger, CallMailbox
 from callcontrol.calls.aio.media.conferences import CONFERENCE_EFFECTS, ConferencePerformer
 from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
+from callcontrol.calls.aio.media.negotiation import media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
@@ -162,9 +163,8 @@ class Performer:
         if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._mailbox.now()) > 0.0:
             self._mailbox.post_outcome(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
-        policy = MediaPolicy.of(carrier, gateway)
         try:
-            offer = self.media.descriptions.offer(effect.leg, effect.peer_leg, policy)
+            offer = self.media.descriptions.offer(effect.leg, effect.peer_leg, media_policy(carrier, gateway))
         except MediaRefusal as refusal:
             self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
             return
@@ -245,7 +245,7 @@ class Performer:
 
     def _media_policy(self, leg: LegId) -> MediaPolicy:
         trunk = self._trunks.get(leg)
-        return MediaPolicy.of(*trunk) if trunk is not None else MediaPolicy()
+        return media_policy(*trunk) if trunk is not None else MediaPolicy()
 
     # --- routing, time, money, records ----------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """The legs of one call as SIP sessions: translates commands to SIP, and SIP reports to events."""
 
+import re
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,6 @@ from callcontrol.models.routes import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,
-    SessionIds,
     destination_of,
     invite_for,
     may_pass,
@@ -43,6 +43,9 @@ from sip.aio import InboundSession, OutboundSession, Session
 Post = Callable[[Event], None]
 
 _MAX_FORWARDS: Final = 70  # RFC 3261 8.1.1.6
+_SESSION_ID: Final = re.compile(r"\s*([0-9a-f]{32})\s*(?:;.*)?", re.ASCII | re.DOTALL)
+NIL: Final = "0" * 32
+"""Session identifier of a party that has sent none."""
 _RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "required": True}
 
 
@@ -110,10 +113,10 @@ class SipLegs:
         self._ids.learn(leg, received.session_id)
         session_id = self._ids.header(leg, None)
         self._attach(leg, _SipLeg(session, carrier))
+        self._learn_accepted(leg, session.request.headers)
         session.set_session_id(session_id)
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
-        self._learn_accepted(leg, session.request.headers)
         session.on_event = self._listener(leg)
         self._journal.stage(leg, session.saved(), carrier.carrier_sid)
 
@@ -381,3 +384,30 @@ class DialogJournal:
     def remove(self, leg: LegId) -> None:
         """Remove the dialog of an ended leg."""
         self._dialogs.pop(str(leg), None)
+
+
+class SessionIds:
+    """
+    Session identifiers of a call's parties; ``own`` is ours, and stands in for parties without one.
+
+    Source: RFC 7989 6, 7. The older form without ``remote`` (RFC 7329) is accepted.
+    """
+
+    def __init__(self, own: str) -> None:
+        self.own = own
+        self._of_party: dict[LegId, str] = {}
+
+    def learn(self, leg: LegId, value: str | None) -> None:
+        """Store the identifier of a party's Session-ID header field; ignore a malformed or nil one."""
+        match = _SESSION_ID.fullmatch(value or "")
+        if match is not None and match[1] != NIL:
+            self._of_party[leg] = match[1]
+
+    def forget(self, leg: LegId) -> None:
+        """Drop a leg that has ended."""
+        self._of_party.pop(leg, None)
+
+    def header(self, leg: LegId, other: LegId | None) -> str:
+        """Session-ID value for a leg whose peer is the leg ``other``, or this server."""
+        local = self.own if other is None else self._of_party.get(other, self.own)
+        return f"{local};remote={self._of_party.get(leg, NIL)}"

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tasks import ended
+from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
@@ -49,16 +49,15 @@ class Renewals:
         self._directory = directory
         self._terms = terms or RenewalTerms()
         self._also = also
-        self._task: asyncio.Task[None] | None = None
+        self._worker = Worker("number-renewals", self._step, retry_s=RUN_EVERY_S, log=log)
 
     async def start(self) -> None:
         """Start to run: now, then every minute."""
-        self._task = asyncio.create_task(self._keep_running(), name="number-renewals")
+        self._worker.start()
 
     async def close(self) -> None:
         """Stop running."""
-        await ended(self._task)
-        self._task = None
+        await self._worker.close()
 
     async def run(self, now: datetime) -> int:
         """
@@ -97,19 +96,12 @@ class Renewals:
             if standing(renewed) is not Standing.PAID or not is_due(renewed, now):
                 return True
 
-    async def _keep_running(self) -> None:
-        while True:
-            now = utc_now()
-            try:
-                await self.run(now)
-                if self._also is not None:
-                    await self._also(now)
-            except DomainError as error:
-                log.warning("numbers could not be renewed now, trying again: %s", error)
-            except Exception:
-                # A defect in one run must not stop later runs.
-                log.exception("renewing numbers failed")
-            await asyncio.sleep(RUN_EVERY_S)
+    async def _step(self) -> float:
+        now = utc_now()
+        await self.run(now)
+        if self._also is not None:
+            await self._also(now)
+        return RUN_EVERY_S
 
 
 def _charge_month(

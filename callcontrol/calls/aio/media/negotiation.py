@@ -4,10 +4,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
-from callcontrol.models.trunks import MediaPolicy, preferring
+from callcontrol.models import Carrier, Gateway
+from callcontrol.models.trunks import MediaEncryption, MediaPolicy, preferring
 from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
 from media.capabilities import built_codecs, has_srtp
 from media.errors import InvalidMedia, PortsExhausted
@@ -25,6 +27,15 @@ from media.sdp import (
     remember,
     revise,
 )
+from media.types import SrtpUse
+
+_SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional", "require": "required"}
+
+
+def media_policy(carrier: Carrier, gateway: Gateway) -> MediaPolicy:
+    """Media policy of a carrier at one of its gateways."""
+    srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
+    return MediaPolicy(carrier.codecs, carrier.dtmf_type, srtp, events=carrier.dtmf_type == "rfc2833")
 
 
 class Descriptions:

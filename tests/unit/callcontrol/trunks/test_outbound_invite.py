@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callcontrol.calls.aio.sip_legs import NIL, SessionIds
 from callcontrol.calls.sip_events import call_event_of, digit_body
 from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
 from callcontrol.trunks.inbound_invite import MAX_CUSTOM_HEADERS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import user_for
 from callcontrol.trunks.outbound_invite import (
-    NIL,
     Origin,
-    SessionIds,
     destination_of,
     invite_for,
     may_pass,
@@ -199,7 +198,7 @@ def test_nothing_is_shown_that_has_a_withheld_number() -> None:
 @given(st.lists(st.tuples(st.text(max_size=70), st.text(max_size=1100)), max_size=40))
 def test_custom_fields_can_always_stand_in_a_message(fields: list[tuple[str, str]]) -> None:
     kept = custom_headers([*fields, *(("X-" + name, value) for name, value in fields)])
-    assert len(Headers(kept).entries()) == len(kept) <= MAX_CUSTOM_HEADERS
+    assert len(Headers(kept).entries) == len(kept) <= MAX_CUSTOM_HEADERS
     for name, value in kept:
         assert name[:2].lower() == "x-" and len(value) <= 1024
         assert not any(character in name + value for character in "\r\n\0")

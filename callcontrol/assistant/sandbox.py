@@ -11,7 +11,7 @@ from typing import Any, Final
 from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord
-from callcontrol.models.routes import Party, PhoneTarget
+from callcontrol.models.parties import Party, PhoneTarget
 
 TEST_PREFIX: Final = "+919800000"
 """Prefix of test numbers; three digits follow."""

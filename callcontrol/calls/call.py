@@ -53,7 +53,7 @@ from callcontrol.calls.transfers.manager import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine, Rules, compile_rules
 
 

@@ -28,7 +28,7 @@ from callcontrol.calls.hangup_cause import (
 from callcontrol.calls.leg import Leg, LegInput, LegParams, OutboundLeg
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.routing.targets import may_fail_over
 from sip.machine import Machine, Rules, compile_rules
 

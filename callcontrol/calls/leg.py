@@ -20,7 +20,7 @@ from callcontrol.calls.hangup_cause import (
     HangupCause,
 )
 from callcontrol.ids import LegId
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine, Rules, compile_rules
 
 

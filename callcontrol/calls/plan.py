@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal
 
 from callcontrol.calls.charges import Rates
 from callcontrol.models import Binding
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, Target
+from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, Party, Target
 from callcontrol.numbers.binding import choice_of
 from callcontrol.trunks.inbound_invite import Caller
 from media.audio import Sound

@@ -25,7 +25,7 @@ from callcontrol.clock import timestamp
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent, WebhookEvent
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 from callcontrol.trunks.inbound_invite import Caller
 
 _CHOSEN: Final = frozenset(

@@ -16,7 +16,7 @@ from callcontrol.calls.plan import (
     WebhookFormat,
     WebhookMethod,
 )
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S
+from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S
 
 RecordingChannels = Literal["mono", "dual"]
 

@@ -15,7 +15,7 @@ from callcontrol.instructions.verbs import (
     digit_steps,
     read_verbs,
 )
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 
 __all__ = ["plan_of"]
 

@@ -16,7 +16,7 @@ from callcontrol.errors import DomainError
 from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S
 from callcontrol.masking.sessions import MaskingSession
 from callcontrol.masking.steps.connect import Connect, connect_to
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.models.parties import PhoneTarget
 from callcontrol.routing.targets import is_answered_by_somebody, parse_target
 
 TIMEOUT_S: Final = 3.0

@@ -24,7 +24,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Page
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget, Target
+from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget, Target
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp import store as otps
 from callcontrol.otp.otp import (

@@ -6,7 +6,7 @@ from typing import Final
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
 from callcontrol.models import Carrier, Gateway, PhoneNumber
-from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt, SipTarget, Target
+from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.targets import check_allowed
 from callcontrol.trunks.gateway_health import GatewayTable, HealthState

@@ -9,7 +9,7 @@ from phonenumbers import PhoneNumberType, ValidationResult
 
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import CallRecord
-from callcontrol.models.routes import Party, PhoneTarget, SipTarget, Target
+from callcontrol.models.parties import Party, PhoneTarget, SipTarget, Target
 from callcontrol.trunks.number_format import dialled_numbers, parsed_number, to_e164
 from sip import ParseError, SipUri
 

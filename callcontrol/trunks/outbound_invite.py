@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote
 
 from callcontrol.models import Carrier, Gateway
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import ANONYMOUS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import USER_SAFE, caller_user_for, number_in, user_of
 from sip import Credentials, Destination, InvalidValue, NameAddr, OutboundInvite, ParseError, SipUri

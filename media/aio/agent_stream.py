@@ -15,8 +15,8 @@ from contextlib import suppress
 
 import picows
 
+from media.aio.agent_backpressure import OrderedDecoder, RateLimit, ReadBackpressure
 from media.aio.agent_dial import Resolve, dial
-from media.aio.agent_reading import OrderedDecoder, RateLimit, ReadBackpressure
 from media.aio.agent_send_queue import AgentSendQueue
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_websocket import AgentWebSocket

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from media.aio.agent_reading import OrderedDecoder, ReadBackpressure
+from media.aio.agent_backpressure import OrderedDecoder, ReadBackpressure
 from media.streams import CommandError
 from sip import Answered
 from tests.support.dialect_agent import DialectAgent

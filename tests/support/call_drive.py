@@ -17,7 +17,7 @@ from callcontrol.calls.events.answers import RouteFound, Timer, TimerFired
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegProgress, MediaConnected, OfferTaken
 from callcontrol.calls.plan import Dial, Plan, Step, Stream
 from callcontrol.clock import WallClock
-from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
+from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from media.streams import choose_stream
 from tests.support.domain import (
     CALLEE,

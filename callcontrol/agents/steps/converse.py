@@ -23,7 +23,7 @@ from callcontrol.calls.steps.base import CallParts, RunningStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 from callcontrol.models.scripts import DIGITS, FAILED, NONE, SPEECH, Forwarding, Listening, Node, Script
 from callcontrol.routing.targets import parse_transfer_target
 

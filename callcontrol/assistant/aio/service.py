@@ -30,7 +30,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import CallRecord, Page, TranscriptSegment
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S, PhoneTarget
+from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, PhoneTarget
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.routing.targets import normalise_number, parse_target
 

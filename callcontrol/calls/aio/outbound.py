@@ -18,7 +18,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import Account, CallRecord
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 

@@ -25,7 +25,7 @@ from callcontrol.calls.records.end import close_record
 from callcontrol.errors import DomainError, InsufficientBalance
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
-from callcontrol.models.routes import RouteAttempt
+from callcontrol.models.parties import RouteAttempt
 from callcontrol.trunks.inbound_invite import Caller, Received
 from sip.aio import InboundSession
 

@@ -44,7 +44,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
 )
 from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
-from callcontrol.models.routes import RouteAttempt
+from callcontrol.models.parties import RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.trunks.aio.gateway_monitor import GatewayProber

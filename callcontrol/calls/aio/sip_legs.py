@@ -13,7 +13,7 @@ from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Carrier
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,

@@ -7,7 +7,7 @@ from typing import Any
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.events.answers import Timer
 from callcontrol.models import Message, TranscriptSegment
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.ids import LegId
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 
 
 @dataclass(frozen=True, slots=True)

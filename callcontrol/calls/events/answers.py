@@ -6,7 +6,7 @@ from enum import IntEnum, auto
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
-from callcontrol.models.routes import RouteAttempt
+from callcontrol.models.parties import RouteAttempt
 
 
 @dataclass(frozen=True, slots=True)

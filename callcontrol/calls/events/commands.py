@@ -7,7 +7,7 @@ from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
 from callcontrol.calls.plan import WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 
 PartyName = Literal["a", "b"]
 """``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""

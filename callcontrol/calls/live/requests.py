@@ -23,7 +23,7 @@ from callcontrol.calls.plan import WebhookMethod
 from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.routes import Party, Target
+from callcontrol.models.parties import Party, Target
 from callcontrol.routing.targets import normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]

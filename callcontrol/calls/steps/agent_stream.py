@@ -59,12 +59,12 @@ from callcontrol.calls.hangup_cause import (
     SYSTEM_SHUTDOWN,
 )
 from callcontrol.calls.plan import RequestInstructions
-from callcontrol.calls.steps.agent_commands import AgentCommands
+from callcontrol.calls.steps.agent_controls import AgentCommands
 from callcontrol.calls.steps.agent_reconnect import ReconnectSchedule
 from callcontrol.calls.steps.agent_transfer import AgentTransfers
 from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.models import CallStatus, StreamInfo
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 from media.streams import Reconnect, StreamChoice, under_default
 from sip.machine import Rules, compile_rules
 

@@ -22,7 +22,7 @@ from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.transfer import transfer_failed
 from callcontrol.errors import DomainError
 from callcontrol.models import CallStatus
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 from callcontrol.routing.targets import parse_transfer_target
 
 

@@ -23,7 +23,7 @@ from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
 from callcontrol.calls.product import CallProgress
 from callcontrol.calls.recording import CallMessages, CallRecording
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.routes import Party, RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine
 
 StateT = TypeVar("StateT", bound=IntEnum)

@@ -25,7 +25,7 @@ from callcontrol.calls.plan import Dial
 from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus, HangupSource
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 from sip.machine import Rules, compile_rules
 
 _RINGING_STATUSES: Final = frozenset({180, 181, 182, 183})

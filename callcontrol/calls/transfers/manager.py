@@ -23,7 +23,7 @@ from callcontrol.calls.transfers.replaces import PartnerStep, Replacement, refus
 from callcontrol.calls.transfers.transfer import Transfer, party_of, refusal_of
 from callcontrol.errors import DomainError
 from callcontrol.ids import LegId
-from callcontrol.models.routes import Party
+from callcontrol.models.parties import Party
 
 if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine

@@ -39,7 +39,7 @@ from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, rejecti
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.routes import Party, PhoneTarget, SipTarget, Target
+from callcontrol.models.parties import Party, PhoneTarget, SipTarget, Target
 from callcontrol.trunks.number_format import number_in, user_of
 from sip import ParseError, Replaces, SipUri
 from sip.machine import Machine, Rules, compile_rules

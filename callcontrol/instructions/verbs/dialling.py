@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from callcontrol.calls.plan import Dial, JoinConference, Step
 from callcontrol.instructions.verbs.values import VerbValues
-from callcontrol.models.routes import Party, Target
+from callcontrol.models.parties import Party, Target
 
 _RING_S: Final = (5.0, 120.0)
 _MAX_TALK_S: Final = 14_400.0

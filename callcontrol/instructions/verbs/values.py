@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
-from callcontrol.models.routes import Target
+from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
 from media.streams import StreamSetupError, choose_stream

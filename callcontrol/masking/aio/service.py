@@ -15,7 +15,7 @@ from callcontrol.masking.parties import masked_errors, mobile_of, number_errors
 from callcontrol.masking.steps.connect import masked_plan
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.models.parties import PhoneTarget
 from callcontrol.routing.targets import check_allowed
 
 

@@ -22,7 +22,7 @@ from callcontrol.calls.steps.base import CallParts
 from callcontrol.calls.steps.bridge import BridgeState, BridgeStep
 from callcontrol.masking.calls import BRIDGED_EVENT, RINGING_EVENT
 from callcontrol.masking.progress import MaskedProgress
-from callcontrol.models.routes import Party, PhoneTarget
+from callcontrol.models.parties import Party, PhoneTarget
 from media.audio import Clip, Sound, tone
 
 RING_TIMEOUT_S: Final = 60.0

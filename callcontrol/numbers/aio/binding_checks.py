@@ -8,7 +8,7 @@ from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import Binding
-from callcontrol.models.routes import SipTarget
+from callcontrol.models.parties import SipTarget
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import parse_target
 

@@ -13,7 +13,7 @@ from callcontrol.messaging.aio.contacts import ContactService
 from callcontrol.messaging.aio.messages import MessageService
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
-from callcontrol.models.routes import DEFAULT_RING_TIMEOUT_S
+from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, SendOtp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from media.aio.agent_reading import ReadBackpressure
+from media.aio.agent_backpressure import ReadBackpressure
 
 MIB = 1 << 20
 

@@ -1,6 +1,6 @@
 """Counting what happens too often."""
 
-from media.aio.agent_reading import RateLimit
+from media.aio.agent_backpressure import RateLimit
 from media.streams import frame_bytes
 
 

@@ -21,7 +21,7 @@ from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.routes import Party, PhoneTarget, SipTarget
+from callcontrol.models.parties import Party, PhoneTarget, SipTarget
 from tests.support.domain import CALLEE, NOW, OWN_NUMBER, make_record
 
 URL = "https://voice.example"

@@ -42,7 +42,7 @@ from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, command
 from callcontrol.calls.plan import Pause, Play, SendDtmf
 from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
 from callcontrol.models import CallStatus
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.models.parties import PhoneTarget
 from tests.support.call_drive import (
     AGENT,
     A,

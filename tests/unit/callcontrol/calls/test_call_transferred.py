@@ -54,7 +54,7 @@ from callcontrol.calls.plan import Answer, Dial, Hangup, Pause, Play
 from callcontrol.calls.transfers.manager import DIALLED_WITHIN_S, MAX_DIALLED
 from callcontrol.calls.transfers.transfer import party_of
 from callcontrol.errors import DomainError
-from callcontrol.models.routes import PhoneTarget, SipTarget
+from callcontrol.models.parties import PhoneTarget, SipTarget
 from sip import Replaces, SipUri
 from tests.support.call_drive import (
     A,

@@ -12,7 +12,7 @@ from callcontrol.calls.inbound import Arrival, Invitation, receive
 from callcontrol.calls.plan import Dial, Ring, Stream
 from callcontrol.masking.steps.route_by_caller import RouteByCaller
 from callcontrol.models import Binding
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.models.parties import PhoneTarget
 from sip import Headers, NameAddr, SipUri
 from tests.support.domain import (
     ACCOUNT_SID,

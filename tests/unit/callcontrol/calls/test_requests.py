@@ -9,7 +9,7 @@ from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.instructions.call_plan import plan_of
 from callcontrol.instructions.verbs import VerbRules
-from callcontrol.models.routes import PhoneTarget, SipTarget
+from callcontrol.models.parties import PhoneTarget, SipTarget
 from tests.support.domain import CALLEE, OWN_NUMBER, OpenDestinations
 
 INDIA = frozenset({"IN"})

@@ -17,7 +17,7 @@ from callcontrol.masking.routing import (
 )
 from callcontrol.masking.sessions import MaskingSession, choose, session_object
 from callcontrol.masking.steps.connect import Connect
-from callcontrol.models.routes import PhoneTarget
+from callcontrol.models.parties import PhoneTarget
 from tests.support.domain import ACCOUNT_SID, NOW
 
 A, B, MASKED = "+919810000001", "+919810000002", "+918047550001"

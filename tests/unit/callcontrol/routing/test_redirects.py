@@ -6,7 +6,7 @@ import pytest
 
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.models import Carrier
-from callcontrol.models.routes import RouteAttempt
+from callcontrol.models.parties import RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from sip import SipUri

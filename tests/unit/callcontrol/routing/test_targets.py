@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
-from callcontrol.models.routes import Party, PhoneTarget, SipTarget
+from callcontrol.models.parties import Party, PhoneTarget, SipTarget
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.routing.targets import (

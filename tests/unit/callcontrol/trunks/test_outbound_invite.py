@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callcontrol.calls.aio.sip_legs import NIL, SessionIds
 from callcontrol.calls.sip_events import call_event_of, digit_body
-from callcontrol.models.routes import Party, PhoneTarget, RouteAttempt
+from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from callcontrol.trunks.inbound_invite import MAX_CUSTOM_HEADERS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import user_for
 from callcontrol.trunks.outbound_invite import (

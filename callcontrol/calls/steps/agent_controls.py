@@ -1,5 +1,7 @@
 """
-Commands of an agent, and what it hears: a part of ``callcontrol.calls.steps.agent_stream``.
+Controls of an agent and what it hears: a part of ``callcontrol.calls.steps.agent_stream``.
+
+The controls are hold, mute, recording and transcript.
 
 An agent that holds its party hears silence, and the party hears music while the agent is silent. An agent
 that mutes itself hears silence, and nothing else changes. The API may silence or pause it in the same way;
@@ -31,8 +33,8 @@ from media.streams import AgentRecord as Record
 from media.streams import StreamEvent
 
 
-class AgentCommands:
-    """The commands of one agent that are in force."""
+class AgentControls:
+    """The controls of one agent that are in force."""
 
     def __init__(self, call: CallParts, events: Collection[StreamEvent] = ()) -> None:
         self._call = call

@@ -59,7 +59,7 @@ from callcontrol.calls.hangup_cause import (
     SYSTEM_SHUTDOWN,
 )
 from callcontrol.calls.plan import RequestInstructions
-from callcontrol.calls.steps.agent_controls import AgentCommands
+from callcontrol.calls.steps.agent_controls import AgentControls
 from callcontrol.calls.steps.agent_reconnect import ReconnectSchedule
 from callcontrol.calls.steps.agent_transfer import AgentTransfers
 from callcontrol.calls.steps.base import CallParts, TableStep
@@ -147,7 +147,7 @@ class AgentStep(TableStep[StreamState]):
         self._fallback = fallback
         self._transfer = AgentTransfers(call)
         self._schedule = ReconnectSchedule(choice.max_retries)
-        self._commands = AgentCommands(call, choice.events)
+        self._controls = AgentControls(call, choice.events)
         self._detail = "stream_hangup"
         self._close_code: int | None = None
         """Close code of the broken connection; 1006 when it had none."""
@@ -187,7 +187,7 @@ class AgentStep(TableStep[StreamState]):
 
     def listen(self, status: ListenStatus) -> Iterator[Effect]:
         """Set what the agent hears (the party, silence or nothing), as the API commands."""
-        yield from self._commands.listen(status)
+        yield from self._controls.listen(status)
 
     def transfer_to(self, party: Party) -> Iterator[Effect]:
         """Transfer the party, as the API commands."""
@@ -204,7 +204,7 @@ class AgentStep(TableStep[StreamState]):
         """End the stream because the call goes on without it."""
         yield from self._transfer.abandon()
         self._detail = "transferred"
-        yield from self._commands.end()
+        yield from self._controls.end()
         if self.state is StreamState.TRANSFERRED:
             yield StopAudio(self.call.a_leg.id)
         yield from self.trigger(StreamInput.STOP)
@@ -231,7 +231,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _start(self, _: Event | None) -> Iterator[Effect]:
         yield StartAgent(self.call.a_leg.id)
-        yield from self._commands.begin()
+        yield from self._controls.begin()
         self._schedule.live(self.call.now_s)
         yield self._saved("streaming", "stream.started")
 
@@ -267,7 +267,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _command(self, event: Event | None) -> Iterator[Effect]:
         assert event is not None
-        yield from self._commands.handle(event)
+        yield from self._controls.handle(event)
 
     # --- reconnecting -------------------------------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class AgentStep(TableStep[StreamState]):
         self._schedule.broken(self.call.now_s)
         self._close_code = event.code
         yield StopAgent("stopped", "stream_hangup")
-        yield from self._commands.disconnected()
+        yield from self._controls.disconnected()
         yield self._saved("reconnecting", "stream.reconnecting", {"close_code": event.code})
         self._last_sid, self._sid = self._sid, self.call.next_stream_sid()
         yield from self._wait()
@@ -303,9 +303,9 @@ class AgentStep(TableStep[StreamState]):
     def _reconnected(self, _: Event | None) -> Iterator[Effect]:
         self._show("streaming")
         self._schedule.live(self.call.now_s)
-        yield from self._commands.reconnected()
+        yield from self._controls.reconnected()
         yield StartAgent(self.call.a_leg.id)
-        yield from self._commands.restore()
+        yield from self._controls.restore()
         details = {
             "reconnect": True,
             "attempt": self._schedule.attempt,
@@ -321,7 +321,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _drain(self, _: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._commands.end()
+        yield from self._controls.end()
         yield Arm(Timer.DRAIN, DRAIN_LIMIT_S)
         yield DrainAgent(self.call.a_leg.id)
 
@@ -331,7 +331,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _leave(self, _: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._commands.end()
+        yield from self._controls.end()
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
         yield StopAgent("stopped", "stream_hangup")
         yield self._saved("stopped", "stream.stopped", {"reason": "stream_hangup"})
@@ -343,7 +343,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _lost(self, event: Event | None) -> Iterator[Effect]:
         yield from self._transfer.abandon()
-        yield from self._commands.end()
+        yield from self._controls.end()
         self.ending = Ending(CallStatus.COMPLETED, STREAM_DISCONNECTED, "stream")
         yield StopAgent("stopped", "stream_hangup")
         if isinstance(event, AgentClosed):
@@ -381,7 +381,7 @@ class AgentStep(TableStep[StreamState]):
 
     def _transferred(self, _: Event | None) -> Iterator[Effect]:
         self.successor = self._transfer.bridge
-        yield from self._commands.end()
+        yield from self._controls.end()
         yield from self._transfer.done()
         yield StopAgent("stopped", "transferred")
         yield self._saved("stopped", "stream.stopped", {"reason": "transferred"})
@@ -407,7 +407,7 @@ class AgentStep(TableStep[StreamState]):
 
         The agent's queued audio is still played, and the party hears ringing after it.
         """
-        yield from self._commands.end()
+        yield from self._controls.end()
         yield PlayRingback(self.call.a_leg.id)
 
     def _transfer_completed(self, event: Event | None) -> Iterator[Effect]:

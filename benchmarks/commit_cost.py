@@ -30,7 +30,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls
 from callcontrol.database.tables.calls import calls as table
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.wallet import store as wallet
+from callcontrol.wallet.store import reserves
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -69,13 +69,13 @@ async def paced(kind: str, rates: list[int], seconds: float, count: int) -> None
 def one_call(connection: Connection, account_sid: str, step: int, record: CallRecord) -> None:
     """One of the five transactions of a call."""
     if step == 0:
-        wallet.reserve(connection, account_sid, record.call_sid, 300, record.created_at)
+        reserves.reserve(connection, account_sid, record.call_sid, 300, record.created_at)
         calls.insert(connection, calls.row_of(record))
         return
     record.status = list(CallStatus)[step]
     if step == 4:
         record.ended_at, record.duration_sec = utc_now(), 60
-        wallet.settle(connection, record.call_sid, 60, record.ended_at)
+        reserves.settle(connection, record.call_sid, 60, record.ended_at)
     calls.update(connection, [calls.row_of(record)])
 
 

@@ -1,4 +1,8 @@
-"""Prepaid wallets: reserve before dialling, settle after; see ``callcontrol.wallet.store`` for the rules."""
+"""
+Prepaid wallets as the interfaces see them.
+
+``callcontrol.wallet.store.reserves`` takes a call's reserve with its record, and settles it with its end.
+"""
 
 from datetime import timedelta
 from typing import Final
@@ -9,8 +13,8 @@ from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import NotFound, ValidationFailed
 from callcontrol.models import LedgerEntry, LedgerFilter, Page, Position, Reserve, Wallet
-from callcontrol.wallet import store as wallets
 from callcontrol.wallet.money import MAX_PAISE
+from callcontrol.wallet.store import ledger, reserves
 
 # Entries are written within seconds of their timestamp.
 _SETTLED: Final = timedelta(minutes=10)
@@ -27,7 +31,7 @@ class WalletService:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._pager = Pager(wallets.LISTING)
+        self._pager = Pager(ledger.LISTING)
 
     async def balance(self, account_sid: str) -> int:
         """Balance in paise: the sum of the ledger, reserves not subtracted."""
@@ -41,28 +45,14 @@ class WalletService:
             NotFound: There is no such account.
         """
         await self._writer.flush_pending()
-        found = await self._database.look_up(lambda connection: wallets.get(connection, account_sid))
+        found = await self._database.look_up(lambda connection: ledger.get(connection, account_sid))
         if found is None:
             raise NotFound("There is no such account.")
         return found
 
     async def spend_limit(self, account_sid: str) -> int | None:
         """Spend limit of the account's calls per clock hour, in paise; None without a limit."""
-        return await self._database.look_up(lambda connection: wallets.spend_limit(connection, account_sid))
-
-    async def reserve(self, account_sid: str, call_sid: str, amount_paise: int) -> None:
-        """
-        Hold money for a call before it is dialled; repeating it for the same call changes nothing.
-
-        Raises:
-            InsufficientBalance: Less than the amount is available.
-        """
-        _check(amount_paise)
-        now = utc_now()
-        await self._writer.commit(
-            lambda connection: wallets.reserve(connection, account_sid, call_sid, amount_paise, now),
-            undo=lambda connection: wallets.settle(connection, call_sid, 0, now),
-        )
+        return await self._database.look_up(lambda connection: ledger.spend_limit(connection, account_sid))
 
     async def extend(self, call_sid: str, total_paise: int) -> None:
         """
@@ -74,20 +64,7 @@ class WalletService:
         """
         _check(total_paise)
         now = utc_now()
-        await self._writer.commit(lambda connection: wallets.extend(connection, call_sid, total_paise, now))
-
-    async def settle(self, call_sid: str, charge_paise: int) -> int:
-        """
-        Charge a call, release the remainder of its reserve, and return the charge.
-
-        A charge above the reserve is limited to the available money. A call without an open reserve is not
-        charged; its earlier charge is returned.
-        """
-        _check(charge_paise)
-        now = utc_now()
-        return await self._writer.commit(
-            lambda connection: wallets.settle(connection, call_sid, charge_paise, now)
-        )
+        await self._writer.commit(lambda connection: reserves.extend(connection, call_sid, total_paise, now))
 
     async def top_up(
         self, account_sid: str, amount_paise: int, *, reference: str | None = None, note: str | None = None
@@ -104,7 +81,7 @@ class WalletService:
         _check(amount_paise)
         now = utc_now()
         return await self._writer.commit(
-            lambda connection: wallets.top_up(
+            lambda connection: ledger.top_up(
                 connection, account_sid, amount_paise, now, reference=reference, note=note
             )
         )
@@ -112,12 +89,12 @@ class WalletService:
     async def reserved_in_all(self) -> tuple[int, int]:
         """Number of open reserves, and their sum in paise."""
         await self._writer.flush_pending()
-        return await self._database.read(wallets.reserved_in_all)
+        return await self._database.read(reserves.reserved_in_all)
 
     async def open_reserves(self) -> list[Reserve]:
         """List open reserves, oldest first."""
         await self._writer.flush_pending()
-        return await self._database.read(wallets.open_reserves)
+        return await self._database.read(reserves.open_reserves)
 
     async def ledger(
         self,
@@ -132,7 +109,7 @@ class WalletService:
         await self._writer.flush_pending()
         wanted = ListQuery(
             (account_sid, query),
-            wallets.entry_conditions(account_sid, query.kind),
+            ledger.entry_conditions(account_sid, query.kind),
             query.start,
             query.end,
             _SETTLED,
@@ -140,14 +117,14 @@ class WalletService:
 
         return await self._database.read(
             lambda connection: self._pager.page(
-                connection, wanted, wallets.entries, page=page, per_page=per_page, after=after
+                connection, wanted, ledger.entries, page=page, per_page=per_page, after=after
             )
         )
 
     async def ledger_sum(self, account_sid: str) -> int:
         """Sum of the account's ledger, which its balance must equal."""
         await self._writer.flush_pending()
-        return await self._database.read(lambda connection: wallets.ledger_sum(connection, account_sid))
+        return await self._database.read(lambda connection: ledger.ledger_sum(connection, account_sid))
 
 
 def _check(amount_paise: int) -> None:

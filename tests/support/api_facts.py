@@ -16,7 +16,7 @@ from callcontrol.database.revisions import next_revision
 from callcontrol.models import ApiKey, CallRecord, CallStatus, Environment, Service
 from callcontrol.numbers.store.numbers import NUMBERS
 from callcontrol.trunks.store import CARRIERS, GATEWAYS
-from callcontrol.wallet import store as wallets
+from callcontrol.wallet.store import ledger, reserves
 from tests.support.domain import make_account, make_carrier, make_gateway, make_number, make_record
 
 ACCOUNT = "11111111-1111-4111-8111-111111111111"
@@ -47,7 +47,7 @@ def fill(connection: Connection) -> None:
     revision = next_revision(connection)
     for account_sid in (ACCOUNT, OTHER_ACCOUNT):
         accounts.insert(connection, make_account(account_sid, kyc_complete=True, max_cps=1000), revision)
-        wallets.create(connection, account_sid, MOMENT)
+        ledger.create(connection, account_sid, MOMENT)
     _insert_keys(connection)
     _insert_trunks(connection, revision)
     for record in (
@@ -56,10 +56,10 @@ def fill(connection: Connection) -> None:
         call(OTHER_CALL_SID, OTHER_ACCOUNT),
     ):
         calls.insert(connection, calls.row_of(record))
-    wallets.top_up(connection, ACCOUNT, 100_110, MOMENT, reference="pay-1", note="opening")
-    wallets.reserve(connection, ACCOUNT, ENDED_SID, CHARGED_PAISE, MOMENT)
-    wallets.settle(connection, ENDED_SID, CHARGED_PAISE, MOMENT)
-    wallets.reserve(connection, ACCOUNT, CALL_SID, RESERVED_PAISE, MOMENT)
+    ledger.top_up(connection, ACCOUNT, 100_110, MOMENT, reference="pay-1", note="opening")
+    reserves.reserve(connection, ACCOUNT, ENDED_SID, CHARGED_PAISE, MOMENT)
+    reserves.settle(connection, ENDED_SID, CHARGED_PAISE, MOMENT)
+    reserves.reserve(connection, ACCOUNT, CALL_SID, RESERVED_PAISE, MOMENT)
     # As a server leaves it: the next one need not look at every secret.
     reseal_all(connection)
 

@@ -30,7 +30,7 @@ from callcontrol.calls.live import control
 from callcontrol.clock import WallClock
 from callcontrol.egress.aio.resolver import SocketAddress
 from callcontrol.models import CallRecord, Environment, Service
-from callcontrol.wallet import store as wallets
+from callcontrol.wallet.store import ledger
 from fixtures.carrier import PROMPTS_DIRECTORY
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
@@ -145,7 +145,7 @@ class ApiStage:
         available = (await self.storage.wallet.wallet(ACCOUNT)).available_paise
         await self.write(
             partial(
-                wallets.charge,
+                ledger.charge,
                 account_sid=ACCOUNT,
                 amount_paise=available,
                 now=MOMENT,

@@ -16,7 +16,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import DomainError, NotFound
 from callcontrol.models import Account
-from callcontrol.wallet import store as wallet
+from callcontrol.wallet.store import ledger
 
 
 class AccountService:
@@ -65,9 +65,9 @@ class AccountService:
 
         def write(connection: Connection) -> None:
             accounts.insert(connection, account)
-            wallet.create(connection, account.account_sid, now)
+            ledger.create(connection, account.account_sid, now)
             if balance_paise:
-                wallet.top_up(connection, account.account_sid, balance_paise, now, note="opening balance")
+                ledger.top_up(connection, account.account_sid, balance_paise, now, note="opening balance")
             accounts.insert_key(connection, record, key_hash)
 
         await self._writer.commit(write)

@@ -29,7 +29,7 @@ from callcontrol.database.aio.writer import Urgency, Writer
 from callcontrol.database.errors import is_transient
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
-from callcontrol.wallet import store as wallet
+from callcontrol.wallet.store import reserves
 
 log = logging.getLogger(__name__)
 
@@ -326,7 +326,7 @@ class _Transactions:
         if refusal is not None:
             return refusal
         # A reserve of zero is opened too: it makes the settlement happen only once.
-        refusal = wallet.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
+        refusal = reserves.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
         if refusal is not None:
             return refusal
         calls.insert(connection, row)
@@ -351,7 +351,7 @@ class _Transactions:
         """Delete a call whose insert was abandoned."""
         if attachment is not None:
             attachment.take_back(connection)
-        wallet.settle(connection, record.call_sid, 0, now)
+        reserves.settle(connection, record.call_sid, 0, now)
         calls.delete(connection, record.call_sid)
         if record.product in self._product_rows:
             self._product_rows[record.product].delete(connection, record.call_sid)
@@ -366,7 +366,7 @@ class _Transactions:
         connection: Connection,
     ) -> dict[str, int]:
         """Write states, charges and events; return the amounts charged."""
-        charged = {sid: wallet.settle(connection, sid, paise, now) for sid, paise in charges.items()}
+        charged = {sid: reserves.settle(connection, sid, paise, now) for sid, paise in charges.items()}
         for row in rows:
             if row["call_sid"] in charged:
                 row["price_paise"] = charged[row["call_sid"]]

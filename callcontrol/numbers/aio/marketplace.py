@@ -46,7 +46,7 @@ from callcontrol.numbers.orders import (
 )
 from callcontrol.numbers.renewal import opened
 from callcontrol.numbers.store import numbers, orders
-from callcontrol.wallet import store as wallets
+from callcontrol.wallet.store import ledger
 
 log = logging.getLogger(__name__)
 
@@ -248,8 +248,8 @@ def _taken() -> NumberTaken:
 
 def _open(connection: Connection, order: Order) -> DomainError | None:
     """Write an order if its account could pay for it now; the charge comes later."""
-    if wallets.available(connection, order.account_sid) < order.total_paise:
-        return wallets.short_of(order.total_paise)
+    if ledger.available(connection, order.account_sid) < order.total_paise:
+        return ledger.short_of(order.total_paise)
     orders.insert(connection, order)
     return None
 
@@ -267,7 +267,7 @@ async def bought(database: Database, account_sid: str, phone_number_id: str) -> 
     def read(connection: Connection) -> Purchase | None:
         number = numbers.get(connection, phone_number_id)
         order = orders.get(connection, number.order_id) if number and number.order_id else None
-        wallet = wallets.get(connection, account_sid)
+        wallet = ledger.get(connection, account_sid)
         if number is None or number.billing is None or order is None or wallet is None:
             return None
         return Purchase(
@@ -289,8 +289,8 @@ def _deliver(
     if found is not None and found.phone_number_id == number.phone_number_id:
         # The result of the first commit was lost; charging again only returns the balance.
         return _charge(connection, order, number)
-    if wallets.available(connection, order.account_sid) < order.total_paise:
-        return wallets.short_of(order.total_paise)
+    if ledger.available(connection, order.account_sid) < order.total_paise:
+        return ledger.short_of(order.total_paise)
     # Taking the revision locks numbers against other writers until the commit, so what is read from here on
     # stays true.
     revision = revisions.next_revision(connection)
@@ -314,7 +314,7 @@ def _deliver(
 
 
 def _charge(connection: Connection, order: Order, number: PhoneNumber) -> int | DomainError:
-    return wallets.charge(
+    return ledger.charge(
         connection,
         order.account_sid,
         order.total_paise,
@@ -332,7 +332,7 @@ def _revert(connection: Connection, order: Order, number: PhoneNumber) -> None:
         return
     numbers.delete(connection, number.phone_number_id, now)
     orders.advance(connection, order.order_id, OrderEvent.RELEASED, now)
-    wallets.top_up(
+    ledger.top_up(
         connection,
         order.account_sid,
         order.total_paise,

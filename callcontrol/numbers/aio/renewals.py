@@ -24,7 +24,7 @@ from callcontrol.models import PhoneNumber
 from callcontrol.numbers.aio.service import forget
 from callcontrol.numbers.renewal import RenewalTerms, Standing, after_attempt, is_due, standing
 from callcontrol.numbers.store import numbers
-from callcontrol.wallet import store as wallets
+from callcontrol.wallet.store import ledger
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def _charge_month(
     if number is None or number.billing is None or not is_due(number, now):
         return None
     month = number.billing.paid_months + 1
-    paid = number.monthly_cost_paise == 0 or wallets.charge(
+    paid = number.monthly_cost_paise == 0 or ledger.charge(
         connection,
         number.account_sid,
         number.monthly_cost_paise,

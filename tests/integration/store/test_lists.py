@@ -15,7 +15,7 @@ from callcontrol.calls.records.store import calls
 from callcontrol.calls.records.store import lists as call_lists
 from callcontrol.database.listing import Listing
 from callcontrol.models import Account, CallFilter, CallRecord, CallStatus, LedgerFilter, Page, Position
-from callcontrol.wallet import store as wallet
+from callcontrol.wallet.store import ledger, reserves
 from tests.support.query_plans import plans
 
 START = datetime(2026, 8, 1, tzinfo=UTC)
@@ -183,10 +183,10 @@ async def test_the_ledger_is_listed_by_kind_and_time(storage: Storage, account: 
         for number in range(30):
             at = START + timedelta(hours=number // 3)
             if number % 2:
-                wallet.top_up(connection, sid, 100 + number, at)
+                ledger.top_up(connection, sid, 100 + number, at)
             else:
-                wallet.reserve(connection, sid, f"call-{number}", 10, at)
-                wallet.settle(connection, f"call-{number}", 1 + number % 10, at)
+                reserves.reserve(connection, sid, f"call-{number}", 10, at)
+                reserves.settle(connection, f"call-{number}", 1 + number % 10, at)
 
     await storage.database.write(write)
     charges = await storage.wallet.ledger(sid, 1, 100, LedgerFilter(kind="charge"))

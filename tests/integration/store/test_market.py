@@ -37,6 +37,7 @@ from callcontrol.numbers.renewal import add_months, opened
 from callcontrol.numbers.store import orders
 from fixtures.inventory import SandboxInventory
 from tests.support.secrets import SECRETS
+from tests.support.wallets import reserve, settle
 
 LATER = timedelta(minutes=5)
 
@@ -144,10 +145,10 @@ async def test_numbers_that_are_gone(shop: Shop, account: Account) -> None:
 
 async def test_a_wallet_that_cannot_pay(shop: Shop) -> None:
     poor, _ = await shop.storage.accounts.create("Poor", balance_paise=50_000, kyc=True)
-    await shop.storage.wallet.reserve(poor.account_sid, "call", 30_000)
+    await reserve(shop.storage, poor.account_sid, "call", 30_000)
     await shop.refused(InsufficientBalance, poor)
     assert shop.inventory.taken == {} and await shop.states() == []
-    await shop.storage.wallet.settle("call", 0)
+    await settle(shop.storage, "call", 0)
     await shop.buy(poor)
 
 

@@ -18,6 +18,7 @@ from callcontrol.numbers.orders import Order, OrderEvent, OrderState
 from callcontrol.numbers.renewal import add_months, opened
 from callcontrol.numbers.store import numbers, orders
 from tests.support.secrets import SECRETS
+from tests.support.wallets import reserve
 
 BOUGHT = datetime(2026, 1, 31, 9, tzinfo=UTC)
 DUE = add_months(BOUGHT, 1)
@@ -98,7 +99,7 @@ async def test_runs_of_two_processes_charge_once(url: str) -> None:
 async def test_a_number_nobody_pays_for_ends_and_money_of_calls_is_not_touched(storage: Storage) -> None:
     poor, _ = await storage.accounts.create("Poor", balance_paise=20_000, kyc=True)
     number, renewals = await bought(storage, poor), renewals_of(storage)
-    await storage.wallet.reserve(poor.account_sid, "call", 10_000)
+    await reserve(storage, poor.account_sid, "call", 10_000)
 
     assert await renewals.run(DUE) == 1
     assert (await storage.numbers.owned(poor.account_sid, number.number)).status == "active"

@@ -9,18 +9,19 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.errors import Conflict, DomainError, InsufficientBalance, NotFound, ValidationFailed
 from callcontrol.models import Account
-from callcontrol.wallet import store as wallets
+from callcontrol.wallet.store import ledger
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
+from tests.support.wallets import reserve, settle
 
 
 async def test_a_reserve_is_held_then_settled(storage: Storage, account: Account) -> None:
     call = new_id()
-    await storage.wallet.reserve(account.account_sid, call, 300)
+    await reserve(storage, account.account_sid, call, 300)
     wallet = await storage.wallet.wallet(account.account_sid)
     assert (wallet.balance_paise, wallet.reserved_paise, wallet.available_paise) == (100_000, 300, 99_700)
 
-    assert await storage.wallet.settle(call, 60) == 60
+    assert await settle(storage, call, 60) == 60
     wallet = await storage.wallet.wallet(account.account_sid)
     assert (wallet.balance_paise, wallet.reserved_paise) == (99_940, 0)
     entries = (await storage.wallet.ledger(account.account_sid)).items
@@ -32,15 +33,15 @@ async def test_a_reserve_is_held_then_settled(storage: Storage, account: Account
 
 async def test_settling_again_charges_once(storage: Storage, account: Account) -> None:
     call = new_id()
-    await storage.wallet.reserve(account.account_sid, call, 300)
-    assert [await storage.wallet.settle(call, charge) for charge in (60, 120, 0)] == [60, 60, 60]
+    await reserve(storage, account.account_sid, call, 300)
+    assert [await settle(storage, call, charge) for charge in (60, 120, 0)] == [60, 60, 60]
     assert await storage.wallet.balance(account.account_sid) == 99_940
 
 
 async def test_a_call_that_was_not_answered_costs_nothing(storage: Storage, account: Account) -> None:
     call = new_id()
-    await storage.wallet.reserve(account.account_sid, call, 300)
-    assert await storage.wallet.settle(call, 0) == 0
+    await reserve(storage, account.account_sid, call, 300)
+    assert await settle(storage, call, 0) == 0
     assert (await storage.wallet.wallet(account.account_sid)).available_paise == 100_000
     assert (await storage.wallet.ledger(account.account_sid)).total == 1
 
@@ -48,7 +49,7 @@ async def test_a_call_that_was_not_answered_costs_nothing(storage: Storage, acco
 async def test_an_empty_wallet_refuses_and_holds_nothing(storage: Storage) -> None:
     account, _ = await storage.accounts.create("Poor", balance_paise=100)
     with pytest.raises(InsufficientBalance):
-        await storage.wallet.reserve(account.account_sid, new_id(), 101)
+        await reserve(storage, account.account_sid, new_id(), 101)
     assert await storage.wallet.open_reserves() == []
     assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 0
 
@@ -56,15 +57,15 @@ async def test_an_empty_wallet_refuses_and_holds_nothing(storage: Storage) -> No
 async def test_a_charge_above_the_reserve_takes_what_is_there(storage: Storage) -> None:
     account, _ = await storage.accounts.create("Poor", balance_paise=100)
     call = new_id()
-    await storage.wallet.reserve(account.account_sid, call, 60)
-    assert await storage.wallet.settle(call, 500) == 100
+    await reserve(storage, account.account_sid, call, 60)
+    assert await settle(storage, call, 500) == 100
     assert await storage.wallet.balance(account.account_sid) == 0
 
 
 async def test_an_extension_is_to_a_total(storage: Storage) -> None:
     account, _ = await storage.accounts.create("Acme", balance_paise=1000)
     call = new_id()
-    await storage.wallet.reserve(account.account_sid, call, 300)
+    await reserve(storage, account.account_sid, call, 300)
     for _ in range(2):
         await storage.wallet.extend(call, 900)
     assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 900
@@ -82,7 +83,7 @@ async def test_a_top_up_with_its_reference_counts_once(storage: Storage, account
     with pytest.raises(Conflict):
         await storage.wallet.top_up(account.account_sid, 501, reference="payment-1")
     await storage.writer.commit(
-        lambda connection: wallets.charge(
+        lambda connection: ledger.charge(
             connection, account.account_sid, 100, utc_now(), kind="number_purchase", reference="order-1"
         )
     )
@@ -113,8 +114,8 @@ async def test_processes_do_not_lock_each_other_out(postgres: PostgresServer) ->
         chance, storage = random.Random(number), nodes[number % 2]
         for _ in range(20):
             call = new_id()
-            await storage.wallet.reserve(chance.choice(accounts).account_sid, call, 300)
-            await storage.wallet.settle(call, 60)
+            await reserve(storage, chance.choice(accounts).account_sid, call, 300)
+            await settle(storage, call, 60)
 
     await asyncio.gather(*map(work, range(20)))
     spent = [10**6 - await nodes[0].wallet.balance(account.account_sid) for account in accounts]
@@ -130,23 +131,22 @@ async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: st
     other = await Storage.open(url, StorageSettings(node="other"), deliver=False, secrets=SECRETS)
     calls = [new_id() for _ in range(120)]
 
-    async def reserve(number: int, call: str) -> bool:
-        service = (storage, other)[number % 2].wallet
+    async def take(number: int, call: str) -> bool:
         try:
-            await service.reserve(account.account_sid, call, 100)
+            await reserve((storage, other)[number % 2], account.account_sid, call, 100)
         except InsufficientBalance:
             return False
         return True
 
-    held = await asyncio.gather(*(reserve(number, call) for number, call in enumerate(calls)))
+    held = await asyncio.gather(*(take(number, call) for number, call in enumerate(calls)))
     assert sum(held) == 50
     wallet = await storage.wallet.wallet(account.account_sid)
     assert wallet.reserved_paise == 5_000
 
-    async def settle(number: int, call: str) -> int:
-        return await (other, storage)[number % 2].wallet.settle(call, 100)
+    async def end(number: int, call: str) -> int:
+        return await settle((other, storage)[number % 2], call, 100)
 
-    charged = await asyncio.gather(*(settle(number, call) for number, call in enumerate(calls)))
+    charged = await asyncio.gather(*(end(number, call) for number, call in enumerate(calls)))
     assert sum(charged) == 5_000
     assert await storage.wallet.balance(account.account_sid) == 0
     assert await storage.wallet.ledger_sum(account.account_sid) == 0
@@ -156,15 +156,15 @@ async def test_two_requests_never_spend_the_same_rupee(storage: Storage, url: st
 
 async def test_one_call_reserved_by_many_is_held_once(storage: Storage, account: Account) -> None:
     call = new_id()
-    await asyncio.gather(*(storage.wallet.reserve(account.account_sid, call, 300) for _ in range(20)))
+    await asyncio.gather(*(reserve(storage, account.account_sid, call, 300) for _ in range(20)))
     assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 300
-    charged = await asyncio.gather(*(storage.wallet.settle(call, 60) for _ in range(20)))
+    charged = await asyncio.gather(*(settle(storage, call, 60) for _ in range(20)))
     assert charged == [60] * 20
     assert await storage.wallet.balance(account.account_sid) == 99_940
 
 
 async def test_an_unknown_account_is_refused(storage: Storage) -> None:
     with pytest.raises(DomainError):
-        await storage.wallet.reserve(new_id(), new_id(), 1)
+        await reserve(storage, new_id(), new_id(), 1)
     with pytest.raises(NotFound):
         await storage.wallet.balance(new_id())

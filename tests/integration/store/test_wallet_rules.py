@@ -27,11 +27,11 @@ from callcontrol.errors import (
     NotFound,
     SpendLimitReached,
 )
-from callcontrol.wallet import store as wallet
-from callcontrol.wallet.aio import WalletService
 from callcontrol.wallet.money import hour_of
+from callcontrol.wallet.store import ledger, reserves
 from tests.support.examples import examples
 from tests.support.secrets import SECRETS
+from tests.support.wallets import reserve, settle
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Books:
                     revision=0,
                 )
             )
-            wallet.create(connection, account_sid, NOW)
+            ledger.create(connection, account_sid, NOW)
 
         self.run(write)
         return account_sid
@@ -152,7 +152,7 @@ class WalletMachine(RuleBasedStateMachine):
         now = self.now
 
         def add(connection: Connection) -> int:
-            return wallet.top_up(connection, self.account, amount, now, reference=reference)
+            return ledger.top_up(connection, self.account, amount, now, reference=reference)
 
         if reference is not None and self.references.get(reference, amount) != amount:
             with pytest.raises(Conflict):
@@ -170,7 +170,7 @@ class WalletMachine(RuleBasedStateMachine):
             return  # A call that was settled is over.
         call, now = self.call(name), self.now
         refusal = self.books.run(
-            lambda connection: wallet.reserve(connection, self.account, call, amount, now)
+            lambda connection: reserves.reserve(connection, self.account, call, amount, now)
         )
         if name in self.held or not amount:
             assert refusal is None
@@ -181,7 +181,7 @@ class WalletMachine(RuleBasedStateMachine):
     @rule(name=CALLS, total=AMOUNTS)
     def extend(self, name: str, total: int) -> None:
         call, now = self.call(name), self.now
-        refusal = self.books.run(lambda connection: wallet.extend(connection, call, total, now))
+        refusal = self.books.run(lambda connection: reserves.extend(connection, call, total, now))
         if name not in self.held:
             assert isinstance(refusal, NotFound)
         elif total <= self.held[name]:
@@ -192,7 +192,7 @@ class WalletMachine(RuleBasedStateMachine):
     @rule(name=CALLS, charge=AMOUNTS)
     def settle(self, name: str, charge: int) -> None:
         call, now = self.call(name), self.now
-        charged = self.books.run(lambda connection: wallet.settle(connection, call, charge, now))
+        charged = self.books.run(lambda connection: reserves.settle(connection, call, charge, now))
         if name not in self.held:
             assert charged == self.charged.get(name, 0)
             return
@@ -206,7 +206,7 @@ class WalletMachine(RuleBasedStateMachine):
     def pay(self, amount: int, reference: str) -> None:
         now = self.now
         answer = self.books.run(
-            lambda connection: wallet.charge(
+            lambda connection: ledger.charge(
                 connection, self.account, amount, now, kind="number_purchase", reference=reference
             )
         )
@@ -230,27 +230,27 @@ class WalletMachine(RuleBasedStateMachine):
         call, now = self.call(name), self.now
 
         def work(connection: Connection) -> None:
-            wallet.top_up(connection, self.account, 1 + amount, now)
-            wallet.reserve(connection, self.account, call, amount, now)
-            wallet.extend(connection, call, amount + charge, now)
-            wallet.settle(connection, call, charge, now)
-            wallet.charge(connection, self.account, charge, now, kind="number_renewal", reference="lost")
+            ledger.top_up(connection, self.account, 1 + amount, now)
+            reserves.reserve(connection, self.account, call, amount, now)
+            reserves.extend(connection, call, amount + charge, now)
+            reserves.settle(connection, call, charge, now)
+            ledger.charge(connection, self.account, charge, now, kind="number_renewal", reference="lost")
 
         self.books.lose(work)
 
     @invariant()
     def the_books_agree(self) -> None:
         def look(connection: Connection) -> None:
-            found = wallet.get(connection, self.account)
+            found = ledger.get(connection, self.account)
             assert found is not None
-            assert found.balance_paise == self.balance == wallet.ledger_sum(connection, self.account)
+            assert found.balance_paise == self.balance == ledger.ledger_sum(connection, self.account)
             assert found.reserved_paise == sum(self.held.values())
             assert found.available_paise >= 0
             if self.spent:
                 assert self.spent[max(self.spent)] == found.spent_paise
             held = {
                 item.call_sid: item.amount_paise
-                for item in wallet.open_reserves(connection)
+                for item in reserves.open_reserves(connection)
                 if item.account_sid == self.account
             }
             assert held == {self.call(name): amount for name, amount in self.held.items()}
@@ -281,18 +281,18 @@ def test_the_books_agree_whatever_happens(books: Books) -> None:
 Work = Callable[[], Awaitable[object]]
 
 
-def some_work(chance: random.Random, services: list[WalletService], calls: list[tuple[str, str]]) -> Work:
+def some_work(chance: random.Random, storages: list[Storage], calls: list[tuple[str, str]]) -> Work:
     """Something done to a wallet."""
-    service, number = chance.choice(services), chance.randrange(len(calls))
+    storage, number = chance.choice(storages), chance.randrange(len(calls))
     (call, owner), amount, kind = calls[number], chance.randrange(1, 600), chance.randrange(10)
     if kind < 3:
-        return lambda: service.extend(call, amount)
+        return lambda: storage.wallet.extend(call, amount)
     if kind < 9:
         # A call that was settled is over: some are up all the time, the others end, and more than once.
         if number % 4 < 2:
-            return lambda: service.reserve(owner, call, amount)
-        return lambda: service.settle(call, min(amount, 200))
-    return lambda: service.top_up(owner, amount, reference=f"pay-{amount % 5}-{amount}")
+            return lambda: reserve(storage, owner, call, amount)
+        return lambda: settle(storage, call, min(amount, 200))
+    return lambda: storage.wallet.top_up(owner, amount, reference=f"pay-{amount % 5}-{amount}")
 
 
 async def do(work: Work, turns: int) -> None:
@@ -323,9 +323,8 @@ async def test_the_books_agree_whatever_happens_at_once(storage: Storage, url: s
     await storage.accounts.update(owners[1], {"max_spend_paise_per_hour": 1_500})
     calls = [(new_id(), owners[number % 2]) for number in range(14)]
     for call, owner in (item for number, item in enumerate(calls) if number % 4 >= 2):
-        await storage.wallet.reserve(owner, call, 100)
-    services = [storage.wallet, other.wallet]
-    await do_at_once([some_work(chance, services, calls) for _ in range(150)], chance)
+        await reserve(storage, owner, call, 100)
+    await do_at_once([some_work(chance, [storage, other], calls) for _ in range(150)], chance)
     # What was cancelled is undone behind what came before.
     for _ in range(2):
         await storage.calls.flush()
@@ -337,7 +336,7 @@ async def test_the_books_agree_whatever_happens_at_once(storage: Storage, url: s
         assert found.reserved_paise == sum(item.amount_paise for item in held if item.account_sid == owner)
         assert found.available_paise >= 0
     for item in held:
-        await storage.wallet.settle(item.call_sid, 1)
+        await settle(storage, item.call_sid, 1)
     for owner in owners:
         found = await storage.wallet.wallet(owner)
         assert (found.reserved_paise, found.balance_paise) == (0, await storage.wallet.ledger_sum(owner))
@@ -348,7 +347,7 @@ def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
     """As long as no call is charged more than was held for it, which is what calls see to."""
     account, limit, chance = books.new_account(), 1_000, random.Random(3)
     books.limit(account, limit)
-    books.run(lambda connection: wallet.top_up(connection, account, 10**9, NOW))
+    books.run(lambda connection: ledger.top_up(connection, account, 10**9, NOW))
     spent: dict[int, int] = {}
     held: dict[str, int] = {}
     for number in range(300):
@@ -356,14 +355,14 @@ def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
         amount, call = chance.randrange(1, 400), f"{account}-{number}"
 
         def hold(connection: Connection) -> InsufficientBalance | None:
-            return wallet.reserve(connection, account, call, amount, now)  # noqa: B023 - run at once
+            return reserves.reserve(connection, account, call, amount, now)  # noqa: B023 - run at once
 
         if books.run(hold) is None:
             held[call] = amount
         while held and chance.random() < 0.6:
             ended, most = held.popitem()
             charge = chance.randrange(most + 1)
-            books.run(lambda connection: wallet.settle(connection, ended, charge, now))  # noqa: B023 - run at once
+            books.run(lambda connection: reserves.settle(connection, ended, charge, now))  # noqa: B023 - run at once
             spent[hour_of(now)] = spent.get(hour_of(now), 0) + charge
     assert len(spent) > 4 and max(spent.values()) > limit // 2
     assert max(spent.values()) <= limit

@@ -1,0 +1,1 @@
+"""SQL of wallets, their ledger and their reserves."""

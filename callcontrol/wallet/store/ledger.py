@@ -1,0 +1,207 @@
+"""
+Wallets and their ledger.
+
+The ledger only grows, and a wallet's balance changes by exactly the entry that is written with it. Money is
+taken by one conditional UPDATE, so the check and the taking cannot be parted by another writer.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.rows import ValueTable
+from callcontrol.database.statements import Statement, insert_into, to_micros
+from callcontrol.database.tables.accounts import accounts
+from callcontrol.database.tables.wallet import ledger, wallets
+from callcontrol.errors import Conflict, InsufficientBalance, NotFound
+from callcontrol.models import LedgerEntry, Wallet
+
+AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
+CHARGE: Final = sa.bindparam("charge_paise", type_=sa.BigInteger)
+NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
+ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
+
+TAKING: Final = (
+    sa.update(wallets)
+    .where(ACCOUNT)
+    .values(
+        balance_paise=wallets.c.balance_paise - CHARGE,
+        reserved_paise=wallets.c.reserved_paise - AMOUNT,
+        updated_at=NOW,
+    )
+)
+"""Takes a charge and a reserve from a wallet."""
+TAKE: Final = Statement(TAKING)
+
+# FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
+# the values read stay true until they are used.
+_WALLET: Final = Statement(sa.select(wallets).where(ACCOUNT).with_for_update())
+_PAY: Final = Statement(
+    sa.update(wallets)
+    .where(ACCOUNT, wallets.c.balance_paise - wallets.c.reserved_paise >= AMOUNT)
+    .values(balance_paise=wallets.c.balance_paise - AMOUNT, updated_at=NOW)
+)
+_ENTERED: Final = Statement(
+    sa.select(ledger.c.kind, ledger.c.amount_paise).where(
+        ledger.c.account_sid == sa.bindparam("account_sid"), ledger.c.reference == sa.bindparam("reference")
+    )
+)
+_ENTER: Final = insert_into(ledger)
+
+LISTING: Final = Listing(ledger.c.created_at, ledger.c.entry_id)
+"""List of ledger entries, newest first."""
+
+_WALLETS: Final = ValueTable(wallets, Wallet)
+_LEDGER: Final = ValueTable(ledger, LedgerEntry)
+
+get = _WALLETS.get
+
+
+def create(connection: Connection, account_sid: str, now: datetime) -> None:
+    """Create an empty wallet for a new account."""
+    _WALLETS.insert(connection, Wallet(account_sid, 0, 0, now))
+
+
+def top_up(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    reference: str | None = None,
+    note: str | None = None,
+    kind: str = "top_up",
+) -> int:
+    """
+    Add money and return the new balance; a reference already used adds nothing.
+
+    Raises:
+        NotFound: There is no such account.
+        Conflict: The reference belongs to another kind of entry, e.g. a purchase, or to another amount.
+    """
+    micros = to_micros(now)
+    taken = False
+    if reference is not None:
+        # The lock on the wallet's row keeps others from writing the same reference.
+        _WALLET.first(connection, {"account_sid": account_sid})
+        entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+        if entered is not None and (entered["kind"], entered["amount_paise"]) != (kind, amount_paise):
+            raise Conflict(f"The reference {reference} is in use for something else; nothing was added.")
+        taken = entered is not None
+    if not taken:
+        TAKE.run(
+            connection,
+            {"account_sid": account_sid, "charge_paise": -amount_paise, "amount_paise": 0, "now": micros},
+        )
+    wallet = get(connection, account_sid)
+    if wallet is None:
+        raise NotFound("There is no such account.")
+    if not taken:
+        enter(connection, account_sid, kind, amount_paise, micros, reference=reference, note=note)
+    return wallet.balance_paise
+
+
+def charge(
+    connection: Connection,
+    account_sid: str,
+    amount_paise: int,
+    now: datetime,
+    *,
+    kind: str,
+    reference: str,
+    note: str | None = None,
+) -> int | Conflict | InsufficientBalance | NotFound:
+    """
+    Charge money for anything but a call, and return the new balance.
+
+    Money reserved for calls is never charged. The reference names the item paid for: charging it again with
+    the same kind charges nothing. On failure the error is returned and nothing is written.
+    """
+    found = _WALLET.first(connection, {"account_sid": account_sid})
+    if found is None:
+        return NotFound("There is no such account.")
+    # The lock on the wallet's row keeps others from writing the same reference.
+    entered = _ENTERED.first(connection, {"account_sid": account_sid, "reference": reference})
+    if entered is not None:
+        same = entered["kind"] == kind
+        return int(found["balance_paise"]) if same else Conflict(f"The reference {reference} is in use.")
+    micros = to_micros(now)
+    taken = {"account_sid": account_sid, "amount_paise": amount_paise, "now": micros}
+    if _PAY.run(connection, taken) != 1:
+        return short_of(amount_paise)
+    enter(connection, account_sid, kind, -amount_paise, micros, reference=reference, note=note)
+    return int(found["balance_paise"]) - amount_paise
+
+
+def enter(
+    connection: Connection,
+    account_sid: str,
+    kind: str,
+    amount_paise: int,
+    micros: int,
+    *,
+    call_sid: str | None = None,
+    reference: str | None = None,
+    note: str | None = None,
+) -> None:
+    """Write an entry; the balance changes in the same transaction."""
+    _ENTER.run(
+        connection,
+        {
+            "account_sid": account_sid,
+            "kind": kind,
+            "amount_paise": amount_paise,
+            "call_sid": call_sid,
+            "reference": reference,
+            "note": note,
+            "created_at": micros,
+        },
+    )
+
+
+def available(connection: Connection, account_sid: str) -> int:
+    """Available money of a wallet, in paise; locks the wallet until the transaction ends."""
+    wallet = _WALLET.first(connection, {"account_sid": account_sid})
+    return 0 if wallet is None else int(wallet["balance_paise"] - wallet["reserved_paise"])
+
+
+def short_of(amount_paise: int) -> InsufficientBalance:
+    """Error for a wallet that cannot cover an amount."""
+    return InsufficientBalance(
+        f"The wallet cannot cover {amount_paise / 100:.2f} INR more; top it up and try again."
+    )
+
+
+def entry_conditions(account_sid: str, kind: str | None) -> list[Condition]:
+    """Conditions of the entries of a list, without those on time."""
+    mine: list[Condition] = [ledger.c.account_sid == account_sid]
+    return mine if kind is None else [*mine, ledger.c.kind == kind]
+
+
+def entries(connection: Connection, entry_ids: Sequence[str]) -> list[LedgerEntry]:
+    """Ledger entries with these ids, in the given order."""
+    return _LEDGER.by_keys(connection, [int(entry_id) for entry_id in entry_ids])
+
+
+def ledger_sum(connection: Connection, account_sid: str) -> int:
+    """Sum of the account's ledger, which its balance must equal."""
+    return int(
+        connection.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(ledger.c.amount_paise), 0)).where(
+                ledger.c.account_sid == account_sid
+            )
+        )
+        or 0
+    )
+
+
+def spend_limit(connection: Connection, account_sid: str) -> int | None:
+    """Spend limit of the account's calls per clock hour, in paise; None without a limit."""
+    found: int | None = connection.scalar(
+        sa.select(accounts.c.max_spend_paise_per_hour).where(accounts.c.account_sid == account_sid)
+    )
+    return found

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from callcontrol.calls.aio.admission import CALL_DESCRIPTORS, CallGate, HostLimits
+from callcontrol.calls.aio.host_limits import CALL_DESCRIPTORS, CallGate, HostLimits
 from callcontrol.database.aio.database import Database
 from callcontrol.errors import ServiceUnavailable
 

@@ -28,8 +28,8 @@ from callcontrol.bootstrap import reseal as sealed_rows
 from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
-from callcontrol.calls.aio.admission import CallGate
 from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures, CallServices
+from callcontrol.calls.aio.host_limits import CallGate
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callcontrol.calls.aio.admission import CallGate
+from callcontrol.calls.aio.host_limits import CallGate
 from callcontrol.calls.aio.mailbox import CallMailbox
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.legs import MediaLegs

@@ -13,9 +13,9 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
-from callcontrol.calls.aio.admission import REASONS
 from callcontrol.calls.aio.context import CallContext, CallControlSettings, CallServices
 from callcontrol.calls.aio.crash_recovery import CrashRecovery
+from callcontrol.calls.aio.host_limits import REASONS
 from callcontrol.calls.aio.inbound import Arrivals
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings

@@ -91,6 +91,8 @@ def check_plain(data: bytes) -> str:
     assert {key: repr(view) for key, view in views.items()} == {
         key: repr(view) for key, view in expected.items() if view is not None
     }
+    for name in ("via", "from_", "to", "call_id", "cseq"):
+        assert repr(getattr(plain, name)) == repr(getattr(careful, name))
     start = _start_line(plain)
     assert serialise(plain) == write_in_python(start, plain.headers.entries, plain.body)
     size = len(plain.headers.entries) // 4

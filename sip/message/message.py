@@ -8,8 +8,10 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from sip.errors import InvalidValue, ParseError
@@ -110,10 +112,17 @@ class Headers:
 
     Names are case-insensitive, and compact forms equal their long ones.
     Values are text without line ends. Typed views are parsed on first access
-    and cached until the field changes.
+    and cached until the field changes; those that every message needs are
+    attributes: the top Via, From, To, Call-ID and CSeq.
     """
 
-    __slots__ = ("entries", "views")
+    __slots__ = ("call_id", "cseq", "entries", "from_", "to", "via", "views")
+
+    via: Via
+    from_: NameAddr
+    to: NameAddr
+    call_id: str
+    cseq: CSeq
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self.entries: list[Entry] = []
@@ -123,12 +132,22 @@ class Headers:
         self.extend(fields)
 
     @classmethod
-    def from_entries(cls, entries: list[Entry], views: dict[str, Any] | None = None) -> Headers:
-        """Build from checked entries, and from their typed views as far as known."""
+    def from_entries(cls, entries: list[Entry]) -> Headers:
+        """Build from checked entries."""
         headers = cls.__new__(cls)
         headers.entries = entries
-        headers.views = {} if views is None else views
+        headers.views = {}
         return headers
+
+    def __getattr__(self, name: str) -> Any:
+        """Parse an attribute that has not been read since its field changed."""
+        known = _ATTRIBUTES.get(name)
+        if known is None:
+            raise AttributeError(name)
+        key, parse = known
+        value = parse(self, key)
+        setattr(self, name, value)
+        return value
 
     # Reading.
 
@@ -246,24 +265,23 @@ class Headers:
             self.entries.append(entry)
         else:
             self.entries[place] = entry  # One value: the parser stores each Via in an entry of its own.
-        self.views["via"] = via
+        self.via = via
 
     def push_via(self, value: str) -> None:
         """Insert our Via before all other fields; its value is not checked."""
         self.entries.insert(0, ("via", "Via", value))
-        self.views.pop("via", None)
+        self._forget("via")
 
     def remove(self, name: str) -> None:
         """Remove all fields of a name, if any."""
         key = identify(name)[0]
-        self.views.pop(key, None)
+        self._forget(key)
         self.entries = [entry for entry in self.entries if entry[0] != key]
 
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
         """Append the fields of these keys, in lower-case long form, from another message, in its order."""
-        if self.views:
-            for key in keys:
-                self.views.pop(key, None)
+        for key in keys:
+            self._forget(key)
         self.entries += [entry for entry in other.entries if entry[0] in keys]
 
     def copy(self) -> Headers:
@@ -286,8 +304,16 @@ class Headers:
             raise InvalidValue("A header field value must not hold a line end")
         if not value.isascii():
             check_encodable(value)
-        self.views.pop(key, None)
+        self._forget(key)
         return key, written, value
+
+    def _forget(self, key: str) -> None:
+        """Drop the typed view of a field that changes."""
+        self.views.pop(key, None)
+        name = _ATTRIBUTE_OF.get(key)
+        if name is not None:
+            with contextlib.suppress(AttributeError):
+                delattr(self, name)
 
 
 def check_encodable(text: str) -> None:
@@ -316,37 +342,17 @@ class _TypedFields:
 
     headers: Headers
 
-    # Views used often read the cache directly; `typed` is only called to fill it.
-
-    @property
-    def via(self) -> Via:
-        """The top Via."""
-        headers = self.headers
-        return headers.views.get("via") or headers.typed("via", _top_via)
-
-    @property
-    def from_(self) -> NameAddr:
-        """The From address."""
-        headers = self.headers
-        return headers.views.get("from") or headers.typed("from", _address)
-
-    @property
-    def to(self) -> NameAddr:
-        """The To address."""
-        headers = self.headers
-        return headers.views.get("to") or headers.typed("to", _address)
-
-    @property
-    def call_id(self) -> str:
-        """The Call-ID."""
-        headers = self.headers
-        return headers.views.get("call-id") or headers.typed("call-id", _call_id)
-
-    @property
-    def cseq(self) -> CSeq:
-        """The CSeq."""
-        headers = self.headers
-        return headers.views.get("cseq") or headers.typed("cseq", _cseq)
+    # Read without a call of Python: each is read several times for every message.
+    via: Via = property(attrgetter("headers.via"))  # type: ignore[assignment]
+    """The top Via."""
+    from_: NameAddr = property(attrgetter("headers.from_"))  # type: ignore[assignment]
+    """The From address."""
+    to: NameAddr = property(attrgetter("headers.to"))  # type: ignore[assignment]
+    """The To address."""
+    call_id: str = property(attrgetter("headers.call_id"))  # type: ignore[assignment]
+    """The Call-ID."""
+    cseq: CSeq = property(attrgetter("headers.cseq"))  # type: ignore[assignment]
+    """The CSeq."""
 
     @property
     def max_forwards(self) -> int | None:
@@ -512,6 +518,17 @@ def _call_id(headers: Headers, key: str) -> str:
 
 def _cseq(headers: Headers, key: str) -> CSeq:
     return _parsed(CSeq.parse, key, _required(headers, key))
+
+
+_ATTRIBUTES: dict[str, tuple[str, Callable[[Headers, str], Any]]] = {
+    "via": ("via", _top_via),
+    "from_": ("from", _address),
+    "to": ("to", _address),
+    "call_id": ("call-id", _call_id),
+    "cseq": ("cseq", _cseq),
+}
+"""Typed views that are attributes: the key of their field, and its parser."""
+_ATTRIBUTE_OF = {key: name for name, (key, _) in _ATTRIBUTES.items()}
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:

@@ -91,9 +91,9 @@ class OutboundInviteSession(InviteSession):
                 ("contact", "Contact", contact),
                 ("allow", "Allow", ALLOW),
                 ("user-agent", "User-Agent", self.settings.product),
-            ],
-            {"call-id": self.call_id},
+            ]
         )
+        headers.call_id = self.call_id
         headers.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
         headers.extend(timer_fields)
         if invite.rel100 == "required":

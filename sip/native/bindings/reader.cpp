@@ -32,7 +32,8 @@ Reader::Reader(const nb::dict& classes, const nb::dict& names, const nb::object&
                const nb::object& split, const nb::dict& readers)
     : request_(classes["Request"], {"method", "uri", "headers", "body"}),
       response_(classes["Response"], {"status", "reason", "headers", "body"}),
-      headers_(classes["Headers"], {"entries", "views"}),
+      headers_(classes["Headers"],
+               {"entries", "views", "via", "from_", "to", "call_id", "cseq"}),
       cseq_(classes["CSeq"], {"number", "method"}),
       via_(classes["Via"], {"transport", "host", "port", "branch", "received", "rport", "params"}),
       uri_(classes["SipUri"], {"scheme", "user", "password", "host", "port", "params", "headers"}),
@@ -98,7 +99,7 @@ Limits Reader::limits_of(const nb::object& limits) {
 
 nb::object Reader::make_message() {
     nb::list entries;
-    nb::dict views;
+    Views views;
     Seen seen;
     for (const Line& line : head_.lines) {
         if (!add_entry(line, entries, seen)) return nb::none();
@@ -113,14 +114,20 @@ nb::object Reader::make_message() {
     nb::object body = nb::steal(PyBytes_FromStringAndSize(head_.rest.data(), static_cast<Py_ssize_t>(size)));
     if (!body.is_valid()) nb::raise_python_error();
     if (!head_.is_request) {
-        nb::object headers = headers_.make(std::move(entries), std::move(views));
+        nb::object headers = make_headers(std::move(entries), std::move(views));
         return response_.make(nb::object(nb::int_(head_.status)), word(head_.reason), std::move(headers),
                               std::move(body));
     }
     nb::object uri = view_of_uri(head_.uri);
     if (!uri.is_valid()) return nb::none();
-    nb::object headers = headers_.make(std::move(entries), std::move(views));
+    nb::object headers = make_headers(std::move(entries), std::move(views));
     return request_.make(word(head_.method), std::move(uri), std::move(headers), std::move(body));
+}
+
+nb::object Reader::make_headers(nb::list&& entries, Views&& views) {
+    return headers_.make(std::move(entries), std::move(views.others), std::move(views.via),
+                         std::move(views.from), std::move(views.to), std::move(views.call_id),
+                         std::move(views.cseq));
 }
 
 const Reader::Name* Reader::name_of(std::string_view spelling) const {
@@ -187,21 +194,20 @@ void Reader::note(Name::Role role, std::string_view value, Seen& seen) const {
     }
 }
 
-bool Reader::add_views(const Seen& seen, nb::dict& views) {
+bool Reader::add_views(const Seen& seen, Views& views) {
     if (seen.from.empty() || seen.to.empty() || !is_call_id(seen.call_id)) return false;
     const auto cseq = read_cseq(seen.cseq);
     if (!cseq || (head_.is_request && cseq->method != head_.method)) return false;
-    nb::object via = view_of_via(seen.via);
-    if (!via.is_valid()) return false;
-    views["via"] = via;
-    views["from"] = view_of_address(seen.from);
-    views["to"] = view_of_address(seen.to);
-    views["call-id"] = to_str(seen.call_id);
-    views["cseq"] = cseq_.make(nb::object(nb::int_(cseq->number)), word(cseq->method));
+    views.via = view_of_via(seen.via);
+    if (!views.via.is_valid()) return false;
+    views.from = view_of_address(seen.from);
+    views.to = view_of_address(seen.to);
+    views.call_id = to_str(seen.call_id);
+    views.cseq = cseq_.make(nb::object(nb::int_(cseq->number)), word(cseq->method));
     if (head_.is_request && seen.has_max_forwards) {
         const auto hops = read_number(seen.max_forwards, 10, 255);
         if (!hops) return false;
-        views["max-forwards"] = *hops;
+        views.others["max-forwards"] = *hops;
     }
     return true;
 }

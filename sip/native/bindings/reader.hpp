@@ -38,6 +38,12 @@ class Reader {
         /// A bit for each field that may stand once, else 0.
         std::uint64_t single = 0;
     };
+    /// Typed views of the fields that every message needs, and of others by key.
+    struct Views {
+        nb::object via, from, to, call_id, cseq;
+        nb::dict others;
+    };
+
     /// First of each mandatory field.
     struct Seen {
         std::string_view via, from, to, call_id, cseq, max_forwards, content_length;
@@ -54,7 +60,8 @@ class Reader {
     const Name* name_of(std::string_view spelling) const;
     bool add_entry(const Line& line, nb::list& entries, Seen& seen);
     void note(Name::Role role, std::string_view value, Seen& seen) const;
-    bool add_views(const Seen& seen, nb::dict& views);
+    bool add_views(const Seen& seen, Views& views);
+    nb::object make_headers(nb::list&& entries, Views&& views);
     nb::object view_of_via(std::string_view text);
     nb::object view_of_address(std::string_view text);
     nb::object view_of_uri(std::string_view text);
@@ -63,7 +70,8 @@ class Reader {
     nb::object word(std::string_view text);
 
     Shape<4> request_, response_;
-    Shape<2> headers_, cseq_;
+    Shape<7> headers_;
+    Shape<2> cseq_;
     Shape<7> via_, uri_;
     Shape<4> address_;
     nb::object parse_uri_, parse_address_, split_list_, parse_error_;

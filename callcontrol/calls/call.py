@@ -43,7 +43,7 @@ from callcontrol.calls.leg import InboundLeg, Leg, LegInput, LegParams, LegState
 from callcontrol.calls.leg_events import LEG_HANDLERS
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import Gather, Hangup, Plan, Reject, Step, Stream
-from callcontrol.calls.product import NO_PRODUCT, ProductPolicy
+from callcontrol.calls.product import NO_PRODUCT, CallProgress, ProductPolicy
 from callcontrol.calls.recording import RECORDING_LIMIT_S, CallMessages, CallRecording
 from callcontrol.calls.records.end import ending_of, write_end
 from callcontrol.calls.steps.agent_stream import AgentStep
@@ -100,8 +100,9 @@ class CallMachine(Machine[CallState]):
         self._step_makers = step_makers
         self.policy = policy
         """Policy of the call's product."""
-        rates = policy.rates(record, rates)
-        self.progress = policy.progress(record, rates)
+        if policy is not NO_PRODUCT:
+            rates = policy.rates(record, rates)
+        self.progress = CallProgress() if policy is NO_PRODUCT else policy.progress(record, rates)
         self.stream_protocol = stream_protocol
         """Stream protocol of agents whose stream settings name none."""
         self.plan = plan

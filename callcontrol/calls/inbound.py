@@ -41,6 +41,9 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 """The number's target may not be dialled."""
 
 
+_MAX_ORIGINS: Final = 32
+
+
 @dataclass(frozen=True, slots=True)
 class Invitation:
     """
@@ -102,7 +105,11 @@ def receive(
     if number is None:
         return 404
     account = routes.account(number.account_sid)
-    origin = origin_for(invitation.carriers, invitation.source, number.account_sid, routes)
+    origin = None
+    for candidate in origins:
+        if candidate[0].account_sid in (None, number.account_sid):
+            origin = candidate
+            break
     if account is None or not account.is_active or number.status != "active" or origin is None:
         return 404
     carrier, gateway = origin
@@ -143,7 +150,12 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
 
     A carrier we register with calls our Contact address; the called number is in To then, even if the user we
     registered looks like a number itself.
+
+    At an address the platform's own carriers come first: any account may claim the address for its carrier.
     """
+    if not invitation.carriers and len(origins) > 1:
+        ranked = sorted(origins, key=lambda origin: origin[0].account_sid is not None)
+        origins = ranked[:_MAX_ORIGINS]
     uris = [invitation.request_uri, invitation.to.uri]
     user = invitation.request_uri.user
     if user is not None and user in [contact_user(carrier) for carrier, _ in origins if carrier.registers]:

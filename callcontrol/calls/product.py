@@ -112,7 +112,7 @@ class ProductPolicy:
         event_name: Name of an event for the status webhook; None for an event that is not sent.
         shape: JSON form of the call in these events.
         rates: Rates of a call, from those of the process.
-        confine: The further party to dial for the one requested; raises ``Forbidden``.
+        confine: The further party to dial for the one requested, None: that one; raises ``Forbidden``.
         progress: Makes the progress of a new call.
         cut_off: Records a call with an unknown end; returns True when its second party had answered.
         subscriber_event: Event of an active call for subscribers, in addition to the status webhook; called
@@ -130,7 +130,7 @@ class ProductPolicy:
     event_name: Callable[[CallRecord, str], str | None] = chosen_event
     shape: Callable[[CallRecord], dict[str, Any]] = call_object
     rates: Callable[[CallRecord, Rates], Rates] = lambda _, rates: rates
-    confine: Callable[[CallRecord, Party], Party] = lambda _, party: party
+    confine: Callable[[CallRecord, Party], Party] | None = None
     progress: Callable[[CallRecord, Rates], CallProgress] = lambda _, rates: CallProgress()
     cut_off: Callable[[CallRecord, HangupCause, float], bool] = lambda *_: False
     subscriber_event: Callable[..., SubscribedEvent | None] | None = None

@@ -25,7 +25,6 @@ ANONYMOUS: Final = "anonymous"
 MAX_CUSTOM_HEADERS: Final = 32
 """Limit of X- header fields used per message."""
 
-_MAX_ORIGINS: Final = 32
 _MAX_PRIVACY_WORDS: Final = 32
 _MAX_CALLER_CHARS: Final = 64
 _IDENTITY: Final = frozenset({"p-asserted-identity", "remote-party-id", "p-preferred-identity", "privacy"})
@@ -107,16 +106,9 @@ def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Direc
 
 
 def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Directory) -> list[InboundTrunk]:
-    """
-    Carriers that a call may come from, best first: the proved ones, else those at its address.
-
-    At an address the platform's own carriers come first: any account may claim the address for its carrier.
-    """
+    """Carriers that a call may come from: the proved ones, else those at its address, best match first."""
     if not carriers:
-        at_address = [origin for origin in routes.gateways_at(*source) if not proves_itself(origin[0])]
-        if len(at_address) > 1:
-            at_address.sort(key=lambda origin: origin[0].account_sid is not None)
-        return at_address[:_MAX_ORIGINS]
+        return [origin for origin in routes.gateways_at(*source) if not proves_itself(origin[0])]
     here = {carrier.carrier_sid: gateway for carrier, gateway in routes.gateways_at(*source)}
     known = (routes.carrier(carrier_sid) for carrier_sid in carriers)
     return [

@@ -63,6 +63,8 @@ class Session:
     def __init__(self, host: "UserAgent", machine: InviteSession, flow: Flow | None) -> None:
         self._host = host
         self._machine = machine
+        self.call_id = machine.call_id
+        """The Call-ID."""
         self.flow = flow
         """Flow on which the peer last sent a message."""
         self.on_event: OnEvent | None = None
@@ -76,11 +78,6 @@ class Session:
         self._held: Flow | None = None
         if flow is not None and flow.reliable:
             self._hold(flow)
-
-    @property
-    def call_id(self) -> str:
-        """The Call-ID."""
-        return self._machine.call_id
 
     @property
     def state(self) -> State:

@@ -300,7 +300,8 @@ class Connection(asyncio.Protocol, Flow):
             return
         answer = error.answer
         if answer is not None:
-            answer.headers.replace_via(answer.via.with_source(*self.remote))
+            via = answer.via.with_source(*self.remote)
+            answer.headers.replace_via(via, str(via))
             self._write(serialise(answer))
         self._break(f"It cannot be framed any more: {error.reason}")
 

@@ -73,7 +73,7 @@ class UserAgent:
         self.draining = False
         self.addresses: list[Listen] = []
         self._listens = list(listens)
-        self._on_message = on_message
+        self.on_message = on_message
         self._clock = clock
         self._open_transport = open_transport or self._open
         self._has_tls = any(listen.transport == "tls" for listen in self._listens)
@@ -116,7 +116,7 @@ class UserAgent:
             if listen.host in ("0.0.0.0", "::") and listen.advertise is None:
                 raise ValueError(f"Listening on {listen.host} needs an address to advertise")
         clock = self._clock or asyncio.get_running_loop()
-        self.layer = TransactionLayer(self, clock, self._on_message)
+        self.layer = TransactionLayer(self, clock, self.on_message)
         self.router = RequestRouter(self.layer, self._resolver)
         self._recovered = RecoveredDialogs(self.layer, self.router)
         if self.guard is not None:
@@ -397,7 +397,7 @@ class UserAgent:
         elif merged in self._invites:
             self._respond_statelessly(reply(request, 482), request, flow)
         else:
-            replaced = self._replaced_by(request)
+            replaced = None if request.headers.first("replaces") is None else self._replaced_by(request)
             if isinstance(replaced, Response):
                 self._respond_statelessly(replaced, request, flow)
                 return
@@ -406,17 +406,15 @@ class UserAgent:
                 session.identities, session.replaces = identities, replaced
                 self._announce(session)
 
-    def _replaced_by(self, request: Request) -> Session | Response | None:
+    def _replaced_by(self, request: Request) -> Session | Response:
         """
-        Return the session that an INVITE replaces, the response that refuses it, or None if it replaces none.
+        Return the session that an INVITE with Replaces replaces, or the response that refuses it.
 
         The application decides whether the sender may replace it. A session whose peer may not transfer is
         never replaced.
 
         Source: RFC 3891 3.
         """
-        if request.headers.first("replaces") is None:
-            return None
         try:
             named = replaces_of(request)
         except ParseError as error:

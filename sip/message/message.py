@@ -257,10 +257,10 @@ class Headers:
         self.entries[place] = entry
         self.entries[place + 1 :] = [old for old in self.entries[place + 1 :] if old[0] != entry[0]]
 
-    def replace_via(self, via: Via) -> None:
-        """Replace the top Via and cache its typed view, which is needed again at once."""
+    def replace_via(self, via: Via, text: str) -> None:
+        """Replace the top Via by one with this text, and cache its typed view, which is needed at once."""
         place = self._find("via")
-        entry = ("via", "Via", str(via))
+        entry = ("via", "Via", text)
         if place is None:
             self.entries.append(entry)
         else:

@@ -8,7 +8,7 @@ from callcontrol.wallet.store import reserves
 
 
 async def reserve(storage: Storage, account_sid: str, call_sid: str, amount_paise: int) -> None:
-    """Take the reserve of a call; raises `InsufficientBalance`."""
+    """Reserve money for a call; raises `InsufficientBalance`."""
     now = utc_now()
     await storage.writer.commit(
         lambda connection: reserves.reserve(connection, account_sid, call_sid, amount_paise, now),

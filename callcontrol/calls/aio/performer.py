@@ -11,7 +11,7 @@ from callcontrol.calls.aio.mailbox import CallLogger, CallMailbox
 from callcontrol.calls.aio.media.conferences import CONFERENCE_EFFECTS, ConferencePerformer
 from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
-from callcontrol.calls.aio.media.negotiation import media_policy
+from callcontrol.calls.aio.media.negotiation import Descriptions, media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
@@ -72,11 +72,12 @@ class Performer:
         self.media = MediaLegs(
             context.engine, partial(_report, mailbox), context.media, context.quality.observe
         )
+        self._descriptions = self.media.descriptions
         self.sip = SipLegs(
             context,
             record,
             mailbox.post,
-            partial(_late_answer, mailbox.log, self.media),
+            partial(_late_answer, mailbox.log, self._descriptions),
             private=not policy.passes_headers,
         )
         self._call = ActiveCall(context, record, account, mailbox, self.sip, self.media)
@@ -115,7 +116,7 @@ class Performer:
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
         """Return an event for the customer; empty when it is not wanted."""
-        if self._record.status_webhook_url is None:
+        if self._record.status_webhook_url is None or self._policy.event_name(self._record, name) is None:
             return []
         made = self._policy.webhook_event(
             self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown
@@ -148,7 +149,7 @@ class Performer:
         body, self._offer = self._offer, b""
         policy = self._media_policy(effect.leg)
         try:
-            self.media.descriptions.take_offer(effect.leg, body, policy)
+            self._descriptions.take_offer(effect.leg, body, policy)
         except MediaRefusal as refusal:
             self._mailbox.log.info("offer refused: %s", refusal)
             self._warning = refusal.warning
@@ -164,7 +165,7 @@ class Performer:
             self._mailbox.post_outcome(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
             return
         try:
-            offer = self.media.descriptions.offer(effect.leg, effect.peer_leg, media_policy(carrier, gateway))
+            offer = self._descriptions.offer(effect.leg, effect.peer_leg, media_policy(carrier, gateway))
         except MediaRefusal as refusal:
             self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
             return
@@ -191,11 +192,11 @@ class Performer:
             self._offer = session.request.body
 
     def _ring(self, effect: signalling.RingLeg) -> None:
-        body = self.media.descriptions.tell(effect.leg) if effect.early_media else b""
+        body = self._descriptions.tell(effect.leg) if effect.early_media else b""
         self.sip.ring(effect.leg, effect.status, body)
 
     def _answer(self, effect: signalling.AnswerLeg) -> None:
-        if self.sip.answer(effect.leg, self.media.descriptions.tell(effect.leg)):
+        if self.sip.answer(effect.leg, self._descriptions.tell(effect.leg)):
             self.media.watch(effect.leg)
         else:
             # The event that reports it may be queued behind others, such as the end of the call.
@@ -211,7 +212,7 @@ class Performer:
 
     def _connect(self, effect: media.ConnectMedia) -> None:
         try:
-            self.media.descriptions.apply_answer(effect.leg, effect.body)
+            self._descriptions.apply_answer(effect.leg, effect.body)
         except MediaRefusal as refusal:
             self._mailbox.log.info("answer refused: %s", refusal)
             if not effect.early:
@@ -223,7 +224,7 @@ class Performer:
 
     def _answer_offer(self, effect: media.AnswerOffer) -> None:
         try:
-            answer = self.media.descriptions.answer_offer(effect.leg, effect.body)
+            answer = self._descriptions.answer_offer(effect.leg, effect.body)
         except MediaRefusal as refusal:
             self._mailbox.log.info("new offer refused: %s", refusal)
             self.sip.reject_offer(effect.leg, refusal.status, refusal.warning)
@@ -251,11 +252,9 @@ class Performer:
 
     def _find_route(self, effect: records.FindRoute) -> None:
         try:
-            attempts = self._context.router.attempts(
-                self._record.account_sid,
-                self._policy.confine(self._record, effect.party),
-                self._mailbox.now(),
-            )
+            confine = self._policy.confine
+            party = effect.party if confine is None else confine(self._record, effect.party)
+            attempts = self._context.router.attempts(self._record.account_sid, party, self._mailbox.now())
         except DomainError as refusal:
             self._mailbox.log.info("no route: %s", refusal.message)
             self._mailbox.post_outcome(RouteRefused(_cause_of(refusal), refusal.message))
@@ -317,9 +316,9 @@ def _report(mailbox: CallMailbox, event: Event) -> None:
     mailbox.post(event)
 
 
-def _late_answer(log: CallLogger, media: MediaLegs, leg: LegId, body: bytes) -> None:
+def _late_answer(log: CallLogger, descriptions: Descriptions, leg: LegId, body: bytes) -> None:
     try:
-        media.descriptions.apply_answer(leg, body)
+        descriptions.apply_answer(leg, body)
     except MediaRefusal as refusal:
         log.info("late answer refused: %s", refusal)
 

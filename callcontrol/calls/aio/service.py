@@ -105,7 +105,6 @@ class CallControl:
             settings.sip_listens,
             settings.sip,
             on_invite=self._arrivals.on_invite,
-            on_message=self._on_message,
             screen=self._arrivals.screen,
             guard=self.guard,
             has_room=self._arrivals.has_room,
@@ -156,6 +155,7 @@ class CallControl:
             self.hep = HepSender(
                 settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
             )
+        self.user_agent.on_message = self._traces.note if self.hep is None else self._note_and_copy
         self._context = CallContext(
             settings=settings,
             services=self._services,
@@ -470,10 +470,10 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the task of the call failed", exc_info=task.exception())
 
-    def _on_message(self, record: TraceRecord) -> None:
+    def _note_and_copy(self, record: TraceRecord) -> None:
+        assert self.hep is not None
         self._traces.note(record)
-        if self.hep is not None:
-            self.hep.send(record)
+        self.hep.send(record)
 
 
 def _trust(routes: Directory, trusted: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:

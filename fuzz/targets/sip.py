@@ -93,6 +93,7 @@ def check_plain(data: bytes) -> str:
     }
     for name in ("via", "from_", "to", "call_id", "cseq"):
         assert repr(getattr(plain, name)) == repr(getattr(careful, name))
+    assert (plain.from_.tag, plain.to.tag) == (careful.from_.tag, careful.to.tag)
     start = _start_line(plain)
     assert serialise(plain) == write_in_python(start, plain.headers.entries, plain.body)
     size = len(plain.headers.entries) // 4

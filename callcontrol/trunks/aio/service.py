@@ -19,8 +19,8 @@ from callcontrol.trunks.validation import TLS_PORT, check_carrier, check_gateway
 from media.capabilities import built_codecs, has_srtp
 
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
-_CARRIER_FIELDS: Final = {item.name for item in fields(Carrier)} - _GIVEN_HERE
-_GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway)} - _GIVEN_HERE
+_CARRIER_FIELDS: Final = {item.name for item in fields(Carrier) if item.init} - _GIVEN_HERE
+_GATEWAY_FIELDS: Final = {item.name for item in fields(Gateway) if item.init} - _GIVEN_HERE
 _MAX_CARRIERS: Final = 100
 _MAX_GATEWAYS: Final = 50
 

@@ -32,8 +32,7 @@ Reader::Reader(const nb::dict& classes, const nb::dict& names, const nb::object&
                const nb::object& split, const nb::dict& readers)
     : request_(classes["Request"], {"method", "uri", "headers", "body"}),
       response_(classes["Response"], {"status", "reason", "headers", "body"}),
-      headers_(classes["Headers"],
-               {"entries", "views", "via", "from_", "to", "call_id", "cseq"}),
+      headers_(classes["Headers"], {"entries", "views", "via", "from_", "to", "call_id", "cseq"}),
       cseq_(classes["CSeq"], {"number", "method"}),
       via_(classes["Via"], {"transport", "host", "port", "branch", "received", "rport", "params"}),
       uri_(classes["SipUri"], {"scheme", "user", "password", "host", "port", "params", "headers"}),

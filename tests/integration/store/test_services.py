@@ -412,14 +412,18 @@ async def test_another_owners_carrier_is_forbidden(
 async def test_unknown_and_wrong_trunk_fields_are_named(storage: Storage, account: Account) -> None:
     sid = account.account_sid
     with pytest.raises(ValidationFailed) as caught:
-        await storage.trunks.create_carrier(sid, {"nmae": "x", "account_sid": "y"})
-    assert {error.field for error in caught.value.errors} == {"nmae", "account_sid", "name"}
+        await storage.trunks.create_carrier(sid, {"nmae": "x", "account_sid": "y", "registers": True})
+    assert {error.field for error in caught.value.errors} == {"nmae", "account_sid", "registers", "name"}
     carrier = await storage.trunks.create_carrier(sid, {"name": "x"})
     with pytest.raises(ValidationFailed) as caught:
         await storage.trunks.create_gateway(
             sid, carrier.carrier_sid, {"host": "?", "port": -1, "netmask": 99}
         )
     assert {error.field for error in caught.value.errors} == {"host", "port", "netmask"}
+    with pytest.raises(ValidationFailed, match="transport"):
+        await storage.trunks.create_gateway(
+            sid, carrier.carrier_sid, {"host": "a.example", "transport": "tcp"}
+        )
     made = await storage.trunks.create_gateway(
         sid, carrier.carrier_sid, {"host": "gw.example", "protocol": "tls"}
     )

@@ -54,6 +54,13 @@ def test_limits_hold_natively(limits: Limits) -> None:
         parse_message(PLAIN[0], limits)
 
 
+@pytest.mark.parametrize("data", PLAIN)
+def test_tags_are_read_alike(data: bytes) -> None:
+    plain, careful = read_plain(data.replace(b";tag=", b";TAG="), DEFAULT_LIMITS), parse_carefully(data)
+    assert plain is not None
+    assert (plain.from_.tag, plain.to.tag) == (careful.from_.tag, careful.to.tag)
+
+
 def test_a_view_that_was_made_natively_changes_with_its_field() -> None:
     request = parse_message(PLAIN[0])
     assert isinstance(request, Request) and request.to.tag is None

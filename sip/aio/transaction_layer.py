@@ -192,7 +192,7 @@ class TransactionLayer:
         remote = flow.remote
         stamped = via.with_source(remote[0], remote[1])
         if stamped is not via:
-            request.headers.replace_via(stamped, str(stamped))
+            request.headers.replace_via(stamped)
         if flow.reliable:
             if via.params:
                 flow.note_via(via)
@@ -219,7 +219,7 @@ class TransactionLayer:
         via = response.via
         stamped = via.with_source(flow.remote[0], flow.remote[1])
         if stamped is not via:
-            response.headers.replace_via(stamped, str(stamped))
+            response.headers.replace_via(stamped)
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)

@@ -257,10 +257,10 @@ class Headers:
         self.entries[place] = entry
         self.entries[place + 1 :] = [old for old in self.entries[place + 1 :] if old[0] != entry[0]]
 
-    def replace_via(self, via: Via, text: str) -> None:
-        """Replace the top Via by one with this text, and cache its typed view, which is needed at once."""
+    def replace_via(self, via: Via) -> None:
+        """Replace the top Via and cache its typed view, which is needed again at once."""
         place = self._find("via")
-        entry = ("via", "Via", text)
+        entry = ("via", "Via", str(via))
         if place is None:
             self.entries.append(entry)
         else:
@@ -280,8 +280,9 @@ class Headers:
 
     def copy_keys(self, other: Headers, keys: Set[str]) -> None:
         """Append the fields of these keys, in lower-case long form, from another message, in its order."""
-        for key in keys:
-            self._forget(key)
+        if self.entries:  # A view is of an entry: an empty message, as of a reply, has none to drop.
+            for key in keys:
+                self._forget(key)
         self.entries += [entry for entry in other.entries if entry[0] in keys]
 
     def copy(self) -> Headers:
@@ -329,6 +330,15 @@ def check_encodable(text: str) -> None:
         raise InvalidValue("A header field value must be encodable as UTF-8") from None
 
 
+def _field(name: str) -> Any:
+    """
+    Return a property that reads an attribute of the header fields without a call of Python.
+
+    Each is read several times for every message. The class states the type: a property has none of its own.
+    """
+    return property(attrgetter(f"headers.{name}"))
+
+
 class _TypedFields:
     """
     Typed views of the header fields, parsed on first access.
@@ -342,16 +352,15 @@ class _TypedFields:
 
     headers: Headers
 
-    # Read without a call of Python: each is read several times for every message.
-    via: Via = property(attrgetter("headers.via"))  # type: ignore[assignment]
+    via: Via = _field("via")
     """The top Via."""
-    from_: NameAddr = property(attrgetter("headers.from_"))  # type: ignore[assignment]
+    from_: NameAddr = _field("from_")
     """The From address."""
-    to: NameAddr = property(attrgetter("headers.to"))  # type: ignore[assignment]
+    to: NameAddr = _field("to")
     """The To address."""
-    call_id: str = property(attrgetter("headers.call_id"))  # type: ignore[assignment]
+    call_id: str = _field("call_id")
     """The Call-ID."""
-    cseq: CSeq = property(attrgetter("headers.cseq"))  # type: ignore[assignment]
+    cseq: CSeq = _field("cseq")
     """The CSeq."""
 
     @property

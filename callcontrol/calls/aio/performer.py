@@ -116,6 +116,7 @@ class Performer:
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
         """Return an event for the customer; empty when it is not wanted."""
+        # Asked before, so that no identifier is drawn for an event that is not sent.
         if self._record.status_webhook_url is None or self._policy.event_name(self._record, name) is None:
             return []
         made = self._policy.webhook_event(

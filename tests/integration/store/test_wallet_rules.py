@@ -8,6 +8,7 @@ import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import pytest
@@ -353,16 +354,17 @@ def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
     for number in range(300):
         now = NOW + timedelta(minutes=number)
         amount, call = chance.randrange(1, 400), f"{account}-{number}"
-
-        def hold(connection: Connection) -> InsufficientBalance | None:
-            return reserves.reserve(connection, account, call, amount, now)  # noqa: B023 - run at once
-
-        if books.run(hold) is None:
+        if (
+            books.run(
+                partial(reserves.reserve, account_sid=account, call_sid=call, amount_paise=amount, now=now)
+            )
+            is None
+        ):
             held[call] = amount
         while held and chance.random() < 0.6:
             ended, most = held.popitem()
             charge = chance.randrange(most + 1)
-            books.run(lambda connection: reserves.settle(connection, ended, charge, now))  # noqa: B023 - run at once
+            books.run(partial(reserves.settle, call_sid=ended, charge_paise=charge, now=now))
             spent[hour_of(now)] = spent.get(hour_of(now), 0) + charge
     assert len(spent) > 4 and max(spent.values()) > limit // 2
     assert max(spent.values()) <= limit

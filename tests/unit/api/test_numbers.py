@@ -226,7 +226,7 @@ async def lose_the_disk(stage: ApiStage) -> None:
         failure.sqlite_errorcode = sqlite3.SQLITE_IOERR
         raise failure
 
-    setattr(stage.storage.database, "_look_up", look_up)  # noqa: B010 - mypy: it is a method.
+    setattr(stage.storage.database, "_look_up", look_up)  # noqa: B010 - mypy refuses to assign a method.
 
 
 @pytest.mark.parametrize(

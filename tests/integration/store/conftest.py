@@ -21,19 +21,25 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     if request.param == "sqlite":
-        return await sqlite_url(tmp_path / "data" / "trunkline.db")
+        yield await sqlite_url(tmp_path / "data" / "trunkline.db")
+        return
     server: PostgresServer = request.getfixturevalue("postgres")
-    return await server.url()
+    made = await server.url()
+    yield made
+    await server.drop(made)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
+        yield f"sqlite+aiosqlite:///{tmp_path / 'data' / 'trunkline.db'}"
+        return
     server: PostgresServer = request.getfixturevalue("postgres")
-    return await server.empty_url()
+    made = await server.empty_url()
+    yield made
+    await server.drop(made)
 
 
 @pytest.fixture

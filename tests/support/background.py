@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
 import threading
 from types import TracebackType
 from typing import Self
 
 __all__ = ["Background"]
+
+_PATIENCE_S = 60.0
 
 
 class Background:
@@ -30,7 +33,11 @@ class Background:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.over.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE_S)
+        if self._thread.is_alive():
+            # It looks at `over` often; only its stack says what holds it.
+            faulthandler.dump_traceback(all_threads=True)
+            raise RuntimeError(f"the thread {self._thread.name} does not end; the stacks are on stderr")
         self.close()
 
     def open(self) -> None:

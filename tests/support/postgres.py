@@ -18,15 +18,15 @@ import pytest
 from sqlalchemy import make_url
 
 from callcontrol.database.aio.database import Database
+from tests.faults.lengths import SOAK
 
 _START_S = 60.0
 _MEMORY = Path("/dev/shm")
 _LEAST_FREE_BYTES = 2 << 30
-_SOAK = os.environ.get("TRUNKLINE_SOAK", "") not in ("", "0")
 # A test has a database for seconds: nothing is worth cleaning, and hundreds keep the cleaner busy. Tests at
 # full length have theirs for hours, on the disk.
 _OPTIONS = {"listen_addresses": "", "fsync": "off"}
-if not _SOAK:
+if not SOAK:
     _OPTIONS |= {"full_page_writes": "off", "autovacuum": "off"}
 
 
@@ -96,12 +96,9 @@ def _fast_folder() -> Path | None:
     A database has 300 files. On ext4 files that are created soon after thousands were deleted cost the kernel
     more than the tests take.
     """
-    try:
-        room = shutil.disk_usage(_MEMORY).free
-    except OSError:
+    if SOAK or not os.access(_MEMORY, os.W_OK):
         return None
-    fits = room >= _LEAST_FREE_BYTES and os.access(_MEMORY, os.W_OK)
-    return _MEMORY if fits and not _SOAK else None
+    return _MEMORY if shutil.disk_usage(_MEMORY).free >= _LEAST_FREE_BYTES else None
 
 
 @contextlib.contextmanager

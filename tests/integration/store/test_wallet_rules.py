@@ -354,12 +354,8 @@ def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
     for number in range(300):
         now = NOW + timedelta(minutes=number)
         amount, call = chance.randrange(1, 400), f"{account}-{number}"
-        if (
-            books.run(
-                partial(reserves.reserve, account_sid=account, call_sid=call, amount_paise=amount, now=now)
-            )
-            is None
-        ):
+        hold = partial(reserves.reserve, account_sid=account, call_sid=call, amount_paise=amount, now=now)
+        if books.run(hold) is None:
             held[call] = amount
         while held and chance.random() < 0.6:
             ended, most = held.popitem()

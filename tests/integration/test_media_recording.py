@@ -18,6 +18,7 @@ from media.errors import InvalidMedia, RecordingFailed
 from media.types import PlaybackFinished, RecordingEncoding, RecordingFinished, RecordingSettings
 from tests.support.media_bench import PATIENCE, MediaBench, amplitude_at, sine, towards, until
 from tests.support.phone import engine_settings
+from tests.support.ports import port_range
 from tests.support.waiting import time_passes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -230,10 +231,10 @@ _VICTIM = """
 import asyncio, sys
 from media.types import RecordingSettings
 from media.aio import MediaEngine
-from tests.support.phone import engine_settings
+from media.types import EngineSettings
 
 async def main() -> None:
-    engine = MediaEngine(engine_settings(10))
+    engine = MediaEngine(EngineSettings(port_min=int(sys.argv[3]), port_max=int(sys.argv[4])))
     await engine.start()
     settings = RecordingSettings(encoding=sys.argv[2])
     engine.open_stream(lambda event: None).start_recording(sys.argv[1], settings)
@@ -251,7 +252,7 @@ _THREE_SECONDS_BYTES = {"wav": 96_000, "ogg-opus": 1_000}
 @pytest.mark.parametrize("encoding", ["wav", "ogg-opus"])
 async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "killed"
-    arguments = (sys.executable, "-c", _VICTIM, str(path), encoding)
+    arguments = (sys.executable, "-c", _VICTIM, str(path), encoding, *map(str, port_range(10)))
     process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT)
     loop = asyncio.get_running_loop()
     try:
@@ -274,11 +275,11 @@ async def test_a_killed_process_leaves_a_file_that_plays(tmp_path: Path, encodin
 _LIMITED = """
 import asyncio, resource, sys
 from media.aio import MediaEngine
-from tests.support.phone import engine_settings
+from media.types import EngineSettings
 
 async def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-    engine = MediaEngine(engine_settings(10))
+    engine = MediaEngine(EngineSettings(port_min=int(sys.argv[2]), port_max=int(sys.argv[3])))
     await engine.start()
     stream = engine.open_stream(lambda event: None)
     finished = await stream.start_recording(sys.argv[1]).wait()
@@ -293,7 +294,8 @@ asyncio.run(main())
 
 async def test_what_fits_on_the_disk_is_kept_and_plays(tmp_path: Path) -> None:
     path = tmp_path / "limited.wav"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", _LIMITED, str(path), cwd=ROOT)
+    arguments = (sys.executable, "-c", _LIMITED, str(path), *map(str, port_range(10)))
+    process = await asyncio.create_subprocess_exec(*arguments, cwd=ROOT)
     assert await asyncio.wait_for(process.wait(), 20 * PATIENCE) == 0
     received, sent = channels_of(path)
     assert len(received) == len(sent)

@@ -2,8 +2,8 @@
 Allocator of ports on 127.0.0.1 for servers, SIPp and engines of tests and benchmarks.
 
 They are below the system's ephemeral ports. Each process locks port spans until it ends, so that no two get
-the same. There are spans for nine processes; further ones share them. Within a process, a port is reused
-after all others of its span.
+the same. There are spans for nine processes, so a test gives the processes that it starts ports of its own.
+Within a process, a port is reused after all others of its span.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RANGED_PORTS: Final = 2_000
 
 
 class NoPortLeft(Exception):
-    """No port of this process's span can be bound."""
+    """No port of this process's span can be bound, or other processes have all spans."""
 
 
 def free_port() -> int:
@@ -43,7 +43,7 @@ def free_port() -> int:
     Return a port that was just free for UDP and TCP.
 
     Raises:
-        NoPortLeft: All ports of this process's span are in use.
+        NoPortLeft: All ports of this process's span are in use, or no span is left for it.
     """
     ports = _single_ports()
     for _ in range(_SINGLE_PORTS // _STEP):
@@ -58,6 +58,9 @@ def port_range(size: int = 200) -> tuple[int, int]:
     Return the first and last of `size` consecutive ports for RTP; the first is even.
 
     Successive ranges of at most 600 ports do not overlap. Larger ones may: request such a pair as one range.
+
+    Raises:
+        NoPortLeft: No span is left for this process.
     """
     first, last = _span(_RANGES, -(-size // _RANGED_PORTS) * _RANGED_PORTS, _RANGED_PORTS)
     offset = _used.get(first, 0)
@@ -93,15 +96,15 @@ def _can_be_bound(port: int) -> bool:
 
 @functools.cache
 def _span(part: range, size: int, step: int) -> tuple[int, int]:
-    """Lock consecutive ports that no other process has; if none are left, return any."""
+    """Lock consecutive ports that no other process has."""
     places = range(part.start, part.stop - size + 1, step)
     for first in random.sample(places, len(places)):
         if _own.isdisjoint(range(first, first + size)) and _lock(first, size):
-            break
-    else:
-        first = random.choice(places)
-    _own.update(range(first, first + size))
-    return first, first + size - 1
+            _own.update(range(first, first + size))
+            return first, first + size - 1
+    raise NoPortLeft(
+        f"other processes have all spans of {size} ports; end some of them, or give it their ports"
+    )
 
 
 _own: set[int] = set()

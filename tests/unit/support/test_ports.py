@@ -19,6 +19,16 @@ print(*{free_port() for _ in range(150)}, *range(first, last + 1), flush=True)
 input()
 """
 
+_TAKES_LARGE_RANGES = """
+from tests.support.ports import NoPortLeft, port_range
+large = port_range(3000)
+print("again" if large == port_range(3000) else large, end=" ")
+try:
+    port_range(9000), port_range(7000)
+except NoPortLeft:
+    print("none left", end="")
+"""
+
 
 def test_processes_that_run_at_the_same_time_are_given_no_port_twice(tmp_path: Path) -> None:
     finders = [
@@ -37,6 +47,18 @@ def test_processes_that_run_at_the_same_time_are_given_no_port_twice(tmp_path: P
         finder.communicate("\n")
     assert len(found) == 8 and all(len(ports) == 1750 for ports in found)
     assert len(set.union(*found)) == 8 * 1750
+
+
+def test_a_large_range_is_given_again_and_no_span_is_given_twice(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-S", "-c", _TAKES_LARGE_RANGES],
+        cwd=_ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "again none left"
 
 
 def test_single_ports_leave_room_for_media() -> None:
@@ -64,5 +86,3 @@ def test_ranges_follow_one_another_and_begin_with_an_even_port() -> None:
     assert (last - first, first % 2) == (100, 0)
     following, _ = port_range(50)
     assert following == last + 2 or following < first, "none is given twice in a row"
-    large = port_range(3000)
-    assert large == port_range(3000), "a large one is given again"

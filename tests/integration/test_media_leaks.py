@@ -52,7 +52,7 @@ async def open_and_close(engine: MediaEngine, count: int) -> None:
 
 
 async def test_ten_thousand_streams_leave_nothing_behind() -> None:
-    engine = MediaEngine(engine_settings(2600, threads=2))
+    engine = MediaEngine(engine_settings(2_000, threads=2))
     await engine.start()
     await open_and_close(engine, 1000)
     gc.collect()

@@ -2,7 +2,8 @@
 Allocator of ports on 127.0.0.1 for servers, SIPp and engines of tests and benchmarks.
 
 They are below the system's ephemeral ports. Each process locks port spans until it ends, so that no two get
-the same. There are spans for nine processes, so a test gives the processes that it starts ports of its own.
+the same. There are spans of 2,000 ports for nine processes, so a test takes no larger range, and gives the
+processes that it starts ports of its own.
 Within a process, a port is reused after all others of its span.
 """
 

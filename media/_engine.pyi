@@ -358,7 +358,15 @@ class Engine:
     """
 
     def __init__(
-        self, listen: str, port_min: int, port_max: int, threads: int, quarantine_ms: int, driven: bool, /
+        self,
+        listen: str,
+        port_min: int,
+        port_max: int,
+        threads: int,
+        quarantine_ms: int,
+        driven: bool,
+        continuous: bool,
+        /,
     ) -> None: ...
     def open_stream(self, near: Stream | None) -> Stream | None:
         """

@@ -103,6 +103,8 @@ class EngineSettings:
         port_min, port_max: UDP ports to use; the even ones carry RTP.
         threads: Number of engine threads. The streams of one call share one.
         quarantine_s: Time before a freed port is reused.
+        continuous: True to send silence, or comfort noise where it was agreed, on every stream that may send
+            and has nothing else to send. Far ends and NATs between then see no stream that stops.
     """
 
     listen: str = "127.0.0.1"
@@ -111,6 +113,7 @@ class EngineSettings:
     port_max: int = 29999
     threads: int = 1
     quarantine_s: float = 4.0
+    continuous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,6 +401,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
             port_min=settings.rtp_ports.first,
             port_max=settings.rtp_ports.last,
             threads=settings.rtp_threads,
+            continuous=True,
         ),
         prompts_dir=PROMPTS_DIRECTORY,
         allowed_countries=settings.allowed_countries,

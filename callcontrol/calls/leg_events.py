@@ -107,7 +107,9 @@ def _digit(call: "CallMachine", event: DigitReceived) -> Iterator[Effect]:
 def _silent(call: "CallMachine", event: MediaSilent) -> Iterator[Effect]:
     leg = call.legs.get(event.leg)
     if leg is not None and not leg.over:
-        yield from call.end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system"))
+        party = "a" if event.leg == call.a_leg.id else "b"
+        reason = f"no RTP from leg {party} for {event.silent_s:.0f} s"
+        yield from call.end(Ending(CallStatus.COMPLETED, MEDIA_TIMEOUT, "system", sip_reason=reason))
 
 
 def _detected(call: "CallMachine", event: MachineDetected) -> Iterator[Effect]:

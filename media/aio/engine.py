@@ -81,6 +81,7 @@ class MediaEngine:
                 settings.threads,
                 round(settings.quarantine_s * 1000),
                 driven,
+                settings.continuous,
             )
         except (ValueError, TypeError) as error:
             raise InvalidMedia(f"invalid media settings: {error}") from error

@@ -172,12 +172,13 @@ class CallMailbox:
 
     def _log_end(self, record: CallRecord) -> None:
         self.log.info(
-            "%s %s -> %s: %s (%s, by %s), %s s",
+            "%s %s -> %s: %s (%s%s, by %s), %s s",
             record.direction,
             record.from_,
             record.to,
             record.status.value,
             record.hangup_cause,
+            f": {record.sip_reason}" if record.sip_reason else "",
             record.hangup_source,
             record.duration_sec,
         )

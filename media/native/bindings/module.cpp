@@ -30,9 +30,10 @@ graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz)
 }
 
 std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t port_min, std::uint16_t port_max,
-                                    std::size_t threads, std::uint32_t quarantine_ms, bool driven) {
+                                    std::size_t threads, std::uint32_t quarantine_ms, bool driven,
+                                    bool continuous) {
     return Engine::create(
-        {listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000, driven});
+        {listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000, driven, continuous});
 }
 
 /// All events, then all frames, that are there now.

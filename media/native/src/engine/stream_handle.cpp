@@ -39,6 +39,7 @@ void StreamHandle::connect(MediaSettings settings) {
     SrtpChange srtp = srtp_.update(settings.srtp_send, settings.srtp_receive, ssrc_out_, ssrc_in);
     settings.srtp_send.reset();
     settings.srtp_receive.reset();
+    settings.continuous = engine_->options_.continuous;
     outfit_.connect(settings);
     // The linked stream first: it may have to decode or encode by the time this one is fed otherwise.
     if (const auto peer = peer_.lock(); peer != nullptr && peer.get() != this) peer->equip();

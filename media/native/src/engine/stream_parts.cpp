@@ -25,6 +25,7 @@ bool StreamOutfit::must_hear(const StreamOutfit* peer) const {
 
 bool StreamOutfit::must_speak(const StreamOutfit* peer) const {
     if (!connected_) return false;
+    if (settings_.speaks_always()) return true;
     if (uses(Use::tap) || uses(Use::source) || uses(Use::output) || uses(Use::silence)) return true;
     // What is muted at the linked stream's receiving side is silence here, and a key found in its audio is
     // sent as a press.

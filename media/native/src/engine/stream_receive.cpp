@@ -174,9 +174,7 @@ void Stream::take_noise(const rtp::PacketView& packet, io::SendBatch& relayed, s
         receive_path_->put_noise(packet, std::exchange(restarted_, false), now_ns);
         hear(now_ns);
     }
-    if (peer_ != nullptr && route_ == Route::relayed && peer_->settings_.noise_type && peer_->passes()) {
-        peer_->relay_packet(packet, *peer_->settings_.noise_type, 0, relayed, now_ns);
-    }
+    if (peer_ != nullptr && route_ == Route::relayed) peer_->relay_noise(packet, relayed, now_ns);
 }
 
 void Stream::take_event(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {

@@ -12,6 +12,10 @@ namespace {
 
 /// A pause between two presses that is longer was no pause: the timestamps jumped.
 constexpr std::uint32_t max_pause_s = 60;
+/// The last packets of a press, and the audio after it, come within this.
+constexpr std::int64_t press_rest_ns = 100'000'000;
+/// Noise that a linked stream described is described again when it has not done so for so long.
+constexpr std::uint32_t noise_interval_ms = 1000;
 
 struct EventPayload {
     char key = 0;
@@ -58,7 +62,17 @@ void Stream::relay_audio(const rtp::PacketView& packet, const codec::Format& for
     if (!(format == settings_.format)) {
         dsp::convert(law_of(format), law_of(settings_.format), packet.payload);
     }
+    if (send_path_ != nullptr) send_path_->end_silence();
     relay_packet(packet, settings_.payload_type, units, relayed, now_ns);
+}
+
+/// Send on a description of noise to a far end that takes these.
+void Stream::relay_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns) {
+    if (!settings_.noise_type || !passes()) return;
+    if (send_path_ != nullptr) {
+        send_path_->relay_noise(codec::parse_noise(packet.payload), noise_interval_ms);
+    }
+    relay_packet(packet, *settings_.noise_type, 0, relayed, now_ns);
 }
 
 /// Give a packet a number and a payload type of this stream, in its buffer, and send it with the batch.
@@ -90,6 +104,7 @@ void Stream::relay_event(const rtp::PacketView& packet, const Stream& from, io::
     } else {
         renumber_event(packet, from, now_ns);
     }
+    press_sent_until_ns_ = now_ns + press_rest_ns;
 }
 
 /// Send on an event among packets of our own: the timestamps of its stream mean nothing there. A press that
@@ -165,7 +180,7 @@ void Stream::begin_sound(char key, std::int64_t now_ns) {
 }
 
 /// Send what the linked stream hears, at the rate that is sent, in packets of our own. Its pauses are not
-/// sent, or described as noise.
+/// sent, or described as noise, unless this far end must hear from us all the time.
 void Stream::transcode(const graph::AudioChunk& chunk, std::int64_t now_ns) {
     FrameGatherer& gathered = send_path_->gathered;
     if (!passes() || !send_path_->serves(settings_)) {
@@ -173,8 +188,12 @@ void Stream::transcode(const graph::AudioChunk& chunk, std::int64_t now_ns) {
         return;
     }
     if (graph::is_quiet(chunk.origin) && gathered.size() == 0) {
-        pass_pause(chunk, now_ns);
-        return;
+        // Silence is being sent in its place already.
+        if (sender_.fills() && sender_.idle_ns(now_ns) < 0) return;
+        if (!settings_.speaks_always() || settings_.noise_type) {
+            pass_pause(chunk, now_ns);
+            return;
+        }
     }
     gathered.append(chunk.samples);
     std::array<std::int16_t, codec::max_packet_samples> room;

@@ -15,14 +15,19 @@ namespace {
 constexpr std::uint32_t hush_after_ms = 200;
 /// Interval of comfort noise, for far ends that joined late and NAT bindings.
 constexpr std::uint32_t noise_interval_ms = 1000;
+/// A linked stream pauses when its next audio is late by so much and by so many times its jitter, of which
+/// the maximum counts. Less than a packet: ticks come a little early or late.
+constexpr std::int64_t pause_ns = 15'000'000;
+constexpr std::int64_t pause_jitters = 8;
+constexpr std::int64_t max_jitter_ns = 300'000'000;
 
 }  // namespace
 
 /// True if a send clock must run.
 bool Stream::must_send() const {
     if (!connected_ || send_path_ == nullptr) return false;
-    return tap_ != nullptr || source_ != nullptr || !playback_.empty() || sending_digits() || stands_in() ||
-           fills_with_noise_;
+    return settings_.speaks_always() || tap_ != nullptr || source_ != nullptr || !playback_.empty() ||
+           sending_digits() || stands_in() || fills_with_noise_;
 }
 
 /// True if silence is sent in place of a linked stream's audio that is muted.
@@ -49,6 +54,9 @@ void Stream::tick_send(std::int64_t now_ns) {
         } else if (sending_digits()) {
             // The pause between two keys shows in the timestamps, however fast the far end gets the packets.
             sender_.rest(units_of(frame.size()));
+        } else if (must_fill(now_ns)) {
+            std::fill(frame.begin(), frame.end(), std::int16_t{0});
+            send_audio(frame, rtp::Feed::filler, true, now_ns);
         }
     }
     run_clocks(now_ns);
@@ -69,11 +77,24 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
         noise_.generate(samples);
         return true;
     }
-    if (tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr) return false;
+    const bool idle = tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr;
+    if (idle && !settings_.continuous) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
     silent = true;
     return true;
+}
+
+/// True if silence must be sent because the linked stream pauses: longer than its jitter explains. What came
+/// of it before the tick has been passed on.
+bool Stream::must_fill(std::int64_t now_ns) const {
+    if (!settings_.speaks_always() || peer_ == nullptr) return false;
+    // No audio belongs to a press, and its last packet comes three times (RFC 4733 2.5.1.2, 2.5.1.4).
+    if (peer_->dtmf_receiver_.pressed() || now_ns < press_sent_until_ns_) return false;
+    const std::int64_t idle_ns = sender_.idle_ns(now_ns);
+    if (sender_.fills()) return idle_ns > -pause_ns;
+    const std::int64_t jitter_ns = std::int64_t{peer_->reception_.jitter_us()} * 1000 * pause_jitters;
+    return idle_ns >= pause_ns + std::min(jitter_ns, max_jitter_ns);
 }
 
 void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent,
@@ -84,7 +105,7 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
         silent = true;
     }
     const std::uint32_t rate_hz = settings_.format.rate_hz();
-    if (!silent) send_path_->silent_ms = 0;
+    if (!silent) send_path_->end_silence();
     if (may_send()) {
         const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / rate_hz);
         if (!silent || !hush(ms, hush_after_ms, feed, now_ns)) {
@@ -97,8 +118,9 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
                 send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
             }
         }
-        // By the tick, so that a thread that was late leaves no gap in what has none.
-        note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
+        // By the tick, so that a thread that was late leaves no gap in what has none. A recording has silence
+        // where nothing was put in, and audio that comes late must not find its place taken.
+        if (feed != rtp::Feed::filler) note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }
@@ -111,10 +133,12 @@ void Stream::note_sent(std::span<const std::int16_t> samples, std::int64_t now_n
 }
 
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.
+/// Once the linked stream has described its noise, that is described again.
 bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns) {
     if (!settings_.noise_type) return false;
     std::uint32_t& silent_ms = send_path_->silent_ms;
     if (silent_ms == 0) send_path_->noise_due_ms = after_ms;
+    if (send_path_->relayed_noise) after_ms = 0;
     const bool due = silent_ms >= send_path_->noise_due_ms;
     const bool hushed = silent_ms >= after_ms;
     silent_ms += ms;
@@ -129,8 +153,9 @@ bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std:
 /// Describe the noise of the present silence (RFC 3389).
 void Stream::send_noise(rtp::Feed feed, std::int64_t now_ns) {
     PacketRoom room;
-    const std::size_t size = codec::write_noise(
-        send_path_->noise.parameters(), std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+    const std::size_t size =
+        codec::write_noise(send_path_->noise_described(),
+                           std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
     rtp::Header header = sender_.local(*settings_.noise_type, now_ns, feed);
     header.marker = false;
     send_payload(room, header, size);

@@ -183,10 +183,11 @@ def test_a_lost_party_is_told_from_one_that_hung_up() -> None:
 
 
 def test_silence_of_either_party_ends_the_call() -> None:
-    for leg in (A, B):
+    for leg, party in ((A, "a"), (B, "b")):
         drive = bridged()
         drive.feed(MediaSilent(leg, 60.0))
         assert outcome(drive) == ("completed", "MEDIA_TIMEOUT", "system")
+        assert drive.record.sip_reason == f"no RTP from leg {party} for 60 s"
         assert len(drive.done(HangUpLeg)) == 2
         assert_nothing_left(drive)
 

@@ -27,6 +27,7 @@ struct EngineOptions {
     std::size_t threads = 1;
     std::int64_t quarantine_ns = 4'000'000'000;
     bool driven = false;  ///< No threads and no clock of its own: see `Engine::advance`.
+    bool continuous = false;  ///< Streams that may send always do: see `MediaSettings::continuous`.
 };
 
 /// Figures of a whole engine.

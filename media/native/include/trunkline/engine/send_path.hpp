@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,11 +49,28 @@ class SendPath final : public util::Node {
     std::uint32_t rate_hz() const { return encoder_->format().rate_hz(); }
     codec::Encoder& encoder() { return *encoder_; }
 
+    /// Sound is sent again.
+    void end_silence() {
+        silent_ms = 0;
+        relayed_noise.reset();
+    }
+
+    /// The linked stream described the noise of its pause: the next description is due so much later.
+    void relay_noise(const std::optional<codec::NoiseParameters>& parameters, std::uint32_t interval_ms) {
+        relayed_noise = parameters;
+        silent_ms = std::max(silent_ms, std::uint32_t{1});
+        noise_due_ms = silent_ms + interval_ms;
+    }
+
+    /// The noise of the present pause.
+    codec::NoiseParameters noise_described() const { return relayed_noise.value_or(noise.parameters()); }
+
     /// Record the share of our packets that the far end lost since its report before, in 1/256.
     void note_loss(std::uint8_t fraction);
 
     FrameGatherer gathered;          ///< Of the linked stream's audio.
     codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
+    std::optional<codec::NoiseParameters> relayed_noise;  ///< The same as its far end described it.
     std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.
     std::uint32_t noise_due_ms = 0;  ///< When, on the same count, comfort noise is described next.
 

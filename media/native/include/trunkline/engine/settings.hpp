@@ -33,6 +33,12 @@ struct MediaSettings {
     std::optional<SrtpKey> srtp_send, srtp_receive;
     bool send = true;
     bool receive = true;
+    /// Send silence, or comfort noise where it was agreed, whenever there is nothing else to send. Engines
+    /// set it for all their streams.
+    bool continuous = false;
+
+    /// True if the far end must hear from us all the time.
+    bool speaks_always() const { return continuous && send; }
 };
 
 /// The law of a format of G.711.

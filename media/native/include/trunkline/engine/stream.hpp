@@ -46,7 +46,7 @@ struct DtmfText final : util::Node {
 ///
 /// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, a
 /// source's audio, what the linked stream receives, silence, or noise if that is
-/// asked for, while there is a tap or something is muted.
+/// asked for, while there is a tap or something is muted, or always.
 ///
 /// Received packets go undecoded to a linked stream that accepts them. Linear audio is
 /// decoded once in `ReceivePath`, for all its consumers; audio that is not relayed leaves through `SendPath`.
@@ -206,6 +206,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
                                     std::int64_t now_ns) const;
     void sound_event(const rtp::PacketView& packet, const Stream& from, std::int64_t now_ns);
     void begin_sound(char key, std::int64_t now_ns);
+    void relay_noise(const rtp::PacketView& packet, io::SendBatch& relayed, std::int64_t now_ns);
     void transcode(const graph::AudioChunk& chunk, std::int64_t now_ns);
     void pass_pause(const graph::AudioChunk& pause, std::int64_t now_ns);
 
@@ -216,6 +217,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     std::uint32_t units_of(std::size_t samples) const;
     void tick_send(std::int64_t now_ns);
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
+    bool must_fill(std::int64_t now_ns) const;
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
     void note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
     bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);
@@ -292,6 +294,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
         bool down = false;   ///< It sounds, and its end has not come.
         bool known = false;  ///< There was one, if only of a stream that was linked before.
     } event_;                ///< A linked stream's event that cannot be relayed as it is.
+    std::int64_t press_sent_until_ns_ = 0;  ///< More packets of a linked stream's event may come.
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;
     Listener* listeners_ = nullptr;

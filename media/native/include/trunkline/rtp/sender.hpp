@@ -7,16 +7,17 @@
 
 namespace trunkline::rtp {
 
-/// Where the audio of packets we make ourselves comes from: our own clock, or the one of a linked stream that
-/// is transcoded. Between two feeds time may have passed that neither has counted.
-enum class Feed : std::uint8_t { own, transcoded };
+/// Where the audio of packets we make ourselves comes from: our own clock, the one of a linked stream that is
+/// transcoded, or silence that fills a pause of a linked stream. Between two feeds time may have passed that
+/// neither has counted.
+enum class Feed : std::uint8_t { own, transcoded, filler };
 
 /// Numbers the packets of one outgoing stream: one SSRC, unbroken sequence numbers and timestamps, whatever
 /// the source of the audio is and however often it changes.
 ///
 /// Packets of our own making (`local`, `advance`) count on from the last one. Relayed packets keep the
-/// distances of the stream they come from, so that gaps and reordering stay visible to the far end. All
-/// durations are in units of the RTP clock.
+/// distances of the stream they come from, so that gaps and reordering stay visible to the far end, also
+/// after a pause that was filled. All durations are in units of the RTP clock.
 class Sender {
   public:
     Sender(std::uint32_t ssrc, std::uint16_t first_sequence, std::uint32_t first_timestamp,
@@ -39,7 +40,8 @@ class Sender {
     void pause() { mark_next_ = true; }
 
     /// Renumber a packet of another stream, `units` long. Nothing for one that is older than the
-    /// first relayed since the source changed: its number is taken.
+    /// first relayed since the source changed: its number is taken. Nothing either for one that comes so
+    /// late that silence was sent in its place.
     std::optional<Header> relayed(const Header& in, std::uint32_t units, std::int64_t now_ns);
 
     /// The stream that is relayed begins anew, under whatever numbers: what comes of it goes on from the last
@@ -56,6 +58,12 @@ class Sender {
     /// Timestamp that belongs to the present, for sender reports (RFC 3550 6.4.1).
     std::uint32_t timestamp_at(std::int64_t now_ns) const;
 
+    /// How long ago the audio ended that was sent last; negative before its end, very long without any.
+    std::int64_t idle_ns(std::int64_t now_ns) const;
+
+    /// True if what was sent last fills a pause.
+    bool fills() const { return source_ == Source::filler; }
+
     /// True if a packet with this number was sent a short while ago.
     bool sent_lately(std::uint16_t sequence) const;
 
@@ -63,12 +71,14 @@ class Sender {
     std::uint32_t clock_hz() const { return clock_hz_; }
 
   private:
-    enum class Source : std::uint8_t { none, own, transcoded, relay, ended };
+    enum class Source : std::uint8_t { none, own, transcoded, filler, relay, ended };
 
-    static Source source_of(Feed feed) { return feed == Feed::own ? Source::own : Source::transcoded; }
+    static Source source_of(Feed feed);
 
     void turn_to(Source source, std::int64_t now_ns);
     void begin_relay(const Header& in, std::int64_t now_ns);
+    bool resume_relay(const Header& in, std::int64_t now_ns);
+    std::int64_t ns_of(std::uint32_t units) const;
 
     std::uint32_t ssrc_;
     std::uint32_t clock_hz_;
@@ -82,6 +92,9 @@ class Sender {
     std::uint16_t sequence_offset_ = 0;
     std::uint32_t timestamp_offset_ = 0;
     std::uint32_t newest_timestamp_ = 0;  ///< Of the relayed stream, as received.
+    bool relayed_before_ = false;         ///< The relayed stream goes on once its pause is over.
+    std::uint32_t lag_ = 0;        ///< How far relayed packets are sent behind their place, after silence.
+    std::int64_t late_since_ns_ = 0;  ///< When packets began to come too late; 0 while they do not.
 };
 
 }  // namespace trunkline::rtp

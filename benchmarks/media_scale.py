@@ -2,16 +2,19 @@
 Cost of a relayed or transcoded packet for ten to a thousand legs: `python -m benchmarks.media_scale`.
 
 The media engine alone, one thread on one core, beside a relay that does nothing but recvmmsg and sendmmsg,
-taken in turn in one run. Prints a table, leaves JSON, and draws `--plot` where matplotlib is installed.
+and beside as many legs that send silence, taken in turn in one run. A relayed leg takes two packets where a
+silent one takes one. Prints a table, leaves JSON, and draws `--plot` where matplotlib is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,12 +31,17 @@ _COLUMNS = (
     "us/packet",
     "x floor",
     "CPU %",
+    "us/leg/s",
     "loss %",
     "RTT p50 ms",
     "p99",
     "p99.9",
     "KiB/call",
 )
+
+# Time in which all legs have begun to send.
+_SETTLED_S = 0.5
+_PACKETS_A_SECOND = 50
 
 Step = dict[str, Any]
 
@@ -72,6 +80,7 @@ def _steps(directory: Path, options: argparse.Namespace) -> Iterator[Step]:
         yield _shown(floor)
         relay = _least(options.rounds, _engine, directory, legs // 2, options.seconds)
         yield _shown(_against(relay, floor))
+        yield _shown(_least(options.rounds, _silence, legs // 2, options.seconds))
     for legs in map(int, filter(None, options.transcode_legs.split(","))):
         for pair in _PAIRS:
             yield _shown(_least(options.rounds, _engine, directory, legs // 2, options.seconds, pair))
@@ -111,6 +120,30 @@ def _engine(directory: Path, calls: int, seconds: float, pair: str = "PCMU-PCMU"
     return step
 
 
+def _silence(calls: int, seconds: float) -> Step:
+    """Legs that nobody sends to, towards a port that nobody reads."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
+        nobody.bind(("127.0.0.1", free_port()))
+        to = str(nobody.getsockname()[1])
+        arguments = ["--calls", str(calls), "--load", to, "--echo", to, "--silent"]
+        with _relay_process(arguments) as (pid, ports):
+            time.sleep(_SETTLED_S)
+            before = sample(pid)
+            time.sleep(seconds)
+            end = sample(pid)
+    used = end.since(before)
+    packets = 2 * len(ports) * seconds * _PACKETS_A_SECOND
+    return {
+        "what": "silence",
+        "legs": 2 * len(ports),
+        "us_per_packet": round(1e6 * used["cpu_s"] / packets, 2),
+        "us_per_leg": round(1e6 * used["cpu_s"] / (2 * len(ports)) / seconds, 1),
+        "rss_kib": end.rss_kib,
+        "marked": False,
+        "server": used,
+    }
+
+
 @contextmanager
 def _relay_process(arguments: list[str]) -> Iterator[tuple[int, list[int]]]:
     command = [*SUT_PREFIX, sys.executable, "-m", "benchmarks.load.media_relay", *arguments]
@@ -135,6 +168,7 @@ def _measure(what: str, directory: Path, pid: int, ports: list[int], seconds: fl
         "what": what,
         "legs": 2 * len(ports),
         "us_per_packet": round(1e6 * used["cpu_s"] / packets, 2) if packets else 0.0,
+        "us_per_leg": round(1e6 * used["cpu_s"] / (2 * len(ports)) / seconds, 1),
         "rss_kib": ends[-1].rss_kib,
         "marked": report["returned"] > 0,
         "rtp": report,
@@ -148,10 +182,10 @@ def _against(step: Step, floor: Step) -> Step:
 
 
 def _shown(step: Step) -> Step:
-    rtp = step["rtp"]
-    rtt = rtp["rtt_ms"] if step["marked"] else {"p50": "-", "p99": "-", "p999": "-"}
+    rtp = step["rtp"] if step["marked"] else {"loss_pct": "-", "rtt_ms": {"p50": "-", "p99": "-", "p999": "-"}}
+    rtt = rtp["rtt_ms"]
     cells = [step["what"], step["legs"], step["us_per_packet"], step.get("times_floor", "-")]
-    cells += [step["server"]["cpu_pct"], rtp["loss_pct"] if step["marked"] else "-"]
+    cells += [step["server"]["cpu_pct"], step["us_per_leg"], rtp["loss_pct"]]
     cells += [rtt["p50"], rtt["p99"], rtt["p999"], step.get("kib_per_call", "-")]
     print("  ".join(str(cell).rjust(12) for cell in cells), flush=True)
     return step

@@ -1,5 +1,6 @@
 """
-The media engine alone, without signalling: calls that are linked, for the load tool to send through.
+The media engine alone, without signalling: calls that are linked, for the load tool to send through, or legs
+that send silence.
 
 Prints the near ports as a JSON list, then waits for SIGTERM and prints what the engine counted.
 """
@@ -32,8 +33,10 @@ async def main() -> None:
     parser.add_argument("--port-min", type=int, default=20000)
     parser.add_argument("--near", choices=CODECS, default="PCMU")
     parser.add_argument("--far", choices=CODECS, default="PCMU")
+    parser.add_argument("--silent", action="store_true", help="do not link the two legs of a call")
     options = parser.parse_args()
-    engine = MediaEngine(EngineSettings(port_min=options.port_min, port_max=options.port_min + 10000))
+    settings = EngineSettings(port_min=options.port_min, port_max=options.port_min + 10000, continuous=True)
+    engine = MediaEngine(settings)
     await engine.start()
     near = [_call(engine, options) for _ in range(options.calls)]
     over = asyncio.Event()
@@ -51,7 +54,8 @@ def _call(engine: MediaEngine, options: argparse.Namespace) -> RtpStream:
     # RTCP shares the port, and the load tool counts it as foreign.
     near.connect(RemoteMedia("127.0.0.1", options.load, **CODECS[options.near]))
     far.connect(RemoteMedia("127.0.0.1", options.echo, **CODECS[options.far]))
-    near.link(far)
+    if not options.silent:
+        near.link(far)
     return near
 
 

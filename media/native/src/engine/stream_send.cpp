@@ -18,6 +18,8 @@ constexpr std::uint32_t noise_interval_ms = 1000;
 /// A linked stream pauses when its next audio is late by so much and by so many times its jitter, of which
 /// the maximum counts. Less than a packet: ticks come a little early or late.
 constexpr std::int64_t pause_ns = 15'000'000;
+/// The same of audio that is decoded, whose pauses come as silence: two chunks may come together.
+constexpr std::int64_t decoded_pause_ns = 60'000'000;
 constexpr std::int64_t pause_jitters = 8;
 constexpr std::int64_t max_jitter_ns = 300'000'000;
 
@@ -94,7 +96,8 @@ bool Stream::must_fill(std::int64_t now_ns) const {
     const std::int64_t idle_ns = sender_.idle_ns(now_ns);
     if (sender_.fills()) return idle_ns > -pause_ns;
     const std::int64_t jitter_ns = std::int64_t{peer_->reception_.jitter_us()} * 1000 * pause_jitters;
-    return idle_ns >= pause_ns + std::min(jitter_ns, max_jitter_ns);
+    const std::int64_t late_ns = sender_.transcodes() ? decoded_pause_ns : pause_ns;
+    return idle_ns >= late_ns + std::min(jitter_ns, max_jitter_ns);
 }
 
 void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent,

@@ -64,6 +64,9 @@ class Sender {
     /// True if what was sent last fills a pause.
     bool fills() const { return source_ == Source::filler; }
 
+    /// True if what was sent last is a linked stream's audio, encoded anew.
+    bool transcodes() const { return source_ == Source::transcoded; }
+
     /// True if a packet with this number was sent a short while ago.
     bool sent_lately(std::uint16_t sequence) const;
 

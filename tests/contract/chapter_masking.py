@@ -199,14 +199,14 @@ CASES = (
         ok(
             name="of one party",
             before=(masked_call,),
-            query={"party": TONE[3:], "status": "completed", "per_page": "100"},
+            query={"party": TONE.removeprefix("+"), "status": "completed", "per_page": "100"},
             then=_are_of_the_party,
         ),
         refused(
             400,
             "validation",
-            query={"status": "gone", "page": "0", "colour": "red"},
-            fields=("status", "page", "colour"),
+            query={"status": "gone", "party": "garbage", "page": "0", "colour": "red"},
+            fields=("status", "party", "page", "colour"),
         ),
         refused(
             400,

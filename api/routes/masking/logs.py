@@ -25,7 +25,6 @@ from callcontrol.masking.calls import masked_object
 from callcontrol.masking.logs import MaskedCallFilter, stats_object
 from callcontrol.masking.settings import MaskingSettings
 from callcontrol.models import CURRENCY
-from callcontrol.routing.targets import normalise_number
 from callcontrol.wallet.money import rupees
 
 __all__ = ["routes"]
@@ -47,7 +46,7 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
     wanted = MaskedCallFilter(
         status=query.status,
         direction=query.direction,
-        party=normalise_number(query.party, field="party") if query.party is not None else None,
+        party=query.party,
         session_id=query.session_id,
         start=start,
         end=end,

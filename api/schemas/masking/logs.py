@@ -31,7 +31,7 @@ class MaskedCallList(RequestModel):
     status: MaskedStatus | None = None
     direction: Literal["click_to_call", "inbound"] | None = None
     party: Annotated[
-        QueryNumber | None, Field(description="A number of either party: 10 digits, or E.164.")
+        QueryNumber | None, Field(description="A number of either party, in any common writing.")
     ] = None
     session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     start_date: StartDate | None = None

@@ -14,7 +14,6 @@ from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
 from callcontrol.errors import FieldError
 
 __all__ = [
-    "DATE_OR_MOMENT",
     "E164",
     "MAX_PAGE",
     "Cursor",
@@ -75,16 +74,14 @@ Cursor = Annotated[
         description="next_cursor of the previous page; replaces page.",
     ),
 ]
-DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
 StartDate = Annotated[
     str,
-    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=DATE_OR_MOMENT),
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
 ]
 EndDate = Annotated[
     str,
-    Field(
-        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=DATE_OR_MOMENT
-    ),
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
 ]
 Day = Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.", json_schema_extra={"format": "date"})]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

@@ -52,6 +52,11 @@ async def _is_listed(stage: Stage, answer: Answer) -> None:
     assert {call["status"] for call in answer.data} == {"busy"}
 
 
+async def _created_at(stage: Stage) -> str:
+    """When the call that is listed was created, as it is shown."""
+    return str((await stage.call(await ended_call(stage)))["created_at"])
+
+
 async def _is_to_the_echo(_: Stage, answer: Answer) -> None:
     assert answer.data["to"] == ECHO
 
@@ -138,6 +143,12 @@ CASES = (
         *(
             ok(name=f"to {to}", query={"status": "busy", "to": to}, before=(ended_call,), then=_is_listed)
             for to in _WRITINGS
+        ),
+        ok(
+            name="created at a time",
+            before=(ended_call,),
+            query={"status": "busy", "start_date": _created_at, "end_date": _created_at},
+            then=_is_listed,
         ),
         ok(name="to an address", query={"to": "sip:nobody@pbx.example.com"}, then=_are_none),
         ok(name="from a withheld number", query={"from": "anonymous"}, then=_are_none),

@@ -42,7 +42,7 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
     Includes active calls; the total is exact.
     """
     query = context.query
-    start, end = time_span(query.start_date, query.end_date, inclusive=True)
+    start, end = time_span(query.start_date, query.end_date)
     wanted = MaskedCallFilter(
         status=query.status,
         direction=query.direction,
@@ -59,7 +59,7 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
 async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
     """Usage of masking in a window."""
     query = context.query
-    start, end = time_span(query.start_date, query.end_date, inclusive=True)
+    start, end = time_span(query.start_date, query.end_date)
     stats = await context.storage.masking_logs.stats(context.account_sid, start, end)
     return Reply(stats_object(stats, CURRENCY))
 

@@ -137,7 +137,7 @@ class Analytics(RequestModel):
 
 
 class Period(ResponseModel):
-    """A period of time; its end is exclusive."""
+    """A period of time, both ends included."""
 
     start: Timestamp
     end: Timestamp

@@ -378,7 +378,7 @@ async def test_list_filters(client: Client, services: Services) -> None:
     moments = "start_date=2026-01-01T05:30:00+05:30&end_date=2026-01-01T12:00:00.5Z"
     assert (await client.get(f"/v1/calls?{moments}")).status == 200
     assert lists[1][1].start == datetime(2026, 1, 1, tzinfo=UTC)
-    assert lists[1][1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
+    assert lists[1][1].end == datetime(2026, 1, 1, 12, 0, 0, 501000, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -434,6 +434,7 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
         ("start_date=2026-02-30", "start_date"),
         ("start_date=2026-01-01T00:00:00", "start_date"),
         ("end_date=9999-12-31", "end_date"),
+        ("end_date=9999-12-31T23:59:59.999Z", "end_date"),
         ("start_date=2026-02-01&end_date=2026-01-01", "end_date"),
         ("page=0", "page"),
         ("page=x", "page"),

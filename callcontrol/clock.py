@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Final
+
+MILLISECOND: Final = timedelta(milliseconds=1)
+"""Precision in which times are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +22,16 @@ class WallClock:
 
     def at(self, now: float) -> datetime:
         """The wall-clock time, in UTC and whole milliseconds, of a monotonic time."""
-        moment = (self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC)
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return to_millisecond((self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC))
 
     def at_us(self, now: float) -> int:
         """Microseconds since 1970 of a monotonic time."""
         return round((self.wall.timestamp() + now - self.monotonic_s) * 1_000_000)
+
+
+def to_millisecond(moment: datetime) -> datetime:
+    """Cut a time to the millisecond in which it is shown."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def timestamp(moment: datetime | None) -> str | None:

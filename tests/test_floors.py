@@ -25,7 +25,7 @@ FLOORS = [
     {"accounts"},
     {"wallet", "egress", "secrets"},
     {"database"},
-    {"models", "aio", "errors", "ids", "clock", "histogram"},
+    {"models", "aio", "errors", "ids", "clock", "e164", "histogram"},
 ]
 _FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
 

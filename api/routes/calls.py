@@ -26,7 +26,6 @@ from callcontrol.errors import (
     SpendLimitReached,
 )
 from callcontrol.models import CallFilter, CallStatus
-from callcontrol.routing.targets import recorded_address
 
 __all__ = ["routes"]
 
@@ -135,8 +134,8 @@ def _filter(query: CallList) -> CallFilter:
     return CallFilter(
         status=CallStatus(query.status) if query.status else None,
         direction=query.direction,
-        from_=recorded_address(query.from_) if query.from_ else None,
-        to=recorded_address(query.to) if query.to else None,
+        from_=query.from_,
+        to=query.to,
         start=start,
         end=end,
     )

@@ -25,7 +25,6 @@ from callcontrol.models import CURRENCY, CallStatus
 from callcontrol.otp.otp import OtpCall, OtpFilter, period_of, stats_object
 from callcontrol.otp.otp import SendOtp as Wanted
 from callcontrol.otp.product import otp_object
-from callcontrol.routing.targets import normalise_number
 
 __all__ = ["routes"]
 
@@ -82,7 +81,7 @@ async def list_otps(context: Context[NoBody, OtpList]) -> Reply:
     start, end = time_span(query.start_date, query.end_date)
     wanted = OtpFilter(
         status=CallStatus(query.status) if query.status else None,
-        to=normalise_number(query.to, field="to") if query.to else None,
+        to=query.to,
         reference=query.reference,
         start=start,
         end=end,

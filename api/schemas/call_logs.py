@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
-from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import EndDate, Page, PerPage, QueryText, StartDate, Timestamp
 
 __all__ = ["CallLogList", "CallLogObject"]
 
@@ -29,7 +29,7 @@ class CallLogList(RequestModel):
     ) = None
     carrier_sid: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     filter: (
-        Annotated[QueryNumber, Field(min_length=1, description="Part of a number or of the SIP Call-ID.")]
+        Annotated[QueryText, Field(min_length=1, description="Part of a number or of the SIP Call-ID.")]
         | None
     ) = None
     page: Page = 1

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from api.schemas.base import ResponseModel
 from api.schemas.common import (
+    E164,
     Cursor,
     CursorQuery,
     Digits,
@@ -17,11 +18,10 @@ from api.schemas.common import (
     Name,
     Page,
     PerPage,
-    QueryNumber,
     StartDate,
     Timestamp,
 )
-from api.schemas.forms import Callee, Number, StreamRate, StreamUrl, WebUrl
+from api.schemas.forms import Callee, QueryAddress, StreamRate, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import Verb, check_names
 from callcontrol.errors import FieldError
@@ -75,7 +75,7 @@ class CallFields(StreamFields):
     """Common fields of both requests that create a call."""
 
     from_: Annotated[
-        Number,
+        E164,
         Field(alias="from", description="Caller-ID: a registered number of the account."),
     ]
     to: Callee
@@ -171,8 +171,8 @@ class CallList(CursorQuery):
 
     status: CallStatusName | None = None
     direction: Literal["inbound", "outbound"] | None = None
-    from_: Annotated[QueryNumber | None, Field(alias="from")] = None
-    to: QueryNumber | None = None
+    from_: Annotated[QueryAddress | None, Field(alias="from")] = None
+    to: QueryAddress | None = None
     start_date: StartDate | None = None
     end_date: EndDate | None = None
     page: Page = 1

@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field
 
 from api.http.cursor import MAX_CURSOR_CHARS
 from api.schemas.base import RequestModel
+from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
 from callcontrol.errors import FieldError
 
 __all__ = [
-    "DATE_OR_MOMENT",
     "E164",
     "MAX_PAGE",
     "Cursor",
@@ -24,14 +24,15 @@ __all__ = [
     "Page",
     "PerPage",
     "QueryNumber",
+    "QueryText",
     "StartDate",
     "Timestamp",
     "CursorQuery",
+    "with_plus",
 ]
 
 MAX_PAGE = 1_000_000
 
-_E164 = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _DIGITS = re.compile(r"[0-9A-D*#wW]{1,64}")
 
 
@@ -44,25 +45,24 @@ def _digits(digits: str) -> str:
 Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
 
 
-def _e164(number: str) -> str:
-    if _E164.fullmatch(number) is None:
-        raise ValueError("must be in E.164, such as +918047491899")
-    return number
-
-
-E164 = Annotated[
-    str,
-    AfterValidator(_e164),
-    Field(description="E.164, such as +918047491899.", json_schema_extra={"pattern": f"^{_E164.pattern}$"}),
-]
-
-
-def _with_plus(text: str) -> str:
+def with_plus(text: str) -> str:
+    """Restore a leading plus sign, which arrives as a space from a query that does not escape it."""
     return "+" + text[1:] if text.startswith(" ") else text
 
 
-# A number in a query: an unescaped plus sign of E.164 arrives as a space.
-QueryNumber = Annotated[str, Field(max_length=256), AfterValidator(_with_plus)]
+def _query_number(text: str) -> str:
+    return read_number(with_plus(text))
+
+
+# A pattern of all writings could not be read; the examples show them.
+_WRITING = Field(
+    max_length=MAX_NUMBER_CHARS,
+    description="A telephone number, in any common writing.",
+    examples=["+918047491899", "918047491899", "080 4749 1899"],
+)
+E164 = Annotated[str, _WRITING, AfterValidator(read_number)]
+QueryNumber = Annotated[str, _WRITING, AfterValidator(_query_number)]
+QueryText = Annotated[str, Field(max_length=256), AfterValidator(with_plus)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 PerPage = Annotated[int, Field(ge=1, le=100)]
@@ -74,16 +74,14 @@ Cursor = Annotated[
         description="next_cursor of the previous page; replaces page.",
     ),
 ]
-DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
+_DATE_OR_MOMENT: dict[str, Any] = {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
 StartDate = Annotated[
     str,
-    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=DATE_OR_MOMENT),
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
 ]
 EndDate = Annotated[
     str,
-    Field(
-        description="RFC 3339 (exclusive), or YYYY-MM-DD (UTC, inclusive).", json_schema_extra=DATE_OR_MOMENT
-    ),
+    Field(description="RFC 3339, or YYYY-MM-DD (UTC); inclusive.", json_schema_extra=_DATE_OR_MOMENT),
 ]
 Day = Annotated[str, Field(description="YYYY-MM-DD (UTC), inclusive.", json_schema_extra={"format": "date"})]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

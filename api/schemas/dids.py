@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import Name, Page, PerPage, QueryText, Timestamp
 from api.schemas.serializers import shown
 from callcontrol.models import CURRENCY
 from callcontrol.numbers.orders import MAX_MONTHS, Purchase
@@ -44,7 +44,7 @@ class ListingSearch(RequestModel):
     """Filters of a search for numbers."""
 
     region: (
-        Annotated[QueryNumber, Field(description="Name of a region, or a prefix of the number: +9111.")]
+        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9111.")]
         | None
     ) = None
     number_type: NumberType | None = None

@@ -13,16 +13,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
+from api.schemas.common import E164, with_plus
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import DestinationForbidden, ValidationFailed
-from callcontrol.routing.targets import normalise_number, parse_sip_target
+from callcontrol.routing.targets import parse_address, parse_sip_target
+from callcontrol.trunks.inbound_invite import ANONYMOUS
 
 __all__ = [
     "Address",
     "CallTarget",
     "Callee",
     "CompleteTarget",
-    "Number",
+    "QueryAddress",
     "SipAddress",
     "StreamRate",
     "StreamUrl",
@@ -46,8 +48,14 @@ def _looks(read: Callable[[str], Any]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _address(text: str) -> object:
-    return parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text)
+def _recorded_address(text: str) -> str:
+    """The number or address as call records have it."""
+    if text.lower() == ANONYMOUS:
+        return ANONYMOUS
+    try:
+        return str(parse_address(with_plus(text)))
+    except ValidationFailed as refusal:
+        raise ValueError(f"{refusal.errors[0].message}, or {ANONYMOUS}") from None
 
 
 def _url(*schemes: str) -> AfterValidator:
@@ -61,9 +69,13 @@ def _rate(rate: int) -> int:
     return rate
 
 
-Number = Annotated[str, Field(min_length=2, max_length=32), _looks(normalise_number)]
 SipAddress = Annotated[str, Field(min_length=5, max_length=256), _looks(parse_sip_target)]
-Address = Annotated[str, Field(min_length=2, max_length=256), _looks(_address)]
+Address = Annotated[str, Field(min_length=2, max_length=256), _looks(parse_address)]
+QueryAddress = Annotated[
+    str,
+    Field(max_length=256, description="A telephone number in any common writing, sip: address or anonymous."),
+    AfterValidator(_recorded_address),
+]
 WebUrl = Annotated[str, Field(min_length=8, max_length=2048), _url("http", "https")]
 StreamUrl = Annotated[str, Field(min_length=5, max_length=2048), _url("ws", "wss")]
 StreamRate = Annotated[int, AfterValidator(_rate)]
@@ -73,7 +85,7 @@ class CallTarget(RequestModel):
     """A party to dial, in the syntax of jambonz."""
 
     type: Literal["phone", "sip"] = "phone"
-    number: Number | None = None
+    number: E164 | None = None
     sip_uri: SipAddress | None = None
 
     @property
@@ -94,5 +106,5 @@ CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
 Callee = Annotated[
     Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
     Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
-    Field(description="E.164, a 10-digit Indian number, or sip: on an own trunk; or {type, number}."),
+    Field(description="A telephone number, or sip: on an own trunk; or {type, number}."),
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import Name, Page, PerPage, QueryText, Timestamp
 from api.schemas.dids import NumberType
 from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
@@ -33,7 +33,7 @@ class NumberList(RequestModel):
     status: Literal["active", "suspended", "pending", "released"] | None = None
     number_type: NumberType | None = None
     region: (
-        Annotated[QueryNumber, Field(description="Name of a region, or a prefix of the number: +9180.")]
+        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9180.")]
         | None
     ) = None
     page: Page = 1

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
-from api.schemas.forms import Number, WebUrl
+from api.schemas.common import E164, Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.forms import WebUrl
 from callcontrol.errors import FieldError
 from callcontrol.otp import otp as rules
 
@@ -43,10 +43,7 @@ Status = Literal[
 class SendOtp(RequestModel):
     """A one-time password to speak to a called party."""
 
-    to: Annotated[
-        Number,
-        Field(description="E.164, or a 10-digit Indian number."),
-    ]
+    to: Annotated[E164, Field(description="Number to call.")]
     # No repr contains the password, as requests appear in error reports.
     otp: Annotated[Code | None, Field(repr=False, description="4 to 8 digits; generated when omitted.")] = (
         None
@@ -77,7 +74,7 @@ class SendOtp(RequestModel):
         | None
     ) = None
     from_: Annotated[
-        Number | None,
+        E164 | None,
         Field(
             alias="from",
             description="A registered number of the account; the oldest one when left out.",

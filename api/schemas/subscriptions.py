@@ -146,7 +146,7 @@ class ReplayFailed(RequestModel):
 
     status: Annotated[Literal["failed"], Field(description="Only failed ones can be resent.")] = "failed"
     since: Annotated[_Moment, Field(description="RFC 3339; inclusive, by creation time.")] | None = None
-    until: Annotated[_Moment, Field(description="RFC 3339; exclusive, by creation time.")] | None = None
+    until: Annotated[_Moment, Field(description="RFC 3339; inclusive, by creation time.")] | None = None
 
 
 class ReplayedOne(ResponseModel):

@@ -12,7 +12,7 @@ from typing import Any, Final
 from callcontrol.agents.script import MAX_NODES, MAX_TEXT_CHARS, MAX_TURNS, VARIABLE
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models.scripts import DEFAULT_TURNS, FAILED, OUTCOMES, Forwarding, Listening, Node, Script
-from callcontrol.routing.targets import normalise_number, parse_sip_target
+from callcontrol.routing.targets import normalise_number, parse_address
 
 NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 KEYS: Final = re.compile(r"[0-9*#]{1,32}", re.ASCII)
@@ -187,10 +187,7 @@ class _Reader:
             self.errors += text_errors(path, given)
             return given
         try:
-            if sip and given[:4].lower() == "sip:":
-                parse_sip_target(given, field=path)
-                return given
-            return normalise_number(given, field=path)
+            return str(parse_address(given, field=path)) if sip else normalise_number(given, field=path)
         except ValidationFailed as refusal:
             self.errors += refusal.errors
             return ""

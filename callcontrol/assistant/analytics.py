@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from callcontrol.assistant.calls import AssistantStatus
-from callcontrol.clock import timestamp
+from callcontrol.clock import MILLISECOND, timestamp
 from callcontrol.errors import ValidationFailed
 from callcontrol.wallet.money import rupees
 
@@ -102,17 +102,20 @@ def query_of(
     """
     The period between two times, each optional: by default 30 days, the last of them today.
 
+    ``end`` is the first moment behind the period.
+
     Raises:
         ValidationFailed: It would end before it begins, or is longer than ``MAX_DAYS``.
     """
     try:
         until = end or _midnight(now) + timedelta(days=1)
-        since = start or _midnight(until - timedelta(microseconds=1)) - timedelta(days=DEFAULT_DAYS - 1)
+        since = start or _midnight(until - MILLISECOND) - timedelta(days=DEFAULT_DAYS - 1)
     except OverflowError:
         raise ValidationFailed.of("end_date", "is too long ago") from None
     if since >= until:
-        raise ValidationFailed.of("end_date", "must be after start_date; without end_date that is today")
-    if until - since > timedelta(days=MAX_DAYS):
+        raise ValidationFailed.of("end_date", "must not be before start_date; without end_date it is today")
+    # A period from one time to the same time of another day includes both.
+    if until - MILLISECOND - since > timedelta(days=MAX_DAYS):
         raise ValidationFailed.of("start_date", f"must be at most {MAX_DAYS} days before end_date")
     return AnalyticsQuery(start=since, end=until, agent_id=agent_id, sandbox=sandbox)
 
@@ -125,7 +128,7 @@ def analytics_object(query: AnalyticsQuery, counts: Iterable[DayCount], currency
         whole.add(count)
         days[count.day].add(count)
     return {
-        "period": {"start": timestamp(query.start), "end": timestamp(query.end)},
+        "period": {"start": timestamp(query.start), "end": timestamp(query.end - MILLISECOND)},
         **whole.shown(),
         "currency": currency,
         "by_day": [
@@ -136,7 +139,7 @@ def analytics_object(query: AnalyticsQuery, counts: Iterable[DayCount], currency
 
 
 def _days(query: AnalyticsQuery) -> Sequence[int]:
-    last = query.end.astimezone(UTC) - timedelta(microseconds=1)
+    last = query.end.astimezone(UTC) - MILLISECOND
     return range(_day(query.start.astimezone(UTC)), _day(last) + 1)
 
 

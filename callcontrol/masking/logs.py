@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from callcontrol.clock import timestamp
+from callcontrol.clock import MILLISECOND, timestamp, to_millisecond
 from callcontrol.errors import ValidationFailed
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.masking.sessions import SessionCounts
@@ -17,7 +17,7 @@ DEFAULT_DAYS: Final = 30
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedCallFilter:
     """
-    Filter of masked calls; ``start`` and ``end`` are both included.
+    Filter of masked calls; ``start`` is inclusive, ``end`` exclusive.
 
     Attributes:
         status: A final status or that of an active call.
@@ -54,7 +54,7 @@ class MaskedCallCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingStats:
     """
-    The use of masking from ``start`` to ``end``, both included.
+    The use of masking from ``start`` on and before ``end``.
 
     Sessions are those created then.
     """
@@ -69,17 +69,19 @@ def period_of(start: datetime | None, end: datetime | None, now: datetime) -> tu
     """
     The period between two times, each optional: it ends now, and begins 30 days before its end.
 
+    ``end`` is the first moment behind the period.
+
     Raises:
         ValidationFailed: It would end before it begins.
     """
     if end is None and start is not None and start > now:
         raise ValidationFailed.of("start_date", "must not be in the future without an end_date")
-    end = end or now
+    end = end or to_millisecond(now) + MILLISECOND
     try:
-        start = start or end - timedelta(days=DEFAULT_DAYS)
+        start = start or end - MILLISECOND - timedelta(days=DEFAULT_DAYS)
     except OverflowError:
         raise ValidationFailed.of("end_date", "is too long ago") from None
-    if start > end:
+    if start >= end:
         raise ValidationFailed.of("end_date", "must not be before start_date")
     return start, end
 
@@ -88,7 +90,7 @@ def stats_object(stats: MaskingStats, currency: str) -> dict[str, Any]:
     """The statistics as a JSON object; money is in rupees."""
     calls = stats.calls
     return {
-        "period": {"start": timestamp(stats.start), "end": timestamp(stats.end)},
+        "period": {"start": timestamp(stats.start), "end": timestamp(stats.end - MILLISECOND)},
         "total_sessions": stats.sessions.total,
         "active_sessions": stats.sessions.active,
         "total_mappings": stats.sessions.mappings,

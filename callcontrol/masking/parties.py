@@ -1,5 +1,6 @@
 """Parties of masked calls: validation of their numbers, and the range of the time limit."""
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
@@ -7,27 +8,28 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType
 
+from callcontrol.e164 import parsed_number, read_number
 from callcontrol.errors import FieldError
-from callcontrol.trunks.number_format import parsed_number
 
 MIN_DURATION_S: Final = 10
 MAX_DURATION_S: Final = 7200
 """Range of the limit of the time that two parties talk."""
 
-MOBILE_DIGITS: Final = 10
-_COUNTRY: Final = "+91"
-_FIRST_DIGITS: Final = "6789"
+NOT_A_MOBILE: Final = "must be an Indian mobile number, such as 9812345678"
+"""What a party that is no Indian mobile number is told."""
+
+_SUBSCRIBER: Final = re.compile(r"\+91[6-9][0-9]{9}", re.ASCII)
 _IS_MASKED: Final = "must be a subscriber's number, not one of your masked numbers"
-_NOT_A_MOBILE: Final = "must be a 10-digit Indian mobile number, such as 9812345678"
 _MOBILES: Final = frozenset({PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE})
 
 
 def mobile_of(text: str) -> str | None:
-    """A 10-digit Indian mobile number in E.164; None when the text is something else."""
-    if len(text) != MOBILE_DIGITS or not (text.isascii() and text.isdigit()) or text[0] not in _FIRST_DIGITS:
+    """An Indian mobile number in E.164, whatever its writing; None when the text is something else."""
+    try:
+        number = read_number(text)
+    except ValueError:
         return None
-    number = _COUNTRY + text
-    return number if _is_mobile(number) else None
+    return number if _SUBSCRIBER.fullmatch(number) and _is_mobile(number) else None
 
 
 @lru_cache(maxsize=1024)
@@ -42,13 +44,15 @@ def _is_mobile(number: str) -> bool:
 def number_errors(party_a: object, party_b: object) -> list[FieldError]:
     """All errors in two parties; values that are not text are left to the schema."""
     errors = [
-        FieldError(field, _NOT_A_MOBILE)
+        FieldError(field, NOT_A_MOBILE)
         for field, given in (("party_a", party_a), ("party_b", party_b))
         if isinstance(given, str) and mobile_of(given) is None
     ]
-    if not errors and isinstance(party_a, str) and party_a == party_b:
-        errors.append(FieldError("party_b", "must be another number than party_a"))
-    return errors
+    if errors or not isinstance(party_a, str) or not isinstance(party_b, str):
+        return errors
+    if mobile_of(party_a) == mobile_of(party_b):
+        return [FieldError("party_b", "must be another number than party_a")]
+    return []
 
 
 def masked_errors(party_a: str, party_b: str, masked: Collection[str]) -> list[FieldError]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from callcontrol.e164 import SEPARATORS
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import Contact
-from callcontrol.trunks.number_format import to_e164
 
 MAX_LISTS: Final = 1000
 """Contact lists that an account may have."""
@@ -30,11 +30,6 @@ _MAX_LOCAL_BYTES: Final = 64
 _MAX_SEARCH_BYTES: Final = 2400
 
 _TYPED_NUMBER: Final = re.compile(r"\+?[0-9 .()-]*[0-9][0-9 .()-]*", re.ASCII)
-MAX_RECIPIENT_CHARS: Final = 40
-"""The longest accepted spelling of a number, with separators."""
-
-_SEPARATORS: Final = str.maketrans("", "", " -.()\u00a0")
-_WRITTEN: Final = re.compile(r"\+[0-9 .()\u00a0-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +108,4 @@ def wanted(search: str) -> str:
     of contacts.
     """
     text = " ".join(search.split())
-    return text.translate(_SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)
-
-
-def recipient_number(text: str) -> str | None:
-    """
-    The number in E.164, such as ``+919876543210``; None when the text is no number.
-
-    It has to begin with ``+`` and its country code; spaces, hyphens, dots and brackets are removed, so that
-    each number has one spelling. As for calls, any number that the numbering plans call possible is valid:
-    the plans learn of new ranges late.
-    """
-    if len(text) > MAX_RECIPIENT_CHARS or _WRITTEN.fullmatch(text) is None:
-        return None
-    return to_e164(text.translate(_SEPARATORS))
+    return text.translate(SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)

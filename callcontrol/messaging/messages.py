@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from callcontrol.e164 import read_number
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
-from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.models import MessageType, Template
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 
@@ -69,9 +69,11 @@ def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str
         ValidationFailed: Names every error.
     """
     errors: list[FieldError] = []
-    number = recipient_number(request.to)
-    if number is None:
-        errors.append(FieldError("to", "must be a phone number in E.164, such as +919876543210"))
+    number = ""
+    try:
+        number = read_number(request.to)
+    except ValueError as error:
+        errors.append(FieldError("to", str(error)))
     wanted = _PART_OF[request.type]
     for name in _PARTS:
         given = getattr(request, name) is not None
@@ -82,7 +84,7 @@ def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str
     part = getattr(request, wanted)
     if part is not None:
         errors += _CHECKS[request.type](part, check_url)
-    if errors or number is None:
+    if errors:
         raise ValidationFailed(errors)
     if wanted == "template":
         part = {"language": DEFAULT_LANGUAGE, "bodyParameters": [], **part}

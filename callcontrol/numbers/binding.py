@@ -22,6 +22,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from callcontrol.e164 import NOT_A_NUMBER, read_number
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import (
     BindFailed,
@@ -35,7 +36,6 @@ from callcontrol.errors import (
 from callcontrol.models import Binding, PhoneNumber
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
 
-E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
 _SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
@@ -138,18 +138,6 @@ def _require_carrier(number: PhoneNumber, configured: bool) -> None:
         raise NotConfigured("There is no platform carrier to provision numbers on; add one and try again.")
 
 
-def check_number(number: str) -> str:
-    """
-    Return the number if it is in E.164 with ``+``.
-
-    Raises:
-        ValidationFailed: It is not in E.164.
-    """
-    if not E164.fullmatch(number):
-        raise ValidationFailed.of("number", "must be in E.164, such as +918047491899")
-    return number
-
-
 def check_binding(binding: Binding) -> Binding:
     """
     Return the binding with its defaults if its target's fields are valid.
@@ -191,10 +179,13 @@ def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
 
 
 def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
-    errors += _forward_errors(binding) + _timeout_errors(binding)
+    forward_to = _forward_target(binding, errors)
+    caller_id = _shown_caller(binding, errors)
+    errors += _timeout_errors(binding)
     return replace(
         binding,
-        caller_id=binding.caller_id or "passthrough",
+        forward_to=forward_to,
+        caller_id=caller_id,
         timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
         record=bool(binding.record),
     )
@@ -301,14 +292,28 @@ def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
     return []
 
 
-def _forward_errors(binding: Binding) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _forward_target(binding: Binding, errors: list[FieldError]) -> str:
+    """The number in E.164, or the address, that calls are forwarded to."""
     target = binding.forward_to or ""
-    if not (E164.fullmatch(target) or _SIP_URI.fullmatch(target)):
-        errors.append(FieldError("forward_to", "must be a number in E.164 or sip:user@host:port"))
-    if binding.caller_id not in (None, "passthrough") and not E164.fullmatch(binding.caller_id or ""):
-        errors.append(FieldError("caller_id", "must be passthrough or a number of the account in E.164"))
-    return errors
+    if _SIP_URI.fullmatch(target):
+        return target
+    try:
+        return read_number(target)
+    except ValueError:
+        errors.append(FieldError("forward_to", f"{NOT_A_NUMBER}, or sip:user@host:port"))
+        return target
+
+
+def _shown_caller(binding: Binding, errors: list[FieldError]) -> str:
+    """The caller-ID of a forwarded call: a number in E.164, or ``passthrough``."""
+    given = binding.caller_id or "passthrough"
+    if given == "passthrough":
+        return given
+    try:
+        return read_number(given)
+    except ValueError:
+        errors.append(FieldError("caller_id", "must be passthrough or a number of the account"))
+        return given
 
 
 def _web_url_errors(field: str, url: str | None) -> list[FieldError]:

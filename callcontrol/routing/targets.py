@@ -7,10 +7,11 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType, ValidationResult
 
+from callcontrol.e164 import parsed_number, read_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import CallRecord
 from callcontrol.models.parties import Party, PhoneTarget, SipTarget, Target
-from callcontrol.trunks.number_format import dialled_numbers, parsed_number, to_e164
+from callcontrol.trunks.number_format import dialled_numbers
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
@@ -18,23 +19,34 @@ _MAX_ADDRESS_CHARS: Final = 256
 
 def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
     """
-    Parse a dial target of a customer: E.164, a 10-digit Indian number, or a ``sip:`` address.
+    Parse a dial target of a customer: a number in any writing, or a ``sip:`` address.
 
     ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in an error.
 
     Raises:
-        ValidationFailed: The text is none of the three.
+        ValidationFailed: The text is neither.
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
+    """
+    target = parse_address(text, field=field)
+    check_allowed(target, allowed_countries)
+    return target
+
+
+def parse_address(text: str, *, field: str = "to") -> Target:
+    """
+    Parse a number in any writing, or a ``sip:`` address, whether or not it may be dialled.
+
+    Raises:
+        ValidationFailed: The text is neither.
     """
     if len(text) > _MAX_ADDRESS_CHARS:
         raise ValidationFailed.of(field, f"is longer than {_MAX_ADDRESS_CHARS} characters")
-    target: Target
     if text[:4].lower() == "sip:":
-        target = parse_sip_target(text, field=field)
-    else:
-        target = PhoneTarget(normalise_number(text, field=field))
-    check_allowed(target, allowed_countries)
-    return target
+        return parse_sip_target(text, field=field)
+    try:
+        return PhoneTarget(read_number(text))
+    except ValueError as error:
+        raise ValidationFailed.of(field, f"{error}, or a sip: address") from None
 
 
 def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
@@ -82,17 +94,15 @@ def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
 
 def normalise_number(text: str, *, field: str = "to") -> str:
     """
-    Normalize a number to E.164: ``+919876543210``, ``9876543210`` and ``09876543210`` are the same.
+    Return a number in E.164; see ``callcontrol.e164.read_number`` for the writings.
 
     Raises:
         ValidationFailed: The text is no possible telephone number.
     """
-    number = to_e164(text) if len(text) <= _MAX_ADDRESS_CHARS else None
-    if number is None:
-        raise ValidationFailed.of(
-            field, "must be an E.164 number (+919876543210), a 10-digit Indian number, or a sip: address"
-        )
-    return number
+    try:
+        return read_number(text)
+    except ValueError as error:
+        raise ValidationFailed.of(field, str(error)) from None
 
 
 def parse_transfer_target(
@@ -110,17 +120,9 @@ def parse_transfer_target(
         ValidationFailed: The target is no number or address, or the caller-ID is no number.
     """
     own = record.to if record.direction == "inbound" else record.from_
-    target = parse_sip_target(to) if to[:4].lower() == "sip:" else PhoneTarget(normalise_number(to))
+    target = parse_address(to)
     shown = normalise_number(caller_id, field="caller_id") if caller_id else own
     return Party(target, shown, ring_timeout_s=ring_timeout_s, headers=headers)
-
-
-def recorded_address(text: str) -> str:
-    """Number or address as stored in call records, for lookups; other text is returned unchanged."""
-    try:
-        return str(parse_sip_target(text) if text[:4].lower() == "sip:" else normalise_number(text))
-    except ValidationFailed:
-        return text
 
 
 @lru_cache(maxsize=8192)

@@ -14,17 +14,13 @@ from urllib.parse import quote, unquote
 
 import phonenumbers
 
+from callcontrol.e164 import HOME_REGION, SEPARATORS, is_valid, national_number, parsed_number, to_e164
 from callcontrol.models import Carrier
 from sip import SipUri
 
-HOME_REGION: Final = "IN"
-"""Region of numbers written without a country code."""
-
 _MAX_USER_CHARS: Final = 256
-_HOME_DIGITS: Final = 10
 _INTERNATIONAL: Final = "00"
 USER_SAFE: Final = "-_.!~*'()&=+$,;?/"  # beside letters and digits (RFC 3261 25.1, user)
-_SEPARATORS: Final = str.maketrans("", "", "-.() ")  # RFC 3966 3, visual-separator, and the space people type
 _CONTEXT: Final = re.compile(r"\+[0-9.()-]{1,20}", re.ASCII)
 _PLAIN: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
@@ -136,7 +132,7 @@ def _all_readings(user: str, carrier: Carrier | None) -> Iterator[str]:
     bare = unquote(bare)
     seen: set[str] = set()
     for text, plus in _without_prefix(bare, carrier):
-        for number in _readings(text.translate(_SEPARATORS), _context(params), carrier, plus=plus):
+        for number in _readings(text.translate(SEPARATORS), _context(params), carrier, plus=plus):
             if number not in seen:
                 seen.add(number)
                 yield number
@@ -155,7 +151,7 @@ def _context(params: str) -> str:
     for param in params.split(";"):
         name, _, value = param.partition("=")
         if name.strip().lower() == "phone-context" and _CONTEXT.fullmatch(value):
-            return value.translate(_SEPARATORS)
+            return value.translate(SEPARATORS)
     return ""
 
 
@@ -177,61 +173,10 @@ def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[
     """Numbers that bare digits may mean: national, or international without ``+``."""
     international = to_e164("+" + digits)
     if carrier is not None and carrier.number_format != "e164":
-        return [_national(digits), international]
-    if not plus and international is not None and _is_valid(international):
+        return [national_number(digits), international]
+    if not plus and international is not None and is_valid(international):
         return [international, to_e164(digits)]
     return [to_e164(digits), international]
-
-
-@lru_cache(maxsize=8192)
-def to_e164(text: str) -> str | None:
-    """
-    Normalize a number to E.164; text without ``+`` must be a national number of ten digits, else None.
-
-    Parsing is expensive, so results are cached.
-    """
-    digits = text[1:] if text.startswith("+") else text
-    if not digits.isascii() or not digits.isdecimal():
-        return None
-    if not text.startswith("+") and len(text.removeprefix("0")) != _HOME_DIGITS:
-        return None
-    return _parsed(text, None if text.startswith("+") else HOME_REGION)
-
-
-@lru_cache(maxsize=8192)
-def _national(digits: str) -> str | None:
-    """National number of ten digits, or of another valid length, e.g. a toll-free number."""
-    number = to_e164(digits)
-    if number is None:
-        number = _parsed(digits, HOME_REGION)
-        number = number if number is not None and _is_valid(number) else None
-    return number
-
-
-@lru_cache(maxsize=8192)
-def parsed_number(text: str, region: str | None) -> phonenumbers.PhoneNumber | None:
-    """
-    Parse a number; None if it is invalid. The result is cached and shared: do not modify it.
-
-    Parsing is expensive, and every dialled number is checked for its format, its country and its type.
-    """
-    try:
-        return phonenumbers.parse(text, region)
-    except phonenumbers.NumberParseException:
-        return None
-
-
-def _parsed(text: str, region: str | None) -> str | None:
-    parsed = parsed_number(text, region)
-    if parsed is None or not phonenumbers.is_possible_number(parsed):
-        return None
-    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
-
-
-@lru_cache(maxsize=8192)
-def _is_valid(number: str) -> bool:
-    parsed = parsed_number(number, None)
-    return parsed is not None and phonenumbers.is_valid_number(parsed)
 
 
 # --- dialling -----------------------------------------------------------------------------------------------
@@ -260,7 +205,7 @@ def _pieces(part: str) -> Iterator[str]:
     if not part:
         return
     if _DIALLED.fullmatch(part) is not None:
-        yield part.translate(_SEPARATORS)
+        yield part.translate(SEPARATORS)
     else:
         yield from _WITHIN_NAME.findall(part)
 

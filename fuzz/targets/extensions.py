@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from callcontrol.e164 import read_number
 from callcontrol.trunks.inbound_invite import Received
 from callcontrol.trunks.number_format import dialled_numbers, numbers_in
 from fuzz.harness import Target
@@ -129,6 +130,9 @@ def check_numbers(data: bytes) -> str:
         assert number.startswith("+") and number[1:].isdecimal()
     dialled = dialled_numbers(text)
     assert all(number.startswith("+") for number in dialled)
+    with contextlib.suppress(ValueError):
+        number = read_number(text)
+        assert number[1:].isdecimal() and read_number(number) == number
     return f"{min(len(numbers), 3)} {min(len(dialled), 3)}"
 
 

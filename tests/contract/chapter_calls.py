@@ -26,6 +26,8 @@ from tests.contract.stage import Answer, Stage
 
 _HANG_UP = [{"verb": "hangup"}]
 _TO_ECHO = {"from": caller_id(), "to": ECHO, "verbs": _HANG_UP}
+_AS_PEOPLE_WRITE = "91 98000-00001"
+_WRITINGS = ("919800000003", "+91 98000 00003", "09800000003", "tel:+91-98000-00003")
 _STREAMED = {"from": caller_id(), "to": TONE, "stream_url": agent_url, "sample_rate": 8000, "time_limit": 1}
 
 
@@ -48,6 +50,19 @@ async def _is_listed(stage: Stage, answer: Answer) -> None:
     assert stage.kept["ended call"] in [call["call_sid"] for call in answer.data]
     assert answer.meta["total"] >= 1 and answer.meta["page"] == 1 and answer.meta["per_page"] == 20
     assert {call["status"] for call in answer.data} == {"busy"}
+
+
+async def _created_at(stage: Stage) -> str:
+    """When the call that is listed was created, as it is shown."""
+    return str((await stage.call(await ended_call(stage)))["created_at"])
+
+
+async def _is_to_the_echo(_: Stage, answer: Answer) -> None:
+    assert answer.data["to"] == ECHO
+
+
+async def _are_none(_: Stage, answer: Answer) -> None:
+    assert (answer.data, answer.meta["total"]) == ([], 0)
 
 
 async def _are_their_own(stage: Stage, answer: Answer) -> None:
@@ -119,11 +134,31 @@ CASES = (
         "POST /v1/calls",
         ok(201, body=_TO_ECHO, then=_completes),
         ok(201, name="streamed", body=_STREAMED, then=_completes),
+        ok(201, name="as people write", body=_with(_TO_ECHO, to=_AS_PEOPLE_WRITE), then=_is_to_the_echo),
         *_placed("/v1/calls", _TO_ECHO, _plain),
     ),
     *row(
         "GET /v1/calls",
         ok(query={"status": "busy", "to": BUSY}, before=(ended_call,), then=_is_listed),
+        *(
+            ok(name=f"to {to}", query={"status": "busy", "to": to}, before=(ended_call,), then=_is_listed)
+            for to in _WRITINGS
+        ),
+        ok(
+            name="created at a time",
+            before=(ended_call,),
+            query={"status": "busy", "start_date": _created_at, "end_date": _created_at},
+            then=_is_listed,
+        ),
+        ok(name="to an address", query={"to": "sip:nobody@pbx.example.com"}, then=_are_none),
+        ok(name="from a withheld number", query={"from": "anonymous"}, then=_are_none),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="filters that are no numbers",
+            query={"from": "garbage", "to": "98000"},
+            fields=("from", "to"),
+        ),
         refused(
             400,
             "VALIDATION_ERROR",

@@ -201,8 +201,8 @@ CASES = (
         refused(
             400,
             "VALIDATION_ERROR",
-            query={"status": "lost", "pageSize": "101"},
-            fields=("status", "pageSize"),
+            query={"status": "lost", "from": "garbage", "pageSize": "101"},
+            fields=("status", "from", "pageSize"),
         ),
         unseen(by="poor", before=(message,), then=_nothing),
     ),

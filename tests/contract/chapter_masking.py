@@ -91,6 +91,11 @@ async def _is_listed(stage: Stage, answer: Answer) -> None:
     assert answer.meta["total"] >= len(answer.data) and answer.meta["page"] == 1
 
 
+async def _started_at(stage: Stage) -> str:
+    """When the call that is listed began, as it is shown."""
+    return str((await stage.data("GET", f"{_CALLS}/{await masked_call(stage)}"))["started_at"])
+
+
 async def _are_of_the_party(stage: Stage, answer: Answer) -> None:
     assert stage.kept["masked call"] in [item["id"] for item in answer.data]
     assert all(item["status"] == "completed" for item in answer.data)
@@ -102,6 +107,11 @@ async def _are_counted(stage: Stage, answer: Answer) -> None:
     assert counted["total_calls"] == listed.meta["total"] > 0
     assert 0 < counted["answered_calls"] <= counted["total_calls"]
     assert counted["total_minutes"] > 0 and counted["total_cost"] > 0
+
+
+async def _is_counted(_: Stage, answer: Answer) -> None:
+    assert answer.data["total_calls"] >= 1
+    assert answer.data["period"]["start"] == answer.data["period"]["end"]
 
 
 async def _counts_nothing(_: Stage, answer: Answer) -> None:
@@ -199,14 +209,19 @@ CASES = (
         ok(
             name="of one party",
             before=(masked_call,),
-            query={"party": TONE[3:], "status": "completed", "per_page": "100"},
+            query={"party": TONE.removeprefix("+"), "status": "completed", "per_page": "100"},
             then=_are_of_the_party,
+        ),
+        ok(
+            name="of one time",
+            query={"start_date": _started_at, "end_date": _started_at},
+            then=_is_listed,
         ),
         refused(
             400,
             "validation",
-            query={"status": "gone", "page": "0", "colour": "red"},
-            fields=("status", "page", "colour"),
+            query={"status": "gone", "party": "garbage", "page": "0", "colour": "red"},
+            fields=("status", "party", "page", "colour"),
         ),
         refused(
             400,
@@ -220,6 +235,7 @@ CASES = (
     *row(
         "GET /v1/masking/stats",
         ok(before=(masked_call,), then=_are_counted),
+        ok(name="of one time", query={"start_date": _started_at, "end_date": _started_at}, then=_is_counted),
         refused(400, "validation", query={"start_date": "31-01-2026"}, fields=("start_date",)),
         refused(
             400,

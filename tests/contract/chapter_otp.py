@@ -9,6 +9,7 @@ from tests.contract.givens import (
     BUSY,
     DIGITS,
     NOWHERE,
+    RINGS,
     TONE,
     a_password,
     caller_id,
@@ -106,11 +107,17 @@ CASES = (
     *row(
         "GET /v1/voice-otp/calls",
         ok(before=(sent_password,), then=_is_listed),
+        ok(
+            name="of a number",
+            before=(sent_password,),
+            query={"to": RINGS.removeprefix("+")},
+            then=_is_listed,
+        ),
         refused(
             400,
             "VALIDATION_ERROR",
-            query={"status": "gone", "page": "0", "colour": "red"},
-            fields=("status", "page", "colour"),
+            query={"status": "gone", "to": "garbage", "page": "0", "colour": "red"},
+            fields=("status", "to", "page", "colour"),
         ),
         unseen(before=(sent_password,), then=nothing),
     ),

@@ -220,7 +220,7 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
             "account",
         ),
         (["numbers", "release", "--account", "nobody", "--number", "+918047000010"], 1, "number"),
-        (["numbers", "release", "--account", "nobody", "--number", "nonsense"], 1, "E.164"),
+        (["numbers", "release", "--account", "nobody", "--number", "nonsense"], 1, "telephone number"),
         (["keys", "list", "--account", "nobody"], 1, "account"),
         (["keys", "revoke", "--account", "nobody", "--key", "nothing"], 1, "key"),
         (["keys", "rotate", "--account", "nobody", "--key", "nothing", "--overlap", "-1"], 2, "--overlap"),

@@ -30,7 +30,6 @@ from callcontrol.errors import (
     SpendLimitReached,
 )
 from callcontrol.models import CURRENCY
-from callcontrol.routing.targets import recorded_address
 
 __all__ = ["OUTBOUND", "routes"]
 
@@ -91,7 +90,7 @@ async def list_assistant_calls(context: Context[NoBody, AssistantCallList]) -> R
         status=query.status,
         direction=query.direction,
         agent_id=query.agent_id,
-        phone_number=recorded_address(query.phone_number) if query.phone_number else None,
+        phone_number=query.phone_number,
         sandbox=_environment(context, query.environment),
         start=start,
         end=end,

@@ -25,7 +25,6 @@ from callcontrol.masking.calls import masked_object
 from callcontrol.masking.logs import MaskedCallFilter, stats_object
 from callcontrol.masking.settings import MaskingSettings
 from callcontrol.models import CURRENCY
-from callcontrol.routing.targets import normalise_number
 from callcontrol.wallet.money import rupees
 
 __all__ = ["routes"]
@@ -43,11 +42,11 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
     Includes active calls; the total is exact.
     """
     query = context.query
-    start, end = time_span(query.start_date, query.end_date, inclusive=True)
+    start, end = time_span(query.start_date, query.end_date)
     wanted = MaskedCallFilter(
         status=query.status,
         direction=query.direction,
-        party=normalise_number(query.party, field="party") if query.party is not None else None,
+        party=query.party,
         session_id=query.session_id,
         start=start,
         end=end,
@@ -60,7 +59,7 @@ async def list_masked_calls(context: Context[NoBody, MaskedCallList]) -> Reply:
 async def masking_stats(context: Context[NoBody, MaskingStatsQuery]) -> Reply:
     """Usage of masking in a window."""
     query = context.query
-    start, end = time_span(query.start_date, query.end_date, inclusive=True)
+    start, end = time_span(query.start_date, query.end_date)
     stats = await context.storage.masking_logs.stats(context.account_sid, start, end)
     return Reply(stats_object(stats, CURRENCY))
 

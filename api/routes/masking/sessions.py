@@ -18,7 +18,6 @@ from api.schemas.masking.sessions import (
     SessionList,
     SessionObject,
     WithdrawNumber,
-    party_number,
 )
 from api.schemas.serializers import page_meta, shown
 from callcontrol.aio.tokens import utc_now
@@ -79,7 +78,7 @@ async def list_masking_sessions(context: Context[NoBody, SessionList]) -> Reply:
     query = context.query
     wanted = SessionFilter(
         status=query.status,
-        party=party_number(query.party) if query.party is not None else None,
+        party=query.party,
         masked_number=query.masked_number,
     )
     page = await context.storage.masking_sessions.list(

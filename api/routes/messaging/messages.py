@@ -16,7 +16,6 @@ from api.schemas.messaging.messages import (
 )
 from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import ChannelNotConfigured, SendFailed
-from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.store.messages import MessageFilter
@@ -52,8 +51,8 @@ async def list_chat_messages(context: Context[NoBody, MessageList]) -> Reply:
     wanted = MessageFilter(
         status=query.status,
         direction=query.direction,
-        to=_number(query.to),
-        from_=_number(query.from_),
+        to=query.to,
+        from_=query.from_,
         campaign_id=query.campaign_id,
     )
     page = await context.services.messages.list(context.account_sid, wanted, query.page, query.page_size)
@@ -89,8 +88,3 @@ def _json(message: ChatMessage) -> dict[str, Any]:
         error = {"code": message.error_code, "message": message.error_message}
     parts = {part: message.content.get(part) for part in _PARTS}
     return shown(MessageObject, message, error=error, **parts)
-
-
-def _number(text: str | None) -> str | None:
-    """Normalize a number to search for; other text is returned unchanged and matches nothing."""
-    return None if text is None else recipient_number(text) or text

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import DEFAULT_TIMEOUT_S, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S
-from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
-from api.schemas.forms import Number, WebUrl
+from api.schemas.common import E164, EndDate, Page, PerPage, StartDate, Timestamp
+from api.schemas.forms import QueryAddress, WebUrl
 from callcontrol.assistant.calls import AssistantStatus
 from callcontrol.numbers.binding import UUID
 
@@ -45,10 +45,10 @@ _Context = Annotated[
 class StartCall(RequestModel):
     """A call for an agent to place."""
 
-    phone_number: Annotated[Number, Field(description="E.164, or a 10-digit Indian number.")]
+    phone_number: Annotated[E164, Field(description="Number to call.")]
     agent_id: _Id
     context: _Context = {}
-    from_: Annotated[Number | None, Field(alias="from", description="A registered number.")] = None
+    from_: Annotated[E164 | None, Field(alias="from", description="A registered number.")] = None
     machine_detection: Literal["off", "detect", "hangup"] = "off"
     record: bool = False
     timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ringing seconds.")] = (
@@ -68,7 +68,7 @@ class AssistantCallList(RequestModel):
     status: AssistantStatus | None = None
     direction: Literal["inbound", "outbound"] | None = None
     agent_id: _Id | None = None
-    phone_number: QueryNumber | None = None
+    phone_number: QueryAddress | None = None
     environment: _Environment | None = None
     start_date: StartDate | None = None
     end_date: EndDate | None = None
@@ -137,7 +137,7 @@ class Analytics(RequestModel):
 
 
 class Period(ResponseModel):
-    """A period of time; its end is exclusive."""
+    """A period of time, both ends included."""
 
     start: Timestamp
     end: Timestamp

@@ -10,6 +10,7 @@ from pydantic import Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
 from api.schemas.common import Timestamp
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError, InvalidNumbers, ValidationFailed
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, number_errors
@@ -24,11 +25,14 @@ __all__ = [
 ]
 
 _PARTIES = ("party_a", "party_b")
-_MOBILE: dict[str, Any] = {"pattern": "^[6-9][0-9]{9}$"}
 
 Party = Annotated[
     str,
-    Field(max_length=256, description="A 10-digit Indian mobile number.", json_schema_extra=_MOBILE),
+    Field(
+        max_length=MAX_NUMBER_CHARS,
+        description="An Indian mobile number, in any common writing.",
+        examples=["9812345678", "+919812345678"],
+    ),
 ]
 
 
@@ -54,7 +58,7 @@ class TwoParties(RequestModel):
 class StartMaskedCall(TwoParties):
     """Two parties to connect; neither sees the other's number."""
 
-    party_a: Annotated[Party, Field(description="Party called first: a 10-digit Indian mobile number.")]
+    party_a: Annotated[Party, Field(description="Party called first: an Indian mobile number.")]
     party_b: Annotated[Party, Field(description="Party called when party_a has answered; another number.")]
     max_duration_sec: Annotated[
         int | None,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import DATE_OR_MOMENT, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -21,9 +21,6 @@ __all__ = [
     "UpdateMaskingSettings",
 ]
 
-_END = "RFC 3339, or YYYY-MM-DD (UTC), which is until the end of that day; inclusive."
-_End = Annotated[str, Field(description=_END, json_schema_extra=DATE_OR_MOMENT)]
-
 
 class MaskedCallList(RequestModel):
     """Filters of a list of masked calls."""
@@ -31,11 +28,11 @@ class MaskedCallList(RequestModel):
     status: MaskedStatus | None = None
     direction: Literal["click_to_call", "inbound"] | None = None
     party: Annotated[
-        QueryNumber | None, Field(description="A number of either party: 10 digits, or E.164.")
+        QueryNumber | None, Field(description="A number of either party, in any common writing.")
     ] = None
     session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     start_date: StartDate | None = None
-    end_date: _End | None = None
+    end_date: EndDate | None = None
     page: Page = 1
     per_page: PerPage = 20
 
@@ -44,7 +41,7 @@ class MaskingStatsQuery(RequestModel):
     """Window of the statistics; default: the last 30 days."""
 
     start_date: StartDate | None = None
-    end_date: _End | None = None
+    end_date: EndDate | None = None
 
 
 class WindowObject(ResponseModel):

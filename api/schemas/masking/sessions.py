@@ -10,10 +10,9 @@ from pydantic import AfterValidator, Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.masking.calls import Party, TwoParties
-from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, mobile_of
+from callcontrol.errors import FieldError
+from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, NOT_A_MOBILE, mobile_of
 from callcontrol.masking.sessions import DEFAULT_EXPIRY_S, MAX_EXPIRY_S, MIN_EXPIRY_S, SessionStatus
-from callcontrol.routing.targets import normalise_number
 
 __all__ = [
     "ChangeSession",
@@ -24,7 +23,6 @@ __all__ = [
     "SessionList",
     "SessionObject",
     "WithdrawNumber",
-    "party_number",
 ]
 
 Expiry = Annotated[
@@ -43,29 +41,18 @@ Record = Annotated[
 ]
 
 
-def party_number(text: str) -> str | None:
-    """Convert a 10-digit or E.164 number to E.164; None if it is not an Indian mobile number."""
-    return mobile_of(text.removeprefix("+91") if text.startswith("+91") else text)
-
-
 def _party(text: str) -> str:
-    if party_number(text) is None:
-        raise ValueError("must be a 10-digit Indian mobile number, or one in E.164")
-    return text
-
-
-def _number(text: str) -> str:
-    try:
-        return normalise_number(text)
-    except ValidationFailed:
-        raise ValueError("must be in E.164, such as +918047491899") from None
+    number = mobile_of(text)
+    if number is None:
+        raise ValueError(NOT_A_MOBILE)
+    return number
 
 
 class CreateSession(TwoParties):
     """Two parties that can reach each other by a masked number."""
 
-    party_a: Annotated[Party, Field(description="A 10-digit Indian mobile number.")]
-    party_b: Annotated[Party, Field(description="A 10-digit Indian mobile number; another one.")]
+    party_a: Party
+    party_b: Annotated[Party, Field(description="An Indian mobile number; another one.")]
     masked_number: Annotated[
         E164 | None, Field(description="An enrolled number; one that is free is chosen when left out.")
     ] = None
@@ -99,7 +86,7 @@ class SessionList(RequestModel):
 
     status: SessionStatus | None = None
     party: Annotated[QueryNumber, AfterValidator(_party)] | None = None
-    masked_number: Annotated[QueryNumber, AfterValidator(_number)] | None = None
+    masked_number: QueryNumber | None = None
     page: Page = 1
     per_page: PerPage = 20
 
@@ -142,7 +129,7 @@ Language = Annotated[
 class EnrolNumber(RequestModel):
     """A number of the account to use for masking."""
 
-    number: Annotated[E164, Field(description="A number of the account, in E.164.")]
+    number: Annotated[E164, Field(description="A number of the account.")]
     language: Language | None = None
     force: Annotated[bool, Field(description="Take over a number whose calls are bound elsewhere.")] = False
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.messaging.campaigns import MAX_NAME_CHARS, MAX_RECIPIENTS, MAX_VALUE_CHARS
 from callcontrol.messaging.models import CampaignStatus
 
@@ -29,7 +30,7 @@ def _moment(value: Any) -> datetime:
 
 _Moment = Annotated[datetime, BeforeValidator(_moment)]
 _Value = Annotated[str, Field(min_length=1, max_length=MAX_VALUE_CHARS)]
-_Number = Annotated[str, Field(max_length=64)]
+_Number = Annotated[str, Field(max_length=MAX_NUMBER_CHARS)]
 _Count = Annotated[int, Field(ge=0)]
 
 
@@ -44,7 +45,7 @@ class CreateCampaign(CamelRequest):
     campaign_name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
     phone_numbers: Annotated[
         list[_Number],
-        Field(min_length=1, max_length=MAX_RECIPIENTS, description="E.164; each gets one message."),
+        Field(min_length=1, max_length=MAX_RECIPIENTS, description="Recipients; each gets one message."),
     ]
     variables: Annotated[
         dict[str, _Value],
@@ -100,5 +101,5 @@ class CreatedCampaign(CampaignObject):
     """An accepted campaign, and its duplicate and invalid numbers as given."""
 
     duplicates: Annotated[list[str], Field(description="Given more than once; each still gets one message.")]
-    invalid: Annotated[list[str], Field(description="No numbers in E.164.")]
+    invalid: Annotated[list[str], Field(description="No telephone numbers.")]
     opted_out: Annotated[list[str], Field(description="Numbers of contacts who have opted out.")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import Page, Timestamp
+from api.schemas.common import E164, Page, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
 from callcontrol.errors import FieldError
 from callcontrol.messaging.contacts import (
@@ -18,9 +18,7 @@ from callcontrol.messaging.contacts import (
     MAX_CUSTOM_WHOLE,
     MAX_EMAIL_CHARS,
     MAX_LISTS,
-    MAX_RECIPIENT_CHARS,
     is_email,
-    recipient_number,
     wrong_custom_fields,
 )
 
@@ -41,24 +39,12 @@ __all__ = [
 _LARGEST_ID = 2**63 - 1
 
 
-def _number(text: str) -> str:
-    number = recipient_number(text)
-    if number is None:
-        raise ValueError("must be in E.164, such as +919876543210")
-    return number
-
-
 def _email(text: str) -> str:
     if not is_email(text):
         raise ValueError("must be an e-mail address, such as asha@example.com")
     return text
 
 
-PhoneNumber = Annotated[
-    str,
-    Field(max_length=MAX_RECIPIENT_CHARS, description="E.164; spaces and hyphens are left out."),
-    AfterValidator(_number),
-]
 _Email = Annotated[
     str, Field(max_length=MAX_EMAIL_CHARS, json_schema_extra={"format": "email"}), AfterValidator(_email)
 ]
@@ -102,7 +88,7 @@ class CreateContact(_ContactFields):
 
     not_yet: ClassVar[Mapping[str, str]] = {"optedOut": "is set by PATCH, once the contact is there"}
 
-    phone_number: PhoneNumber
+    phone_number: E164
 
 
 class UpdateContact(_ContactFields):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
-from callcontrol.messaging.contacts import MAX_RECIPIENT_CHARS
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.messaging.messages import (
     MAX_BODY,
     MAX_CAPTION,
@@ -32,8 +32,15 @@ __all__ = [
     "SentMessage",
 ]
 
+# The domain reads it, with the parts of the message, so that one response names every wrong field.
 Recipient = Annotated[
-    str, Field(min_length=1, max_length=MAX_RECIPIENT_CHARS, description="E.164, such as +919800100000.")
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NUMBER_CHARS,
+        description="A telephone number, in any common writing.",
+        examples=["+919800100000"],
+    ),
 ]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Edge = Annotated[str, Field(min_length=1, max_length=MAX_EDGE)]

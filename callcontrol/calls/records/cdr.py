@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from callcontrol.clock import MILLISECOND
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Direction
 
@@ -69,7 +70,8 @@ def span_of(
     """
     Return the time span of a list: the last ``days``, or ``start`` to ``end``; 30 days by default.
 
-    The last days are counted from the full minute, so that all pages of a list have the same span.
+    ``end`` is the first moment behind the span. The last days are counted from the full minute, so that all
+    pages of a list have the same span.
 
     Raises:
         ValidationFailed: Both are given, the span is longer than ``MAX_SPAN``, or it is empty.
@@ -77,9 +79,13 @@ def span_of(
     if days is not None and (start is not None or end is not None):
         raise ValidationFailed.of("days", "cannot be combined with start and end; leave one of them out")
     end = end or now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    start = start or end - (timedelta(days=days) if days is not None else DEFAULT_SPAN)
-    if end - start > MAX_SPAN:
+    try:
+        start = start or end - (timedelta(days=days) if days is not None else DEFAULT_SPAN)
+    except OverflowError:
+        raise ValidationFailed.of("end", "is too long ago") from None
+    # A span from one time to the same time of another day includes both.
+    if end - MILLISECOND - start > MAX_SPAN:
         raise ValidationFailed([FieldError("start", f"must be at most {MAX_SPAN.days} days before end")])
     if start >= end:
-        raise ValidationFailed([FieldError("end", "must be after start")])
+        raise ValidationFailed([FieldError("end", "must not be before start; without end it is now")])
     return start, end

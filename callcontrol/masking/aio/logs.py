@@ -17,7 +17,6 @@ from callcontrol.models import CallRecord, Page
 # A call is routed within seconds of its creation; its outcome is known when the longest call has ended.
 _ROUTED_AFTER: Final = timedelta(minutes=10)
 _ENDED_AFTER: Final = timedelta(hours=5)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class MaskingLogs:
@@ -41,7 +40,7 @@ class MaskingLogs:
             (account_sid, replace(query, start=None, end=None)),
             masked_calls.conditions(account_sid, query),
             query.start,
-            _behind(query.end),
+            query.end,
             _ENDED_AFTER if query.status else _ROUTED_AFTER,
         )
 
@@ -53,7 +52,7 @@ class MaskingLogs:
 
     async def stats(self, account_sid: str, start: datetime | None, end: datetime | None) -> MaskingStats:
         """
-        The use of masking from ``start`` to ``end``, both included; see ``period_of`` for the defaults.
+        The use of masking from ``start`` on and before ``end``; see ``period_of`` for the defaults.
 
         Raises:
             ValidationFailed: It would end before it begins.
@@ -69,10 +68,3 @@ class MaskingLogs:
                 sessions=masking_sessions.counts(connection, account_sid, since, until, now),
             )
         )
-
-
-def _behind(end: datetime | None) -> datetime | None:
-    """The first time after ``end``; None for no end."""
-    if end is None or end == datetime.max.replace(tzinfo=end.tzinfo):
-        return None
-    return end + _MICROSECOND

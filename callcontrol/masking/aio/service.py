@@ -40,7 +40,8 @@ class MaskingService:
         """
         Call one party, and the other when the first has answered; returns before either is called.
 
-        Parties are 10-digit numbers; ``max_duration_s`` counts from the answer of the second.
+        Parties are Indian mobile numbers in any writing. ``max_duration_s`` counts from the answer of the
+        second.
 
         Raises:
             InvalidNumbers: A party is not an Indian mobile number or is a masked one, or both are the same.

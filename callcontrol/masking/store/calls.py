@@ -35,12 +35,12 @@ def conditions(account_sid: str, query: MaskedCallFilter) -> Sequence[Condition]
 
 
 def counts(connection: Connection, account_sid: str, start: datetime, end: datetime) -> MaskedCallCounts:
-    """Counts and totals of the calls that began from ``start`` to ``end``, both included."""
+    """Counts and totals of the calls that began from ``start`` on and before ``end``."""
     table = masked_calls.c
     window = (
         table.account_sid == account_sid,
         table.created_at >= to_micros(start),
-        table.created_at <= to_micros(end),
+        table.created_at < to_micros(end),
     )
     row = connection.execute(
         sa.select(

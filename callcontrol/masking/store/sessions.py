@@ -164,11 +164,11 @@ def by_ids(connection: Connection, session_ids: Sequence[str]) -> list[MaskingSe
 def counts(
     connection: Connection, account_sid: str, start: datetime, end: datetime, now: datetime
 ) -> SessionCounts:
-    """Number of sessions created from ``start`` to ``end``, both included, and of those active now."""
+    """Number of sessions created from ``start`` on and before ``end``, and of those active now."""
     made = (
         sessions.c.account_sid == account_sid,
         sessions.c.created_at >= to_micros(start),
-        sessions.c.created_at <= to_micros(end),
+        sessions.c.created_at < to_micros(end),
     )
     total = count_rows(connection, sessions, *made)
     active = count_rows(connection, sessions, *made, *_active(now))

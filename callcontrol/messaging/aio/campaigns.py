@@ -16,6 +16,7 @@ from callcontrol.database import idempotency
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.writer import Writer
+from callcontrol.e164 import read_number
 from callcontrol.errors import (
     ChannelNotConfigured,
     Conflict,
@@ -33,7 +34,6 @@ from callcontrol.messaging.campaigns import (
     estimated_end,
     schedule_errors,
 )
-from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, Template
 from callcontrol.messaging.store import campaigns as rows
 from callcontrol.messaging.store import channels, contacts, templates
@@ -90,10 +90,12 @@ class _Recipients:
 
     def add(self, text: str) -> None:
         """Sort one number of the request."""
-        number = recipient_number(text)
-        if number is None:
+        try:
+            number = read_number(text)
+        except ValueError:
             self.invalid.append(text)
-        elif number in self.numbers:
+            return
+        if number in self.numbers:
             self.duplicates.append(text)
         else:
             self.numbers[number] = None
@@ -144,7 +146,7 @@ class CampaignService:
         errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
         recipients = await _validated(request.phone_numbers)
         if not recipients.numbers:
-            errors.append(FieldError("phoneNumbers", "holds no number in E.164, such as +919876543210"))
+            errors.append(FieldError("phoneNumbers", "holds no telephone number, such as +919876543210"))
         if errors:
             raise ValidationFailed(errors)
         reference, claim = new_id(), CLAIM.get()

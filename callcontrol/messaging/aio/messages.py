@@ -18,7 +18,6 @@ from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
-from callcontrol.messaging.contacts import recipient_number
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
@@ -28,6 +27,7 @@ from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Page
+from callcontrol.routing.targets import normalise_number
 
 _SETTLED: Final = timedelta(days=2)
 """No message of a list changes its state after this time; the slowest receipts come within a day."""
@@ -131,11 +131,9 @@ class MessageService:
         Store a message as if it had been written to the account's channel.
 
         Raises:
-            ValidationFailed: ``from`` is no phone number.
+            ValidationFailed: ``from`` is no telephone number.
         """
-        number = recipient_number(from_)
-        if number is None:
-            raise ValidationFailed.of("from", "must be a phone number in E.164, such as +919876543210")
+        number = normalise_number(from_, field="from")
         channel = await self._database.look_up(partial(channels.channel_of, account_sid=account_sid))
         message = InboundMessage(
             f"sandbox-{new_id()}", number, channel.number, "text", {"text": text}, at=utc_now()

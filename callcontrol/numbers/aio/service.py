@@ -27,6 +27,7 @@ from callcontrol.numbers import binding as rules
 from callcontrol.numbers.aio.binding_checks import binding_errors, kept_agent_errors
 from callcontrol.numbers.orders import OrderEvent
 from callcontrol.numbers.store import numbers, orders
+from callcontrol.routing.targets import normalise_number
 from callcontrol.trunks import store as trunks
 
 Change = Callable[..., PhoneNumber]
@@ -62,15 +63,16 @@ class NumberService:
         Assign a number of the platform to an account, without a binding.
 
         Raises:
-            ValidationFailed: The number is not in E.164.
+            ValidationFailed: The number is no telephone number.
             NotFound: There is no such account.
             Conflict: The number belongs to an account already.
         """
+        number = normalise_number(number, field="number")
         now = utc_now()
         added = PhoneNumber(
             phone_number_id=new_id(),
             account_sid=account_sid,
-            number=rules.check_number(number),
+            number=number,
             created_at=now,
             updated_at=now,
             friendly_name=friendly_name,
@@ -175,14 +177,14 @@ class NumberService:
 
     async def release_by_number(self, account_sid: str, number: str) -> PhoneNumber:
         """
-        Release a number given in E.164; see ``release``.
+        Release a number, given in any writing; see ``release``.
 
         Raises:
+            ValidationFailed: The number is no telephone number.
             NotFound: The number is not on the account.
         """
-        found = await self._database.look_up(
-            lambda connection: numbers.by_number(connection, rules.check_number(number))
-        )
+        wanted = normalise_number(number, field="number")
+        found = await self._database.look_up(lambda connection: numbers.by_number(connection, wanted))
         if found is None or found.account_sid != account_sid:
             raise NotFound("The number is not on the account.")
         return await self.release(account_sid, found.phone_number_id)

@@ -14,9 +14,8 @@ from callcontrol.directory.aio.cached_rows import CachedRows
 from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Page, PhoneNumber
-from callcontrol.numbers.binding import check_number
 from callcontrol.numbers.store import numbers
-from callcontrol.routing.targets import type_of
+from callcontrol.routing.targets import normalise_number, type_of
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.aio.service import check_application
 
@@ -51,15 +50,16 @@ class TrunkNumberService:
         Register a number on a carrier of the account.
 
         Raises:
-            ValidationFailed: The number is not in E.164, or the carrier or application does not exist.
+            ValidationFailed: The number is no telephone number, or the carrier or application does not exist.
             Forbidden: The carrier or the application is another account's.
             Conflict: The number is registered already, by any account, or the account is at its limit.
         """
+        number = normalise_number(number, field="number")
         now = utc_now()
         added = PhoneNumber(
             phone_number_id=new_id(),
             account_sid=account_sid,
-            number=check_number(number),
+            number=number,
             created_at=now,
             updated_at=now,
             friendly_name=friendly_name,

@@ -132,7 +132,7 @@ async def test_what_is_another_accounts_and_what_is_not_there(
         await storage.trunk_numbers.register(sid, "+918047491800", new_id(), app_sid=new_id())
     assert [error.field for error in caught.value.errors] == ["carrier_sid", "app_sid"]
     with pytest.raises(ValidationFailed):
-        await storage.trunk_numbers.register(sid, "918047491800", carrier.carrier_sid)
+        await storage.trunk_numbers.register(sid, "91804749180", carrier.carrier_sid)
     with pytest.raises(ValidationFailed):
         await storage.trunks.create_carrier(sid, {"name": "x", "app_sid": new_id()})
     with pytest.raises(ValidationFailed):

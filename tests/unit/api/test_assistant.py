@@ -60,7 +60,7 @@ async def test_what_is_asked_of_a_call(client: Client, services: Services, agent
     assert (await services.calls.get_call(ACCOUNT, answer.data["id"])).to == "+919876543210"
     assert answer.data["context"] == {"name": "Asha"} and answer.data["agent_id"] == agent_id
     wanted = OutboundCall(
-        phone_number="9876543210",
+        phone_number="+919876543210",
         agent_id=agent_id,
         context={"name": "Asha"},
         from_=NUMBER,
@@ -109,6 +109,12 @@ async def test_calls_are_listed_by_what_is_asked(client: Client, stage: ApiStage
         2,
         40,
     )
+
+
+async def test_a_number_that_is_none_is_not_looked_for(client: Client) -> None:
+    answer = await client.get(f"{CALLS}?phone_number=nobody", key=LIVE)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert list(answer.fields) == ["phone_number"]
 
 
 async def test_a_call_is_shown_with_what_was_said(client: Client, stage: ApiStage) -> None:

@@ -12,6 +12,7 @@ from api.schemas.verbs import AVAILABLE
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
+from callcontrol.e164 import NOT_A_NUMBER
 from callcontrol.models import CallFilter, CallStatus
 from sip.aio import Listen, TraceRecord
 from tests.support.api_facts import (
@@ -144,7 +145,10 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
         ({"to": {"number": "+919800000001", "colour": 1}}, "to.colour", "is not a known field"),
         ({"to": None}, "to", "must be a string"),
         ({"to": ["+919800000001"]}, "to", "must be a string"),
-        ({"from": ""}, "from", "must have at least 2 characters"),
+        ({"from": ""}, "from", NOT_A_NUMBER),
+        ({"to": {"number": "x"}}, "to.number", NOT_A_NUMBER),
+        ({"to": ""}, "to", "must have at least 2 characters"),
+        ({"to": "garbage"}, "to", f"{NOT_A_NUMBER}, or a sip: address"),
         ({"timeout": 60.5}, "timeout", "must be a whole number"),
         ({"timeout": True}, "timeout", "must be a whole number"),
         ({"headers": {"X-A": "a\r\nVia: b"}}, "headers", None),
@@ -358,14 +362,15 @@ async def test_list(client: Client) -> None:
 async def test_list_filters(client: Client, services: Services) -> None:
     lists = asked(services.calls, "list_calls")
     query = (
-        "status=no-answer&direction=inbound&from=+9198&to=%2B9180&start_date=2026-01-01&end_date=2026-01-31"
+        "status=no-answer&direction=inbound&from=+919812345678&to=080+4700+0001"
+        "&start_date=2026-01-01&end_date=2026-01-31"
     )
     assert (await client.get(f"/v1/calls?{query}&page=3&per_page=100")).status == 200
     every_filter = CallFilter(
         status=CallStatus.NO_ANSWER,
         direction="inbound",
-        from_="+9198",
-        to="+9180",
+        from_="+919812345678",
+        to="+918047000001",
         start=datetime(2026, 1, 1, tzinfo=UTC),
         end=datetime(2026, 2, 1, tzinfo=UTC),
     )
@@ -373,7 +378,27 @@ async def test_list_filters(client: Client, services: Services) -> None:
     moments = "start_date=2026-01-01T05:30:00+05:30&end_date=2026-01-01T12:00:00.5Z"
     assert (await client.get(f"/v1/calls?{moments}")).status == 200
     assert lists[1][1].start == datetime(2026, 1, 1, tzinfo=UTC)
-    assert lists[1][1].end == datetime(2026, 1, 1, 12, 0, 0, 500000, tzinfo=UTC)
+    assert lists[1][1].end == datetime(2026, 1, 1, 12, 0, 0, 501000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("919800000003", "+919800000003"),
+        ("+91+98000+00003", "+919800000003"),
+        ("%2B91%2098000%2000003", "+919800000003"),
+        ("09800000003", "+919800000003"),
+        ("tel:%2B91-98000-00003", "+919800000003"),
+        ("sip:desk@Pbx.Example:5070", "sip:desk@pbx.example:5070"),
+        ("Anonymous", "anonymous"),
+    ],
+)
+async def test_calls_are_looked_for_as_their_records_have_them(
+    client: Client, services: Services, text: str, stored: str
+) -> None:
+    lists = asked(services.calls, "list_calls")
+    assert (await client.get(f"/v1/calls?from={text}")).status == 200
+    assert lists == [(ACCOUNT, CallFilter(from_=stored), 1, 20, None)]
 
 
 async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Services) -> None:
@@ -401,10 +426,15 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
         ("cursor=MToxOjE&page=1", "page"),
         ("status=ringing2", "status"),
         ("direction=both", "direction"),
+        ("from=garbage", "from"),
+        ("from=", "from"),
+        ("to=98000", "to"),
+        ("to=sip:", "to"),
         ("start_date=yesterday", "start_date"),
         ("start_date=2026-02-30", "start_date"),
         ("start_date=2026-01-01T00:00:00", "start_date"),
         ("end_date=9999-12-31", "end_date"),
+        ("end_date=9999-12-31T23:59:59.999Z", "end_date"),
         ("start_date=2026-02-01&end_date=2026-01-01", "end_date"),
         ("page=0", "page"),
         ("page=x", "page"),

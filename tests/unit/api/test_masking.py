@@ -37,17 +37,24 @@ async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, services
     assert requests[-1] == (ACCOUNT, A, B, None)
 
 
+@pytest.mark.parametrize("party_a", ["+91" + A, "91" + A, "0" + A, "98123 45678", f"tel:+91{A}"])
+async def test_a_party_may_be_written_in_any_way(client: Client, services: Services, party_a: str) -> None:
+    answer = await client.post(CALLS, {"party_a": party_a, "party_b": B})
+    assert (answer.status, answer.data["party_a"]) == (201, A)
+    assert (await services.masking.get_call(ACCOUNT, answer.data["call_sid"])).to == "+91" + A
+
+
 @pytest.mark.parametrize(
     ("party_a", "party_b", "named"),
     [
         (A, A, {"party_b"}),
-        ("+919812345678", B, {"party_a"}),
-        ("09812345678", B, {"party_a"}),
+        (A, "+91 98123 45678", {"party_b"}),
+        ("+12025550123", B, {"party_a"}),
         ("981234567", "98123456789", {"party_a", "party_b"}),
         ("8047000001", B, {"party_a"}),
         ("5812345678", B, {"party_a"}),
         ("٩٨١٢٣٤٥٦٧٨", B, {"party_a"}),
-        ("", " " + B, {"party_a", "party_b"}),
+        ("", "tel:" + B + ";ext=1", {"party_a", "party_b"}),
     ],
 )
 async def test_numbers_that_cannot_be_joined_have_a_code_of_their_own(

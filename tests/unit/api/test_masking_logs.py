@@ -10,6 +10,7 @@ import pytest
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.clock import MILLISECOND
 from callcontrol.masking.logs import MaskedCallFilter
 from callcontrol.masking.sessions import MaskingSession
 from callcontrol.masking.store import sessions
@@ -23,7 +24,6 @@ from tests.unit.api.client import Client
 
 LOGS, STATS, SETTINGS = "/v1/masking/call-logs", "/v1/masking/stats", "/v1/masking/settings"
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
-LAST = timedelta(days=1) - timedelta(microseconds=1)
 SECRET = "a long random text"
 
 
@@ -48,12 +48,12 @@ async def test_masked_calls_are_listed_with_their_total(client: Client, storage:
         ("party=%2B919812345678", MaskedCallFilter(party="+919812345678")),
         ("party=+919812345678", MaskedCallFilter(party="+919812345678")),
         ("session_id=s-1", MaskedCallFilter(session_id="s-1")),
-        ("start_date=2026-01-31&end_date=2026-01-31", MaskedCallFilter(start=DAY, end=DAY + LAST)),
+        ("start_date=2026-01-31&end_date=2026-01-31", MaskedCallFilter(start=DAY, end=DAY + timedelta(days=1))),
         (
             "start_date=2026-01-31T00:00:00Z&end_date=2026-01-31T05:30:00%2B05:30",
-            MaskedCallFilter(start=DAY, end=DAY),
+            MaskedCallFilter(start=DAY, end=DAY + MILLISECOND),
         ),
-        ("end_date=9999-12-30", MaskedCallFilter(end=datetime(9999, 12, 30, tzinfo=UTC) + LAST)),
+        ("end_date=9999-12-30", MaskedCallFilter(end=datetime(9999, 12, 31, tzinfo=UTC))),
     ],
 )
 async def test_filters_mean_what_they_say(
@@ -131,7 +131,7 @@ async def test_statistics_in_rupees_and_minutes(client: Client, stage: ApiStage)
         "total_cost": 12.34,
         "currency": "INR",
     }
-    assert windows == [(ACCOUNT, DAY, DAY + LAST)]
+    assert windows == [(ACCOUNT, DAY, DAY + timedelta(days=1))]
 
 
 @pytest.mark.parametrize(

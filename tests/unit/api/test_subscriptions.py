@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.clock import MILLISECOND
 from callcontrol.webhooks.aio import subscriptions
 from callcontrol.webhooks.aio.client import Answer
 from callcontrol.webhooks.subscriptions import CALL_EVENTS
@@ -150,7 +151,7 @@ async def test_one_delivery_and_all_that_failed_are_sent_again(
     assert (several.status, several.data) == (200, {"replayed": 2, "truncated": True})
     rest = await client.post(f"{ONE}/deliveries/replay", {})
     assert rest.data == {"replayed": 1, "truncated": False}
-    day = datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC)
+    day = datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC) + MILLISECOND
     assert replays == [(ACCOUNT, SUBSCRIPTION_ID, *day), (ACCOUNT, SUBSCRIPTION_ID, None, None)]
 
 

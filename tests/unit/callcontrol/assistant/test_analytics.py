@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.assistant.analytics import MAX_DAYS, DayCount, analytics_object, query_of
+from callcontrol.clock import MILLISECOND, timestamp
 from callcontrol.errors import ValidationFailed
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=UTC)
@@ -89,6 +90,19 @@ def test_without_dates_the_last_thirty_days_are_meant_today_included() -> None:
 def test_a_time_within_a_day_is_that_day() -> None:
     query = query_of(NOW - timedelta(hours=1), NOW, NOW)
     assert [day["date"] for day in analytics_object(query, (), "INR")["by_day"]] == ["2026-03-10"]
+
+
+def test_a_period_is_shown_with_its_last_millisecond() -> None:
+    query = query_of(FIRST, FIRST + timedelta(days=1), NOW)
+    period = analytics_object(query, (), "INR")["period"]
+    assert period == {"start": timestamp(FIRST), "end": timestamp(FIRST + timedelta(days=1) - MILLISECOND)}
+
+
+def test_the_longest_period_includes_both_its_ends() -> None:
+    end = NOW + MILLISECOND
+    assert query_of(NOW - timedelta(days=MAX_DAYS), end, NOW).end == end
+    with pytest.raises(ValidationFailed):
+        query_of(NOW - timedelta(days=MAX_DAYS) - MILLISECOND, end, NOW)
 
 
 @pytest.mark.parametrize(

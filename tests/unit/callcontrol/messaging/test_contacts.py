@@ -6,27 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callcontrol.messaging.contacts import folded, is_email, recipient_number, search_text, wanted
+from callcontrol.messaging.contacts import folded, is_email, search_text, wanted
 from callcontrol.messaging.models import Contact
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["+919876543210", "+91 98765 43210", "+91 (98765) 432-10", "+91-98765.43210", "+91\u00a098765 43210"],
-)
-def test_a_number_has_one_spelling(text: str) -> None:
-    assert recipient_number(text) == "+919876543210"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "+", "+91", "9876543210", "919876543210", "+91 98765 4321x", "++919876543210", "+0123456789"),
-        *("+91987654321012345678", "+91" + " " * 40 + "9876543210", "tel:+919876543210", "+९१९८७६५४३२१०"),
-    ],
-)
-def test_what_is_no_number_in_e164(text: str) -> None:
-    assert recipient_number(text) is None
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,9 @@ def test_each_type_takes_the_part_it_requires() -> None:
 
 
 def test_a_number_is_kept_in_one_spelling() -> None:
-    assert checked(SendMessage("+91 98001-00000", "text", text="Hello"), refuse_private)[0] == TO
-    for number in ("9800100000", "+91", "+999999999999", "tel:+919800100000", ""):
+    for number in ("+91 98001-00000", "919800100000", "09800100000", "tel:+919800100000"):
+        assert checked(SendMessage(number, "text", text="Hello"), refuse_private)[0] == TO
+    for number in ("980010000", "+91", "+999999999999", "tel:+91", ""):
         assert wrong("text", number, text="Hello") == {"to"}
 
 

@@ -12,8 +12,8 @@ from callcontrol.routing.router import Router
 from callcontrol.routing.targets import (
     may_fail_over,
     normalise_number,
+    parse_address,
     parse_target,
-    recorded_address,
     region_of,
     type_of,
 )
@@ -40,6 +40,8 @@ INDIA = frozenset({"IN"})
         ("09876543210", "+919876543210"),
         ("08047491899", "+918047491899"),
         ("+12025550123", "+12025550123"),
+        ("12025550123", "+12025550123"),
+        ("+91-98765-43210", "+919876543210"),
     ],
 )
 def test_numbers_are_brought_to_e164(text: str, number: str) -> None:
@@ -53,8 +55,7 @@ def test_numbers_are_brought_to_e164(text: str, number: str) -> None:
         "+",
         "12345",
         "+91",
-        "98765 43210",
-        "+91-98765-43210",
+        "sip:desk@10.0.0.1",
         "abc",
         "٩٨٧٦٥٤٣٢١٠",
         "+9198765432109999",
@@ -71,6 +72,8 @@ def test_what_is_no_number_is_refused_by_name(text: str) -> None:
     ("text", "target"),
     [
         ("9876543210", PhoneTarget("+919876543210")),
+        ("919876543210", PhoneTarget("+919876543210")),
+        ("tel:+91-98765-43210", PhoneTarget("+919876543210")),
         ("sip:desk@10.0.0.1", SipTarget("desk", "10.0.0.1")),
         ("SIP:desk@Trunk.Example:5070", SipTarget("desk", "trunk.example", 5070)),
         ("sip:a@[::1]:5060", SipTarget("a", "::1", 5060)),
@@ -98,7 +101,6 @@ def test_targets(text: str, target: PhoneTarget | SipTarget) -> None:
         "sip:a@host?X=1",
         "sip:a\r\nX: 1@host",
         "sips:a@host",
-        "tel:+919876543210",
         "sip:a@host" + "x" * 300,
     ],
 )
@@ -107,7 +109,13 @@ def test_addresses_that_are_refused(text: str) -> None:
         parse_target(text, INDIA)
 
 
-@pytest.mark.parametrize("text", ["+12025550123", "+442079460000", "+8821612345678", "+881612345678"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("+12025550123", "+442079460000", "442079460000", "0044 20 7946 0000"),
+        *("+8821612345678", "+881612345678"),
+    ],
+)
 def test_countries_that_may_not_be_dialled(text: str) -> None:
     with pytest.raises(Forbidden):
         parse_target(text, INDIA)
@@ -308,9 +316,16 @@ def test_what_a_number_is(number: str, kind: str) -> None:
         ("+919812345678", "+919812345678"),
         ("sip:alice@10.0.0.1:5070", "sip:alice@10.0.0.1:5070"),
         ("SIP:alice@Host.Example", "sip:alice@host.example"),
-        ("anonymous", "anonymous"),
-        ("sip:", "sip:"),
+        ("91 98123 45678", "+919812345678"),
+        ("+44 20 7946 0000", "+442079460000"),
     ],
 )
-def test_addresses_are_looked_up_as_records_have_them(text: str, recorded: str) -> None:
-    assert recorded_address(text) == recorded
+def test_an_address_is_written_as_records_have_it(text: str, recorded: str) -> None:
+    assert str(parse_address(text)) == recorded
+
+
+@pytest.mark.parametrize("text", ["anonymous", "sip:", "12345", "+91" * 100])
+def test_what_is_no_address_names_its_field(text: str) -> None:
+    with pytest.raises(ValidationFailed) as refusal:
+        parse_address(text, field="phone_number")
+    assert [error.field for error in refusal.value.errors] == ["phone_number"]

@@ -33,11 +33,13 @@ def test_the_defaults_are_valid() -> None:
         ({"name": " "}, {"name"}),
         ({"name": "x" * 300}, {"name"}),
         ({"outbound_proxy": "sip:x\r\nEvil: 1"}, {"outbound_proxy"}),
-        (
-            {"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"},
-            {"trunk_type", "dtmf_type", "srtp", "register_username"},
-        ),
+        ({"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"}, {"trunk_type", "dtmf_type", "srtp"}),
         ({"trunk_type": "auth"}, {"register_username"}),
+        ({"trunk_type": "auth", "inbound_auth_username": "u"}, {"register_username"}),
+        (
+            {"trunk_type": "reg", "inbound_auth_username": "u", "inbound_auth_password": "p"},
+            {"register_username"},
+        ),
         ({"trunk_type": "reg", "register_username": "u"}, {"register_username"}),
         ({"codecs": ()}, {"codecs"}),
         ({"codecs": ("PCMU", "AMR")}, {"codecs"}),
@@ -62,6 +64,12 @@ def test_the_defaults_are_valid() -> None:
 )
 def test_wrong_fields_of_a_carrier(changes: dict[str, Any], wrong: set[str]) -> None:
     assert wrong_fields(check_carrier, replace(CARRIER, **changes)) == wrong
+
+
+@pytest.mark.parametrize("pair", ["register", "inbound_auth"])
+def test_a_carrier_with_passwords_has_those_of_one_direction_at_least(pair: str) -> None:
+    passwords: dict[str, Any] = {f"{pair}_username": "u", f"{pair}_password": "p"}
+    check_carrier(replace(CARRIER, trunk_type="auth", **passwords))
 
 
 @pytest.mark.parametrize(

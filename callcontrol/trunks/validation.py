@@ -214,6 +214,13 @@ def check_gateway(gateway: Gateway) -> None:
         raise ValidationFailed(errors)
 
 
+def address_of(gateway: Gateway) -> tuple[str, int, str]:
+    """Host in one notation, port and protocol of a gateway: no two of a carrier may have the same."""
+    address = plain_address(gateway.host)
+    host = gateway.host.rstrip(".").lower() if address is None else str(address)
+    return host, gateway.port, gateway.protocol
+
+
 def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if not 0 <= gateway.port <= 65535:

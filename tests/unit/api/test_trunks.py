@@ -102,6 +102,23 @@ async def test_only_what_is_given_changes(client: Client, services: Services) ->
     assert (await client.patch(f"{CARRIERS}/{OTHER_CARRIER_SID}", {})).code == "FORBIDDEN"
 
 
+async def test_one_address_is_one_gateway(client: Client) -> None:
+    made = (await client.post(GATEWAYS, {"host": "sip.example.com"})).data["gateway_sid"]
+    other = (await client.post(GATEWAYS, {"host": "sip.example.com", "port": 5070})).data["gateway_sid"]
+    again = {"host": "SIP.example.com", "weight": 5}
+    for refused in (
+        await client.post(GATEWAYS, again),
+        await client.patch(f"{GATEWAYS}/{other}", {"port": 5060}),
+    ):
+        assert (refused.status, refused.code) == (409, "CONFLICT")
+        assert refused.json()["error"]["details"] == {"gateway_sid": made}
+    assert (await client.post(GATEWAYS, {**again, "protocol": "tcp"})).status == 201
+    for body in ({"weight": 5}, {"host": "sip.example.com", "port": 5070}):
+        assert (await client.patch(f"{GATEWAYS}/{other}", body)).status == 200
+    assert (await client.delete(f"{GATEWAYS}/{made}")).status == 204
+    assert (await client.post(GATEWAYS, again)).status == 201
+
+
 async def test_gateways(client: Client, services: Services) -> None:
     made = await client.post(GATEWAYS, {"host": "sip.example.com", "priority": 2, "inbound": False})
     assert made.status == 201

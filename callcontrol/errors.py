@@ -37,17 +37,30 @@ those of the platform interface; a service whose interface spells them in lower 
 edge.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+NO_ROUTE: Final = "no_route"
+"""Reason of a refused number or address that no carrier serves; repeating the request does not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One wrong field of a request, by its path (``stream.url``), and what is wrong with it."""
+    """
+    One wrong field of a request, by its path (``stream.url``), and what is wrong with it.
+
+    ``reason`` is a word that callers may branch on, for the errors that have one.
+    """
 
     field: str
     message: str
+    reason: str | None = None
+
+    def shown(self) -> dict[str, str]:
+        """Return the error as it stands in the details of a refusal."""
+        shown = {"field": self.field, "message": self.message}
+        return shown if self.reason is None else {**shown, "reason": self.reason}
 
 
 class DomainError(Exception):
@@ -68,16 +81,17 @@ class ValidationFailed(DomainError):
 
     def __init__(self, errors: Sequence[FieldError], message: str | None = None) -> None:
         listed = tuple(errors)
-        super().__init__(
-            message or describe(listed),
-            details={"errors": [{"field": error.field, "message": error.message} for error in listed]},
-        )
+        super().__init__(message or describe(listed), details={"errors": [error.shown() for error in listed]})
         self.errors = listed
 
     @classmethod
-    def of(cls, field: str, message: str) -> "ValidationFailed":
+    def of(cls, field: str, message: str, reason: str | None = None) -> "ValidationFailed":
         """Return the refusal of a single field."""
-        return cls([FieldError(field, message)])
+        return cls([FieldError(field, message, reason)])
+
+    def renamed(self, name_of: Callable[[str], str]) -> "ValidationFailed":
+        """Return the refusal with its fields named as the caller's own request names them."""
+        return ValidationFailed([replace(error, field=name_of(error.field)) for error in self.errors])
 
 
 class InvalidNumbers(ValidationFailed):
@@ -181,10 +195,7 @@ class BindFailed(DomainError):
 
     def __init__(self, errors: Sequence[FieldError], message: str | None = None) -> None:
         listed = tuple(errors)
-        super().__init__(
-            message or describe(listed),
-            details={"errors": [{"field": error.field, "message": error.message} for error in listed]},
-        )
+        super().__init__(message or describe(listed), details={"errors": [error.shown() for error in listed]})
         self.errors = listed
 
 

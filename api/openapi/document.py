@@ -332,13 +332,18 @@ def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
     }
 
 
+_FIELD_ERROR = _object(field={"type": "string"}, message={"type": "string"})
+_FIELD_ERROR["properties"]["reason"] = {
+    "type": "string",
+    "description": f"Stable word for the cause of some errors: {domain.NO_ROUTE}.",
+}
 _DETAILS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "errors": {
             "type": "array",
             "description": "Every field that is missing, unknown or invalid.",
-            "items": _object(field={"type": "string"}, message={"type": "string"}),
+            "items": _FIELD_ERROR,
         }
     },
 }

@@ -10,9 +10,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from callcontrol.assistant.sandbox import TEST_PREFIX
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.models import Account, Binding, Service
+from callcontrol.models import TEST_PREFIX, Account, Binding, Service
 
 __all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
 

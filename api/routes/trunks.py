@@ -79,7 +79,11 @@ async def delete_carrier(context: Context[NoBody, NoQuery]) -> Reply:
 
 @routes.post(_GATEWAYS, response=GatewayObject, success=201, errors=(Conflict,))
 async def create_gateway(context: Context[CreateGateway, NoQuery]) -> Reply:
-    """Create a gateway."""
+    """
+    Create a gateway.
+
+    409 if the carrier has one with this host, port and protocol: details.gateway_sid names it.
+    """
     values = context.body.model_dump()
     if "port" not in context.body.model_fields_set:
         del values["port"]  # its default depends on the protocol
@@ -111,12 +115,12 @@ async def get_gateway(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(_gateway(context, gateway))
 
 
-@routes.patch(_GATEWAYS + "/{gateway_sid}", response=GatewayObject)
+@routes.patch(_GATEWAYS + "/{gateway_sid}", response=GatewayObject, errors=(Conflict,))
 async def update_gateway(context: Context[UpdateGateway, NoQuery]) -> Reply:
     """
     Update a gateway.
 
-    Omitted fields keep their values.
+    Omitted fields keep their values. 409 if the carrier has another gateway with the new address.
     """
     values = context.body.model_dump(exclude_unset=True)
     if "port" in values and values["port"] is None:

@@ -29,6 +29,8 @@ __all__ = [
     "gateway_json",
 ]
 
+_INBOUND_AUTH = ("inbound_auth_username", "inbound_auth_password")
+
 Text = Annotated[str, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
 
@@ -130,10 +132,15 @@ class CreateCarrier(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Require username and password together."""
-        registers = given.get("requires_register") is True or given.get("trunk_type") in ("auth", "reg")
+        """Require username and password together; for `auth`, those of either direction."""
+        is_challenged = any(given.get(name) is not None for name in _INBOUND_AUTH)
+        registers = (
+            given.get("requires_register") is True
+            or given.get("trunk_type") == "reg"
+            or (given.get("trunk_type") == "auth" and not is_challenged)
+        )
         errors = _half_given(given, "register_username", "register_password", needed=registers)
-        errors += _half_given(given, "inbound_auth_username", "inbound_auth_password")
+        errors += _half_given(given, *_INBOUND_AUTH)
         return errors
 
 

@@ -10,11 +10,8 @@ from typing import Any, Final
 
 from callcontrol.calls.charges import Rates
 from callcontrol.errors import Forbidden
-from callcontrol.models import CallRecord
+from callcontrol.models import TEST_PREFIX, CallRecord
 from callcontrol.models.parties import Party, PhoneTarget
-
-TEST_PREFIX: Final = "+919800000"
-"""Prefix of test numbers; three digits follow."""
 
 _TEST_DIGITS: Final = len(TEST_PREFIX) + 3
 

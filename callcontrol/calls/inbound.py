@@ -23,7 +23,7 @@ from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, InboundBinding, PhoneNumber
 from callcontrol.routing.targets import parse_target
-from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, origins_of
+from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, delivers, origins_of
 from callcontrol.trunks.number_format import numbers_in, user_of
 from callcontrol.trunks.registration import contact_user
 from media.streams import StreamSetupError
@@ -96,7 +96,7 @@ def receive(
     """
     Decide about an INVITE; an ``int`` is the status of a rejection without a record.
 
-    403 for an unknown source; 404 for a number of no account, or of an account that the carrier may not call.
+    403 for an unknown source; 404 for a number of no account, or for one that the carrier may not deliver.
     """
     origins = origins_of(invitation.carriers, invitation.source, routes)
     if not origins:
@@ -107,7 +107,7 @@ def receive(
     account = routes.account(number.account_sid)
     origin = None
     for candidate in origins:
-        if candidate[0].account_sid in (None, number.account_sid):
+        if delivers(candidate[0], number):
             origin = candidate
             break
     if account is None or not account.is_active or number.status != "active" or origin is None:
@@ -165,7 +165,7 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
             for e164 in numbers_in(user_of(uri), carrier):
                 found = routes.number(e164)
                 # The number format of one account's carrier must not affect calls of other accounts.
-                if found is not None and carrier.account_sid in (None, found.account_sid):
+                if found is not None and delivers(carrier, found):
                     return found
     return None
 

@@ -131,6 +131,10 @@ class Directory:
         """All active outbound gateways, with their carriers."""
         return [item for items in self._outbound.values() for item in items]
 
+    def outbound_carriers(self, owner: str | None) -> list[Carrier]:
+        """Active carriers with an active outbound gateway, of an account or (None) of the platform."""
+        return list({item[0].carrier_sid: item[0] for item in self._outbound.get(owner, ())}.values())
+
     def gateway_for_source(
         self, host: str, port: int, account_sid: str | None = None
     ) -> tuple[Carrier, Gateway] | None:
@@ -229,8 +233,7 @@ class Directory:
         prefixes are left out. The lower priority goes first; among equals the order is drawn by weight for
         every call.
         """
-        number = self._numbers.get(from_number)
-        home = number.carrier_sid if number and number.account_sid == account_sid else None
+        home = self.own_carrier_of(account_sid, from_number)
         if carrier_sid is None:
             usable = self._outbound.get(account_sid if home else None, [])
             return self._ranked(serving(usable, to_number), home)
@@ -239,6 +242,11 @@ class Directory:
             return []
         usable = self._outbound.get(carrier.account_sid, [])
         return self._ranked([item for item in usable if item[0].carrier_sid == carrier_sid], home)
+
+    def own_carrier_of(self, account_sid: str, number: str) -> str | None:
+        """Own carrier of an account that one of its numbers is on; None for every other number."""
+        found = self._numbers.get(number)
+        return found.carrier_sid if found is not None and found.account_sid == account_sid else None
 
     def _ranked(
         self, usable: list[tuple[Carrier, Gateway]], home: str | None

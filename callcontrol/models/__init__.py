@@ -27,7 +27,14 @@ from callcontrol.models.deliveries import Delivery, PublishedEvent, Recipient, S
 from callcontrol.models.idempotency import InterruptedRequest, StoredReply
 from callcontrol.models.lists import Page, Position
 from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
-from callcontrol.models.numbers import Billing, Binding, InboundTarget, NumberConfiguration, PhoneNumber
+from callcontrol.models.numbers import (
+    TEST_PREFIX,
+    Billing,
+    Binding,
+    InboundTarget,
+    NumberConfiguration,
+    PhoneNumber,
+)
 from callcontrol.models.trunks import (
     Carrier,
     DtmfType,
@@ -84,6 +91,7 @@ __all__ = [
     "StoredReply",
     "StreamInfo",
     "StreamSecret",
+    "TEST_PREFIX",
     "TranscriptSegment",
     "TrunkType",
     "VoiceAgent",

@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Literal
 
+TEST_PREFIX: Final = "+919800000"
+"""Prefix of the sandbox carrier's numbers; three digits follow."""
+
 InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"]
 
 

@@ -135,7 +135,10 @@ def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:
 
 def _require_carrier(number: PhoneNumber, configured: bool) -> None:
     if number.carrier_sid is None and not configured:
-        raise NotConfigured("There is no platform carrier to provision numbers on; add one and try again.")
+        raise NotConfigured(
+            "This server has no carrier to register the number on; ask its operator to add one (trunkline"
+            " carriers add), or use a number on a carrier of your own (POST /v1/trunk-portal/numbers)."
+        )
 
 
 def check_binding(binding: Binding) -> Binding:

@@ -1,11 +1,18 @@
 """Selection of the gateways to a party, with every rule that may forbid a route."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from callcontrol.directory.directory import Directory
-from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
-from callcontrol.models import Carrier, Gateway, PhoneNumber
+from callcontrol.errors import (
+    NO_ROUTE,
+    Forbidden,
+    NotFound,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import TEST_PREFIX, Carrier, Gateway, PhoneNumber
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.targets import check_allowed
@@ -15,6 +22,10 @@ from callcontrol.trunks.outbound_invite import destination_of, request_uri
 from sip import InvalidValue, Redirection, Redirects, SipUri
 
 MAX_REDIRECTIONS: Final = 5
+
+_FULL_S: Final = 5.0  # retry delay when gateways have to recover, or calls to end, first
+_MAX_NAMED: Final = 10
+_CARRIERS: Final = "POST /v1/trunk-portal/carriers"
 
 
 class Router:
@@ -40,8 +51,9 @@ class Router:
             Forbidden: The number may not be dialled.
             NumberNotOwned: The caller-ID is not a number of the account that may be shown.
             NotFound: The forced carrier does not exist.
-            ValidationFailed: A ``sip:`` address names a host that is no gateway's.
-            ServiceUnavailable: There is no gateway, or all are in cooldown or at their limit.
+            ValidationFailed: No carrier serves the number, or a ``sip:`` address names a host that is no
+                gateway's; the field is ``to``, the reason ``NO_ROUTE``.
+            ServiceUnavailable: All gateways that serve the number are in cooldown or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
         trusted = party.trusted
@@ -61,7 +73,11 @@ class Router:
             if self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
         ]
         if not attempts:
-            raise ServiceUnavailable("No carrier can take this call now; try again shortly.", retry_after_s=5)
+            raise ServiceUnavailable(
+                "No carrier can take this call now: its gateways are at their limit or in cooldown; try again"
+                " shortly.",
+                retry_after_s=_FULL_S,
+            )
         return attempts
 
     def redirects(self, account_sid: str, attempt: RouteAttempt) -> Redirects | None:
@@ -107,15 +123,38 @@ class Router:
             route = self._routes.gateway_for_host(account_sid, target.host, target.port)
             if route is None:
                 raise ValidationFailed.of(
-                    "to", f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+                    "to",
+                    f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+                    f" ({_CARRIERS}/{{carrier_sid}}/gateways)",
+                    NO_ROUTE,
                 )
             return [route]
-        routes = self._routes.outbound_route(
-            account_sid, party.number or party.caller_id, party.carrier_sid, target.number
-        )
+        from_number = party.number or party.caller_id
+        routes = self._routes.outbound_route(account_sid, from_number, party.carrier_sid, target.number)
         if not routes and party.carrier_sid is not None:
             raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
+        if not routes:
+            raise self._no_route(account_sid, from_number)
         return routes
+
+    def _no_route(self, account_sid: str, from_number: str) -> ValidationFailed:
+        """Refusal of a number that no carrier serves: it names what can be called, and how to add a route."""
+        is_own = self._routes.own_carrier_of(account_sid, from_number) is not None
+        own = self._routes.outbound_carriers(account_sid)
+        serving = own if is_own else self._routes.outbound_carriers(None)
+        prefixes = {prefix for carrier in serving for prefix in carrier.prefixes}
+        reached = f"no carrier takes calls from {from_number}"
+        if prefixes:
+            reached = f"{from_number} can call numbers that begin with {_listed(map(_prefix, prefixes))}"
+        if is_own:
+            remedy = f"add a carrier for it ({_CARRIERS}), or an outbound gateway to yours"
+        else:
+            yours = f"; yours: {_listed(carrier.name for carrier in own)}" if own else ""
+            remedy = (
+                f"call it from a number on a carrier of your own ({_CARRIERS}{yours}), or have the operator"
+                " of this server add a carrier (trunkline carriers add)"
+            )
+        return ValidationFailed.of("to", f"has no route: {reached}; {remedy}", NO_ROUTE)
 
     def _own_carriers(
         self, candidates: list[tuple[Carrier, Gateway]], caller_id: str
@@ -139,6 +178,17 @@ class Router:
         if found.status != "active":
             raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")
         return found
+
+
+def _prefix(prefix: str) -> str:
+    return f"{prefix} (the sandbox)" if prefix == TEST_PREFIX else prefix
+
+
+def _listed(items: Iterable[str]) -> str:
+    """Names in one line; beyond the first ones only their number."""
+    names = sorted(items)
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _user_at(carrier: Carrier, target: Target) -> str:

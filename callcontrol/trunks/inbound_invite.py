@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from callcontrol.directory.directory import Directory
-from callcontrol.models import Carrier, Gateway
+from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.trunks.number_format import caller_number_in, number_in, user_of
 from sip import Headers, NameAddr, ParseError, Request, SipUri
 
@@ -75,8 +75,9 @@ def identify(
     """
     Identify a caller, and decide if it has to authenticate.
 
-    ``names`` are those of its verified certificate. The URIs that its INVITE calls decide between carriers
-    that share an address.
+    ``names`` are those of its verified certificate. The called number decides between carriers that share an
+    address. A caller whose number none of the carriers there may deliver is asked for a password: a carrier
+    that has one may call from any address.
     """
     proved = routes.carriers_with_certificate(names) if names else []
     if proved:
@@ -88,21 +89,35 @@ def identify(
         return (
             Identification(asked=routes.asks_passwords) if closed_here or routes.asks_passwords else UNKNOWN
         )
-    if closed_here:
-        answers = request.headers.first("authorization") is not None
-        if answers or not _serves(open_here, (request.uri, request.to.uri), routes):
+    if closed_here and request.headers.first("authorization") is not None:
+        return Identification(asked=True)
+    if closed_here or routes.asks_passwords:
+        if not _serves(open_here, (request.uri, request.to.uri), routes):
             return Identification(asked=True)
     return Identification(known=True)
 
 
 def _serves(carriers: Sequence[Carrier], called: Sequence[SipUri], routes: Directory) -> bool:
-    """Return True if one of the carriers may call the number, or if the number has no owner."""
+    """Return True if one of the carriers may deliver calls to the number, or if nobody has the number."""
     for uri in called:
         e164 = number_in(user_of(uri))
         found = routes.number(e164) if e164 is not None else None
         if found is not None:
-            return any(carrier.account_sid in (None, found.account_sid) for carrier in carriers)
+            return any(delivers(carrier, found) for carrier in carriers)
     return True
+
+
+def delivers(carrier: Carrier, number: PhoneNumber) -> bool:
+    """
+    Return True if calls to a number may come by a carrier.
+
+    An account's carriers may deliver calls to all its numbers, the platform's carriers to leased ones only:
+    nobody has verified that an account owns a number on a carrier of its own. If the platform's carriers
+    delivered calls to these too, an account could claim any number that they serve, and get its calls.
+    """
+    if carrier.account_sid is None:
+        return number.carrier_sid is None
+    return carrier.account_sid == number.account_sid
 
 
 def origins_of(carriers: Sequence[str], source: tuple[str, int], routes: Directory) -> list[InboundTrunk]:

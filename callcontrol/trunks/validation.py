@@ -111,11 +111,21 @@ def check_carrier(carrier: Carrier) -> None:
             errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
     if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
         errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
-    if carrier.trunk_type != "static_ip" and not (carrier.register_username and carrier.register_password):
-        message = f"is needed with register_password when trunk_type is {carrier.trunk_type}"
-        errors.append(FieldError("register_username", message))
+    errors += _trunk_type_errors(carrier)
     if errors:
         raise ValidationFailed(errors)
+
+
+def _trunk_type_errors(carrier: Carrier) -> list[FieldError]:
+    """Require the passwords of the type: ours to register; ours for its challenges, or its own for ours."""
+    ours = carrier.register_username and carrier.register_password
+    theirs = carrier.inbound_auth_username and carrier.inbound_auth_password
+    if carrier.trunk_type == "reg" and not ours:
+        return [FieldError("register_username", "is needed with register_password when trunk_type is reg")]
+    if carrier.trunk_type == "auth" and not (ours or theirs):
+        message = "is needed with register_password when trunk_type is auth, unless the carrier has"
+        return [FieldError("register_username", f"{message} inbound_auth_username and inbound_auth_password")]
+    return []
 
 
 def _way_out_errors(carrier: Carrier) -> list[FieldError]:
@@ -202,6 +212,13 @@ def check_gateway(gateway: Gateway) -> None:
         errors.append(FieldError("weight", "must be 0 to 65535"))
     if errors:
         raise ValidationFailed(errors)
+
+
+def address_of(gateway: Gateway) -> tuple[str, int, str]:
+    """Host in one notation, port and protocol of a gateway: no two of a carrier may have the same."""
+    address = plain_address(gateway.host)
+    host = gateway.host.rstrip(".").lower() if address is None else str(address)
+    return host, gateway.port, gateway.protocol
 
 
 def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:

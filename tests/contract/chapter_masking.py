@@ -7,11 +7,13 @@ from typing import Any
 from tests.contract.cases import foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     ECHO,
+    ELSEWHERE,
     NOWHERE,
     RINGS,
     TONE,
     caller_id,
     hang_up,
+    has_no_route,
     held_to_its_limit,
     masked_call,
     masked_call_without_answer,
@@ -19,6 +21,7 @@ from tests.contract.givens import (
     no_platform_carrier,
     nothing,
     recorded_masked_call,
+    resting_platform_gateways,
     used_key,
 )
 from tests.contract.stage import Answer, Stage
@@ -135,6 +138,10 @@ async def _carries_retry_after(_: Stage, answer: Answer) -> None:
     assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("100", "0")
 
 
+async def _names_a_time(_: Stage, answer: Answer) -> None:
+    assert int(answer.headers["Retry-After"]) > 0
+
+
 CASES = (
     *row(
         f"POST {_CALLS}",
@@ -179,7 +186,36 @@ CASES = (
         refused(
             429, "rate_limited", by="hasty", during=held_to_its_limit, body=_BODY, then=_carries_retry_after
         ),
-        refused(503, "service_unavailable", before=(caller_id(),), body=_BODY, during=no_platform_carrier),
+        refused(
+            400,
+            "validation",
+            name="no carrier",
+            before=(caller_id(),),
+            body=_BODY,
+            during=no_platform_carrier,
+            fields=("party_a", "party_b"),
+            then=has_no_route,
+        ),
+        *(
+            refused(
+                400,
+                "validation",
+                name=f"no carrier serves {party}",
+                before=(caller_id(),),
+                body=_with(**{party: ELSEWHERE[3:]}),
+                fields=(party,),
+                then=has_no_route,
+            )
+            for party in ("party_a", "party_b")
+        ),
+        refused(
+            503,
+            "service_unavailable",
+            before=(caller_id(),),
+            body=_BODY,
+            during=resting_platform_gateways,
+            then=_names_a_time,
+        ),
         unseen(201, before=(caller_id("other"),), body=_BODY, then=_has_a_number_of_its_own),
     ),
     *row(

@@ -13,8 +13,10 @@ from tests.contract.givens import (
     TONE,
     a_password,
     caller_id,
+    has_no_route,
     no_platform_carrier,
     nothing,
+    resting_platform_gateways,
     sent_password,
     unregistered_caller_id,
     used_key,
@@ -95,7 +97,16 @@ CASES = (
         refused(
             429, "RATE_LIMITED", before=(used_up_destination,), body=_with(to=BUSY), then=_carries_retry_after
         ),
-        refused(503, "SERVICE_UNAVAILABLE", body=_with(to=DIGITS), during=no_platform_carrier),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="no carrier",
+            body=_with(to=DIGITS),
+            during=no_platform_carrier,
+            fields=("to",),
+            then=has_no_route,
+        ),
+        refused(503, "SERVICE_UNAVAILABLE", body=_with(to=DIGITS), during=resting_platform_gateways),
     ),
     *row(
         "GET /v1/voice-otp/calls/{id}",

@@ -15,6 +15,7 @@ from tests.contract.givens import (
     NOWHERE,
     caller_id,
     ended_call,
+    has_no_route,
     limited,
     place,
     unregistered_caller_id,
@@ -273,6 +274,15 @@ CASES = (
             path=_PLACE,
             body=_call(to="+911"),
             fields=("arguments.to",),
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="no carrier serves the number",
+            path=_PLACE,
+            body=_call(to=ELSEWHERE),
+            fields=("arguments.to",),
+            then=has_no_route,
         ),
         refused(
             402, "INSUFFICIENT_BALANCE", by="poor", path=_PLACE, body=_call(**{"from": caller_id("poor")})

@@ -31,6 +31,7 @@ _APPLICATIONS = "/v1/trunk-portal/applications"
 _GATEWAYS = _CARRIERS + "/{carrier_sid}/gateways"
 
 _OF_GATEWAY = parts(gateway, "carrier_sid", "gateway_sid")
+_ONE_GATEWAY = {"host": "192.0.2.1", "port": 5060}
 _CARRIER_BODY = {
     "name": "Own trunk",
     "trunk_type": "auth",
@@ -65,6 +66,26 @@ async def _is_gone(stage: Stage, answer: Answer) -> None:
 
 async def _made_for(stage: Stage, answer: Answer) -> None:
     assert answer.data["host"] == "192.0.2.1" and answer.data["health"]["state"]
+
+
+async def _carrier_with_one_gateway(stage: Stage) -> str:
+    """The SID of a carrier with a gateway, which stays known as `the gateway`."""
+    carrier_sid = str(await carrier()(stage))
+    path = _GATEWAYS.format(carrier_sid=carrier_sid)
+    stage.kept["the gateway"] = (await stage.data("POST", path, body=_ONE_GATEWAY))["gateway_sid"]
+    return carrier_sid
+
+
+async def _two_gateways(stage: Stage) -> dict[str, str]:
+    """The SIDs of a carrier and of its second gateway, which has another port."""
+    carrier_sid = await _carrier_with_one_gateway(stage)
+    path = _GATEWAYS.format(carrier_sid=carrier_sid)
+    second = await stage.data("POST", path, body={**_ONE_GATEWAY, "port": 5070})
+    return {"carrier_sid": carrier_sid, "gateway_sid": str(second["gateway_sid"])}
+
+
+async def _names_the_gateway(stage: Stage, answer: Answer) -> None:
+    assert answer.error["details"] == {"gateway_sid": stage.kept["the gateway"]}
 
 
 async def _counts_calls(_: Stage, answer: Answer) -> None:
@@ -187,6 +208,14 @@ _GATEWAY_CASES = (
             body={"host": "192.0.2.1"},
             during=limited(trunk_service, "_MAX_GATEWAYS"),
         ),
+        refused(
+            409,
+            "CONFLICT",
+            name="the same gateway again",
+            path={"carrier_sid": _carrier_with_one_gateway},
+            body=_ONE_GATEWAY,
+            then=_names_the_gateway,
+        ),
     ),
     *row(
         f"GET {_GATEWAYS}",
@@ -207,6 +236,13 @@ _GATEWAY_CASES = (
             404, "NOT_FOUND", path={"carrier_sid": carrier(), "gateway_sid": NOWHERE}, body={"weight": 3}
         ),
         *_of_one(_OF_GATEWAY, {"weight": 3}),
+        refused(
+            409,
+            "CONFLICT",
+            path=parts(_two_gateways, "carrier_sid", "gateway_sid"),
+            body=_ONE_GATEWAY,
+            then=_names_the_gateway,
+        ),
     ),
     *row(
         f"DELETE {_GATEWAYS}/{{gateway_sid}}",

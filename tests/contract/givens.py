@@ -321,6 +321,21 @@ async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def resting_platform_gateways(stage: Stage) -> AsyncIterator[None]:
+    """Every gateway of the platform has asked for a rest: no call leaves by it now, and later ones do."""
+    control, now = stage.server.control, asyncio.get_running_loop().time()
+    directory = stage.server.storage.directory
+    resting = [gateway for carrier, gateway in directory.outbound_gateways() if carrier.account_sid is None]
+    for gateway in resting:
+        control.gateways.failed(gateway.gateway_sid, now, retry_after_s=60.0)
+    try:
+        yield
+    finally:
+        for gateway in resting:
+            control.gateways.forget(gateway.gateway_sid)
+
+
+@asynccontextmanager
 async def database_refuses(stage: Stage) -> AsyncIterator[None]:
     """The database takes no writes, and has not for a while."""
     database = stage.server.storage.database
@@ -547,3 +562,9 @@ async def _missed_once(stage: Stage, path: str, status: str) -> dict[str, str]:
 async def nothing(stage: Stage, answer: Answer) -> None:
     """The answer shows nothing at all."""
     assert answer.data == [] and answer.meta["total"] == 0, answer
+
+
+async def has_no_route(_: Stage, answer: Answer) -> None:
+    """The refusal says that the party has no route, and asks nobody to repeat the request."""
+    assert {error["reason"] for error in answer.error["details"]["errors"]} == {"no_route"}, answer
+    assert "Retry-After" not in answer.headers

@@ -11,7 +11,14 @@ from callcontrol.models import CallStatus
 from media.sdp import SessionDescription
 from sip import Answered, Cancelled, Confirmed, Ended, Failed, OfferAnswered, Progress
 from sip.aio import InboundSession
-from tests.support.domain import CALLEE, OWN_NUMBER, make_account, make_gateway, make_number
+from tests.support.domain import (
+    CALLEE,
+    OWN_NUMBER,
+    make_account,
+    make_carrier,
+    make_gateway,
+    make_number,
+)
 from tests.support.phone import PhoneCall, engine_settings, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import World, running
@@ -184,6 +191,17 @@ async def test_the_callees_refusal_is_passed_on(
     record = await world.ended()
     assert (record.status, record.hangup_cause, record.sip_status) == (call_status, cause, status)
     assert record.price_paise == 0
+
+
+async def test_a_callee_that_no_carrier_serves(world: World) -> None:
+    world.forward()
+    world.directory.put(carriers=[make_carrier(prefixes=("+9180",))])
+    a = world.phone.call(OWN_NUMBER, world.port)
+    failed = await a.wait(Failed)
+    assert isinstance(failed, Failed) and failed.status == 404
+    record = await world.ended()
+    assert (record.status, record.hangup_cause) == (CallStatus.FAILED, "NO_ROUTE_DESTINATION")
+    assert len(world.phone.calls) == 1 and record.price_paise == 0
 
 
 async def test_the_next_gateway_is_tried_after_503_and_the_first_rests(world: World) -> None:

@@ -340,6 +340,7 @@ async def test_transfers_to_nobody_are_refused_at_once(stage: LiveStage) -> None
     call_sid, _ = await talking(stage)
     for transfer, code, field in (
         ({"to": "nobody"}, "VALIDATION_ERROR", "transfer.to"),
+        ({"to": "+919876543210"}, "VALIDATION_ERROR", "transfer.to"),
         ({"to": "+14155550100"}, "FORBIDDEN", None),
         ({"to": TONE, "caller_id": "+918047555999"}, "NUMBER_NOT_OWNED", None),
         ({"to": "sip:x@unknown.example"}, "VALIDATION_ERROR", "transfer.to"),

@@ -27,7 +27,8 @@ from tests.support.webhook_stage import Received, Receiver
 PATIENCE_S = 40.0
 ECHO, BUSY, RINGS, LEAVES, LISTENS = (f"980000000{digit}" for digit in (1, 3, 4, 8, 9))
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-CALLS = "/v1/masking/calls"
+ELSEWHERE = "9876543210"
+CALLS, LOGS = "/v1/masking/calls", "/v1/masking/call-logs"
 FINAL = {"completed", "failed", "no-answer"}
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -142,6 +143,16 @@ async def test_a_party_is_busy(
     assert (call["status"], call["hangup_cause"], call["answered_at"]) == (status, cause, None)
     got = await town.told(call_sid, told)
     assert got[-1]["hangup_cause"] == cause
+
+
+@pytest.mark.parametrize("parties", [(ECHO, ELSEWHERE), (ELSEWHERE, ECHO)])
+async def test_nobody_is_called_when_a_party_has_no_route(town: Town, parties: tuple[str, str]) -> None:
+    sandbox = town.server.sandbox
+    assert sandbox is not None
+    before = len(sandbox.calls), len((await town.ask("GET", LOGS))[1])
+    answer = await town.ask("POST", CALLS, {"party_a": parties[0], "party_b": parties[1]})
+    assert answer == (400, "validation")
+    assert (len(sandbox.calls), len((await town.ask("GET", LOGS))[1])) == before
 
 
 async def test_it_is_ended_over_the_api_and_only_once(town: Town) -> None:

@@ -228,3 +228,16 @@ async def test_calls_of_an_application_are_refused_in_words(town: Town) -> None:
     )
     status, answer = await town.ask("POST", "/v1/calls", {**call, "app_sid": theirs.app_sid})
     assert (status, answer["error"]["code"]) == (403, "FORBIDDEN")
+
+
+async def test_calls_to_a_number_on_a_carrier_with_a_password_need_it_from_everybody(town: Town) -> None:
+    """Also from the platform's carrier at the same address, which is known by that address."""
+    sandbox = town.server.sandbox
+    assert sandbox is not None
+    await town.number(app_sid=await town.application(target="forward", forward_to=ECHO))
+    password = {"trunk_type": "auth", "inbound_auth_username": "them", "inbound_auth_password": "s3cret"}
+    await town.api("PATCH", f"{PORTAL}/carriers/{town.carrier_sid}", password)
+    for carrier in (town.carrier, sandbox):
+        far = await asyncio.wait_for(carrier.place_call(NUMBER, "listen"), PATIENCE_S)
+        assert far.heard.statuses[-1] == 401
+    assert await town.api("GET", "/v1/calls") == []

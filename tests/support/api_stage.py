@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ from tests.support.api_facts import (
     MOMENT,
     NUMBER,
     PLATFORM_CARRIER_SID,
+    PLATFORM_GATEWAY_SID,
     fill,
     insert_key,
 )
@@ -157,6 +159,11 @@ class ApiStage:
     async def stop_platform_carrier(self) -> None:
         """Leave the platform without an active carrier."""
         await self.services.trunks.update_carrier(None, PLATFORM_CARRIER_SID, {"is_active": False})
+
+    async def rest_platform_carrier(self) -> None:
+        """Have the platform's gateway ask for a rest, so that no call leaves for now."""
+        now = asyncio.get_running_loop().time()
+        self.services.calls.gateways.failed(PLATFORM_GATEWAY_SID, now, retry_after_s=60.0)
 
     async def drop_table(self, name: str) -> None:
         """Break the database: a table is gone."""

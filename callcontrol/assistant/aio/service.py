@@ -12,7 +12,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant import store as assistant_calls
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
 from callcontrol.assistant.calls import PRODUCT, status_of
-from callcontrol.assistant.sandbox import TEST_PREFIX, is_sandbox, is_test_number
+from callcontrol.assistant.sandbox import is_sandbox, is_test_number
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, MachineDetection
 from callcontrol.calls.records.store import calls
@@ -21,15 +21,15 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import (
+    NO_ROUTE,
     Conflict,
     FieldError,
     Forbidden,
     NotFound,
     NumberNotOwned,
-    ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.models import CallRecord, Page, TranscriptSegment
+from callcontrol.models import TEST_PREFIX, CallRecord, Page, TranscriptSegment
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, PhoneTarget
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.routing.targets import normalise_number, parse_target
@@ -103,22 +103,23 @@ class AssistantService:
             from_ = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if from_ is None:
             raise NumberNotOwned("The account has no registered number to call from; register one first.")
-        return await self._calls.create_call(
-            account_sid,
-            CreateCall(
-                from_=from_,
-                to=number,
-                agent_id=agent.agent_id,
-                stream_fields={"custom_parameters": dict(request.context)},
-                carrier_sid=sandbox,
-                sandbox=sandbox is not None,
-                machine_detection=request.machine_detection,
-                record=request.record,
-                timeout_s=request.timeout_s,
-                time_limit_s=request.time_limit_s,
-                status_webhook_url=request.status_webhook_url,
-            ),
+        wanted = CreateCall(
+            from_=from_,
+            to=number,
+            agent_id=agent.agent_id,
+            stream_fields={"custom_parameters": dict(request.context)},
+            carrier_sid=sandbox,
+            sandbox=sandbox is not None,
+            machine_detection=request.machine_detection,
+            record=request.record,
+            timeout_s=request.timeout_s,
+            time_limit_s=request.time_limit_s,
+            status_webhook_url=request.status_webhook_url,
         )
+        try:
+            return await self._calls.create_call(account_sid, wanted)
+        except ValidationFailed as refusal:
+            raise refusal.renamed(lambda name: "phone_number" if name == "to" else name) from None
 
     async def get_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:
         """
@@ -251,5 +252,10 @@ class AssistantService:
             return None
         carrier_sid = self._sandbox_carrier()
         if carrier_sid is None and sandbox_only:
-            raise ServiceUnavailable("The sandbox of this server is off; ask its operator to turn it on.")
+            raise ValidationFailed.of(
+                "phone_number",
+                "has no route: the sandbox of this server is off; have its operator turn it on"
+                " (TRUNKLINE_SANDBOX_CARRIER), or use a live key",
+                NO_ROUTE,
+            )
         return carrier_sid

@@ -1,6 +1,7 @@
 """Outbound calls: checks, reserve and record before the first INVITE is sent."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 
 from callcontrol.aio.tokens import new_id, utc_now
@@ -11,14 +12,13 @@ from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.errors import (
     DomainError,
-    FieldError,
     InsufficientBalance,
     NotFound,
     ServiceUnavailable,
     ValidationFailed,
 )
 from callcontrol.models import Account, CallRecord
-from callcontrol.models.parties import Party, RouteAttempt
+from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 
@@ -70,8 +70,8 @@ class Originator:
         number = await self._services.numbers.owned(account_sid, plan.dial.caller_id)
         account = await self._account(account_sid)
         now = asyncio.get_running_loop().time()
-        attempts = await self._attempts(account_sid, plan, now)
-        self._check_second_parties(account_sid, plan, first_verb, now)
+        attempts = await self._attempts(account_sid, plan.dial, now)
+        await self._check_second_parties(account_sid, plan, first_verb)
         record = CallRecord(
             call_sid=new_id(),
             account_sid=account_sid,
@@ -102,6 +102,20 @@ class Originator:
         self._begin(record, plan, account, reserve_paise, attempts)
         return record
 
+    async def check_route(self, account_sid: str, party: Party, field: str) -> None:
+        """
+        Check that a party may be called and has a route now; nothing is reserved or recorded.
+
+        ``field`` names the party in a refusal.
+
+        Raises:
+            DomainError: As ``Router.attempts`` says.
+        """
+        try:
+            await self._attempts(account_sid, party, asyncio.get_running_loop().time())
+        except ValidationFailed as refusal:
+            raise refusal.renamed(lambda _: field) from None
+
     async def check_transfer(self, account_sid: str, party: Party) -> None:
         """
         Check a transfer before it starts, so that a refusal is returned at once.
@@ -110,33 +124,26 @@ class Originator:
             DomainError: The party may not be called with that caller-ID, or has no route now.
         """
         await self._services.numbers.owned(account_sid, party.caller_id)
-        try:
-            self._router.attempts(account_sid, party, asyncio.get_running_loop().time())
-        except ValidationFailed as refusal:
-            raise ValidationFailed(
-                [FieldError("transfer.to", error.message) for error in refusal.errors]
-            ) from None
+        await self.check_route(account_sid, party, "transfer.to")
 
-    async def _attempts(self, account_sid: str, plan: Plan, now: float) -> list[RouteAttempt]:
-        assert plan.dial is not None
+    async def _attempts(self, account_sid: str, party: Party, now: float) -> list[RouteAttempt]:
         try:
-            return self._router.attempts(account_sid, plan.dial, now)
+            return self._router.attempts(account_sid, party, now)
         except DomainError:
             await self._services.refresh()
-            return self._router.attempts(account_sid, plan.dial, now)
+            return self._router.attempts(account_sid, party, now)
 
-    def _check_second_parties(self, account_sid: str, plan: Plan, first_verb: int, now: float) -> None:
+    async def _check_second_parties(self, account_sid: str, plan: Plan, first_verb: int) -> None:
         """Check the targets of dial verbs now, because a later refusal would have no receiver."""
         for index, step in enumerate(plan.steps):
             if not isinstance(step, Dial):
                 continue
-            try:
-                self._router.attempts(account_sid, step.party, now)
-            except ValidationFailed as refusal:
-                path = f"verbs[{index - first_verb}].target[0].sip_uri"
-                raise ValidationFailed([FieldError(path, item.message) for item in refusal.errors]) from None
-            except ServiceUnavailable:
-                pass  # there may be a gateway when the verb is reached
+            key = "number" if isinstance(step.party.target, PhoneTarget) else "sip_uri"
+            # A gateway that is at its limit now may be free when the verb is reached.
+            with contextlib.suppress(ServiceUnavailable):
+                await self.check_route(
+                    account_sid, step.party, f"verbs[{index - first_verb}].target[0].{key}"
+                )
 
     async def _account(self, account_sid: str) -> Account:
         account = self._services.routes.account(account_sid)

@@ -44,7 +44,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
 )
 from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
-from callcontrol.models.parties import RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
 from callcontrol.trunks.aio.gateway_monitor import GatewayProber
@@ -311,7 +311,8 @@ class CallControl:
         Validate a request, reserve its money, record it and dial.
 
         Raises:
-            ValidationFailed: Values are wrong; all of them are named.
+            ValidationFailed: Values are wrong; all of them are named. Or no carrier serves the party, or that
+                of a dial verb.
             Forbidden: A number or a URL is not allowed.
             NumberNotOwned: ``from`` is no registered number of the account.
             NotFound: ``carrier_sid`` is not the account's.
@@ -339,6 +340,21 @@ class CallControl:
         written in the same transaction as the call.
         """
         return await self._originator.place(account_sid, plan, metadata, attachment=attachment)
+
+    async def check_route(self, account_sid: str, party: Party, field: str) -> None:
+        """
+        Check that a party may be called and has a route now; nothing is reserved or recorded.
+
+        A product that calls a second party later asks so before the first one rings. ``field`` names the
+        party in a refusal.
+
+        Raises:
+            ValidationFailed: No carrier serves the party: the reason is ``NO_ROUTE``.
+            Forbidden: The party may not be called.
+            NumberNotOwned: The caller-ID is no registered number of the account.
+            ServiceUnavailable: The gateways to the party are in cooldown or at their limit.
+        """
+        await self._originator.check_route(account_sid, party, field)
 
     async def get_call(self, account_sid: str, call_sid: str) -> CallRecord:
         """
@@ -383,7 +399,7 @@ class CallControl:
             ValidationFailed: Values are wrong; all of them are named.
             NumberNotOwned: The caller-ID of a transfer is no registered number of the account.
             Conflict: The state of the call does not allow it.
-            ServiceUnavailable: There is no gateway to the target of a transfer now.
+            ServiceUnavailable: The gateways to the target of a transfer are in cooldown or at their limit.
         """
         record, runner = await self._up(account_sid, call_sid)
         services = self._services

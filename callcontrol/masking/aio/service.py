@@ -1,6 +1,6 @@
 """Number masking: calls between two parties who see a number of the account instead of each other's."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from sqlalchemy.engine import Connection
@@ -8,11 +8,18 @@ from sqlalchemy.engine import Connection
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.aio.database import Database
-from callcontrol.errors import Forbidden, InvalidNumbers, NotFound, NumberNotOwned
+from callcontrol.errors import (
+    FieldError,
+    Forbidden,
+    InvalidNumbers,
+    NotFound,
+    NumberNotOwned,
+    ValidationFailed,
+)
 from callcontrol.masking.aio.settings import MaskingSettingsService
 from callcontrol.masking.calls import PRODUCT, masked_details
 from callcontrol.masking.parties import masked_errors, mobile_of, number_errors
-from callcontrol.masking.steps.connect import masked_plan
+from callcontrol.masking.steps.connect import masked_party, masked_plan
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
 from callcontrol.models.parties import PhoneTarget
@@ -46,6 +53,7 @@ class MaskingService:
         Raises:
             InvalidNumbers: A party is not an Indian mobile number or is a masked one, or both are the same.
             NumberNotOwned: The account has no registered number to show.
+            ValidationFailed: Names every party that no carrier serves.
             DomainError: Any error of ``CallControl.place``; no call was recorded.
         """
         errors = number_errors(party_a, party_b)
@@ -58,6 +66,7 @@ class MaskingService:
         errors = masked_errors(caller, target, {masked_number, *enrolled})
         if errors:
             raise InvalidNumbers(errors)
+        await self._check_routes(account_sid, masked_number, {"party_a": caller, "party_b": target})
         settings = await self._settings.of(account_sid)
         plan = masked_plan(
             caller, target, masked_number, max_duration_s=max_duration_s, record=settings.record_calls
@@ -98,6 +107,23 @@ class MaskingService:
         """
         await self.get_call(account_sid, call_sid)
         return await self._calls.hangup_call(account_sid, call_sid)
+
+    async def _check_routes(self, account_sid: str, masked_number: str, parties: Mapping[str, str]) -> None:
+        """
+        Check that both parties have a route before the first one rings; ``parties`` are numbers by field.
+
+        Raises:
+            ValidationFailed: Names every party that no carrier serves.
+            DomainError: Any other error of ``CallControl.check_route``.
+        """
+        errors: list[FieldError] = []
+        for field, number in parties.items():
+            try:
+                await self._calls.check_route(account_sid, masked_party(number, masked_number), field)
+            except ValidationFailed as refusal:
+                errors += refusal.errors
+        if errors:
+            raise ValidationFailed(errors)
 
     async def _masked_numbers(self, account_sid: str) -> tuple[str, Collection[str]]:
         """The number that is shown, and the enrolled numbers."""

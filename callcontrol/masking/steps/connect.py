@@ -53,7 +53,7 @@ class Connect(Step):
 def connect_to(number: str, masked_number: str, *, max_duration_s: int | None, record: bool) -> Connect:
     """Return the step that dials a number in E.164 as the masked number."""
     limit_s = None if max_duration_s is None else float(max_duration_s)
-    return Connect(_party(number, masked_number), limit_s, record)
+    return Connect(masked_party(number, masked_number), limit_s, record)
 
 
 def masked_plan(
@@ -61,10 +61,11 @@ def masked_plan(
 ) -> Plan:
     """Return the plan of a masked call of two numbers in E.164: each is called as the masked number."""
     connect = connect_to(party_b, masked_number, max_duration_s=max_duration_s, record=record)
-    return Plan((connect,), dial=_party(party_a, masked_number))
+    return Plan((connect,), dial=masked_party(party_a, masked_number))
 
 
-def _party(number: str, masked_number: str) -> Party:
+def masked_party(number: str, masked_number: str) -> Party:
+    """Return a party with a number in E.164, which is called as the masked number."""
     return Party(PhoneTarget(number), masked_number, ring_timeout_s=RING_TIMEOUT_S)
 
 

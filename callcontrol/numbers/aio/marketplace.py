@@ -11,6 +11,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from sqlalchemy.engine import Connection
@@ -90,8 +91,8 @@ class NumberMarket:
         Raises:
             ValidationFailed: The request is invalid.
             KycRequired: The account has not completed KYC.
-            NotFound: The number is not listed, or no longer.
-            NumberTaken: The number has been sold.
+            NotFound: The number is not listed, or no longer, such as one that was just released.
+            NumberTaken: The number has been sold: an account has it, or buys it now.
             QuoteStale: Its price is not the acknowledged one, or has just changed.
             InsufficientBalance: The wallet cannot pay for it.
             ServiceUnavailable: The supplier or the database does not answer; nothing was charged.
@@ -149,11 +150,11 @@ class NumberMarket:
             listing = await self._inventory.find(live_ref)
         if listing is None:
             raise NotFound("The number is not listed, or not any more; search again and pick another.")
-        owned = await self._database.look_up(
-            lambda connection: numbers.by_number(connection, listing.number) is not None
-        )
-        if owned or not listing.is_available:
+        owned, returning = await self._database.look_up(partial(_holding, listing.number))
+        if owned or not (listing.is_available or returning):
             raise _taken()
+        if not listing.is_available:
+            raise NotFound("The number was released and is not listed now; search again and pick another.")
         return listing
 
     async def _carry_out(self, order: Order, listing: Listing, friendly_name: str | None) -> Purchase:
@@ -244,6 +245,13 @@ async def _supplier() -> AsyncIterator[None]:
 
 def _taken() -> NumberTaken:
     return NumberTaken("The number has been bought already; search again and pick another.")
+
+
+def _holding(number: str, connection: Connection) -> tuple[bool, bool]:
+    """State of a number: an account has it; it is on its way back to the supplier."""
+    # In this order: a purchase that is completed between the two is seen by the second.
+    returning = orders.is_returning(connection, number)
+    return numbers.by_number(connection, number) is not None, returning
 
 
 def _open(connection: Connection, order: Order) -> DomainError | None:

@@ -44,3 +44,9 @@ def advance(
 def open_orders(connection: Connection) -> list[Order]:
     """Orders that are pending or releasing, oldest first."""
     return _ORDERS.all(connection, _OPEN)
+
+
+def is_returning(connection: Connection, number: str) -> bool:
+    """Return True if a number is only on its way back to the supplier: no order that may get it is open."""
+    found = _ORDERS.all(connection, number_orders.c.number == number, _OPEN)
+    return {order.state for order in found} == {OrderState.RELEASING}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
-from callcontrol.errors import FieldError, NumberNotOwned, SendFailed, ValidationFailed
+from callcontrol.errors import NumberNotOwned, SendFailed, ValidationFailed
 from callcontrol.messaging.aio.contacts import ContactService
 from callcontrol.messaging.aio.messages import MessageService
 from callcontrol.messaging.messages import SendMessage
@@ -146,9 +146,7 @@ def _naming_arguments() -> Iterator[None]:
     try:
         yield
     except ValidationFailed as refusal:
-        raise ValidationFailed(
-            [FieldError(f"arguments.{_argument_of(error.field)}", error.message) for error in refusal.errors]
-        ) from None
+        raise refusal.renamed(lambda field: f"arguments.{_argument_of(field)}") from None
 
 
 def _argument_of(field: str) -> str:

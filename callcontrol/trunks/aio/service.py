@@ -15,7 +15,14 @@ from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Page
 from callcontrol.trunks import store as trunks
-from callcontrol.trunks.validation import TLS_PORT, check_carrier, check_gateway, check_media, typed
+from callcontrol.trunks.validation import (
+    TLS_PORT,
+    address_of,
+    check_carrier,
+    check_gateway,
+    check_media,
+    typed,
+)
 from media.capabilities import built_codecs, has_srtp
 
 _GIVEN_HERE: Final = {"created_at", "updated_at", "account_sid", "carrier_sid", "gateway_sid"}
@@ -106,7 +113,7 @@ class TrunkService:
             NotFound: There is no such carrier.
             Forbidden: It is another account's, or the platform's.
             ValidationFailed: With every wrong or unknown field.
-            Conflict: The carrier is at its limit of gateways.
+            Conflict: The carrier has a gateway at this address, or is at its limit of gateways.
         """
         # Access to the carrier is checked first: others must not learn whether the gateway is valid.
         await self.get_carrier(account_sid, carrier_sid)
@@ -114,6 +121,7 @@ class TrunkService:
 
         def write(connection: Connection) -> None:
             trunks.CARRIERS.owned(connection, account_sid, carrier_sid, lock=True)
+            _check_address(connection, gateway)
             if len(trunks.gateways_of(connection, carrier_sid)) >= _MAX_GATEWAYS:
                 raise Conflict(f"The carrier has {_MAX_GATEWAYS} gateways; delete one first.")
             trunks.GATEWAYS.insert(connection, gateway)
@@ -158,15 +166,18 @@ class TrunkService:
             NotFound: There is no such carrier, or no such gateway of it.
             Forbidden: The carrier is another account's, or the platform's.
             ValidationFailed: With every unknown field, and every one that would be wrong.
+            Conflict: The carrier has another gateway at the new address.
         """
         _refuse_unknown(values, _GATEWAY_FIELDS)
         given = typed(Gateway, values)
 
         def write(connection: Connection) -> Gateway:
-            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
+            gateway = _own_gateway(connection, account_sid, carrier_sid, gateway_sid, lock=True)
             changed = replace(gateway, **given, updated_at=utc_now())
             check_gateway(changed)
             _check_protocol(changed)
+            if address_of(changed) != address_of(gateway):
+                _check_address(connection, changed)
             trunks.GATEWAYS.update(connection, changed)
             return changed
 
@@ -248,6 +259,8 @@ class TrunkService:
             )
             for priority, (protocol, host, port) in enumerate(gateways)
         ]
+        if len(set(map(address_of, made))) < len(made):
+            raise ValidationFailed.of("gateway", "must not be given twice with one host, port and protocol")
 
         def write(connection: Connection) -> None:
             revision = revisions.next_revision(connection)
@@ -312,12 +325,33 @@ def check_application(connection: Connection, account_sid: str | None, app_sid: 
         raise Forbidden("The application belongs to another account.")
 
 
-def _own_gateway(connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str) -> Gateway:
-    trunks.CARRIERS.owned(connection, owner, carrier_sid)
+def _own_gateway(
+    connection: Connection, owner: str | None, carrier_sid: str, gateway_sid: str, *, lock: bool = False
+) -> Gateway:
+    """Gateway of an owner's carrier; ``lock`` keeps other writers from the carrier meanwhile."""
+    trunks.CARRIERS.owned(connection, owner, carrier_sid, lock=lock)
     gateway = trunks.GATEWAYS.get(connection, gateway_sid)
     if gateway is None or gateway.carrier_sid != carrier_sid:
         raise NotFound("There is no such gateway of this carrier.")
     return gateway
+
+
+def _check_address(connection: Connection, gateway: Gateway) -> None:
+    """
+    Reject the address of another gateway of the carrier, which the transaction must have locked.
+
+    Calls would be sent to the same host twice, and its share of the calls would double.
+
+    Raises:
+        Conflict: The details have the ``gateway_sid`` of the other one.
+    """
+    for other in trunks.gateways_of(connection, gateway.carrier_sid):
+        if other.gateway_sid != gateway.gateway_sid and address_of(other) == address_of(gateway):
+            raise Conflict(
+                "The carrier has a gateway with this host, port and protocol; change that one instead, or"
+                " delete it first.",
+                details={"gateway_sid": other.gateway_sid},
+            )
 
 
 def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:

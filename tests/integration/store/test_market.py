@@ -143,6 +143,30 @@ async def test_numbers_that_are_gone(shop: Shop, account: Account) -> None:
     await shop.refused(NumberTaken, account)
 
 
+async def test_a_released_number_is_not_listed_until_it_is_given_back(shop: Shop, account: Account) -> None:
+    bought = await shop.buy(account)
+    await shop.refused(NumberTaken, account)
+    await shop.storage.numbers.release(account.account_sid, bought.phone_number_id)
+    for _ in range(2):
+        await shop.refused(NotFound, account)
+    assert await shop.states() == [OrderState.RELEASING]
+    assert await shop.market.sweep(utc_now()) == 1
+    await shop.buy(account)
+    await shop.refused(NumberTaken, account)
+
+
+async def test_a_number_that_somebody_is_buying_is_taken(shop: Shop, account: Account) -> None:
+    """Also while an earlier order of it is being returned."""
+    bought = await shop.buy(account)
+    await shop.storage.numbers.release(account.account_sid, bought.phone_number_id)
+    now = utc_now()
+    begun = Order(
+        new_id(), account.account_sid, shop.listing.live_ref, shop.listing.number, 1, 24_900, now, now
+    )
+    await shop.storage.writer.commit(lambda connection: orders.insert(connection, begun))
+    await shop.refused(NumberTaken, account)
+
+
 async def test_a_wallet_that_cannot_pay(shop: Shop) -> None:
     poor, _ = await shop.storage.accounts.create("Poor", balance_paise=50_000, kyc=True)
     await reserve(shop.storage, poor.account_sid, "call", 30_000)

@@ -32,7 +32,7 @@ from callcontrol.errors import (
     Unauthorized,
     ValidationFailed,
 )
-from callcontrol.models import Account, Binding, CallRecord, PhoneNumber
+from callcontrol.models import Account, Binding, CallRecord, Gateway, PhoneNumber
 from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 from tests.support.waiting import look_again, until
@@ -385,6 +385,31 @@ async def test_carriers_and_gateways_of_an_account(storage: Storage, account: Ac
     assert storage.directory.gateways() == []
     with pytest.raises(NotFound):
         await storage.trunks.get_carrier(sid, carrier.carrier_sid)
+
+
+async def test_one_of_two_who_add_a_gateway_at_once_gets_it(storage: Storage, account: Account) -> None:
+    sid, trunks = account.account_sid, storage.trunks
+    carrier_sid = (await trunks.create_carrier(sid, {"name": "Mine"})).carrier_sid
+    outcomes = await asyncio.gather(
+        *(trunks.create_gateway(sid, carrier_sid, {"host": "192.0.2.1"}) for _ in range(4)),
+        return_exceptions=True,
+    )
+    (made,) = (outcome for outcome in outcomes if isinstance(outcome, Gateway))
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+    assert [refusal.details for refusal in refusals] == [{"gateway_sid": made.gateway_sid}] * 3
+    others = [
+        await trunks.create_gateway(sid, carrier_sid, {"host": "192.0.2.1", "port": port})
+        for port in (5070, 5080)
+    ]
+    outcomes = await asyncio.gather(
+        *(trunks.update_gateway(sid, carrier_sid, other.gateway_sid, {"port": 5090}) for other in others),
+        return_exceptions=True,
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "Gateway"]
+    elsewhere = await trunks.create_carrier(sid, {"name": "Other"})
+    await trunks.create_gateway(sid, elsewhere.carrier_sid, {"host": "192.0.2.1"})
+    with pytest.raises(ValidationFailed, match="twice"):
+        await trunks.add_platform_carrier("P", [("udp", "192.0.2.1", 5060)] * 2)
 
 
 async def test_another_owners_carrier_is_forbidden(

@@ -13,7 +13,7 @@ from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.e164 import NOT_A_NUMBER
-from callcontrol.models import CallFilter, CallStatus
+from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus
 from sip.aio import Listen, TraceRecord
 from tests.support.api_facts import (
     ACCOUNT,
@@ -23,6 +23,7 @@ from tests.support.api_facts import (
     NUMBER,
     OTHER_ACCOUNT,
     OTHER_CALL_SID,
+    PLATFORM_CARRIER_SID,
     call,
 )
 from tests.support.api_stage import ApiStage, asked
@@ -272,9 +273,17 @@ async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
         (ApiStage.empty_wallet, {}, 402, "INSUFFICIENT_BALANCE"),
         (None, {"from": "+918047000009"}, 403, "NUMBER_NOT_OWNED"),
         (None, {"to": "+14155550123"}, 403, "FORBIDDEN"),
-        (ApiStage.stop_platform_carrier, {}, 503, "SERVICE_UNAVAILABLE"),
+        (ApiStage.stop_platform_carrier, {}, 400, "VALIDATION_ERROR"),
+        (ApiStage.rest_platform_carrier, {}, 503, "SERVICE_UNAVAILABLE"),
     ],
-    ids=["no gateway's host", "no money", "another's number", "another country", "no carrier"],
+    ids=[
+        "no gateway's host",
+        "no money",
+        "another's number",
+        "another country",
+        "no carrier",
+        "no gateway now",
+    ],
 )
 async def test_refusals(
     client: Client,
@@ -290,6 +299,24 @@ async def test_refusals(
         answer = await client.post(path, {**STREAM_CALL, **changes})
         assert (answer.status, answer.code) == (status, code)
         assert answer.json()["error"]["message"]
+        assert ("Retry-After" in answer.headers) == (status == 503)
+
+
+async def test_a_number_without_a_route_says_so(client: Client, stage: ApiStage) -> None:
+    prefixes = {"prefixes": (TEST_PREFIX,)}
+    await stage.services.trunks.update_carrier(None, PLATFORM_CARRIER_SID, prefixes)
+    dial = {"verb": "dial", "target": [{"number": "+919876543210"}]}
+    for path, body, field in (
+        (BOTH_PATHS[0], {**STREAM_CALL, "to": "+919876543210"}, "to"),
+        (BOTH_PATHS[1], {**STREAM_CALL, "to": "+919876543210"}, "to"),
+        (BOTH_PATHS[0], {**VERB_CALL, "verbs": [dial]}, "verbs[0].target[0].number"),
+    ):
+        answer = await client.post(path, body)
+        assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+        (error,) = answer.json()["error"]["details"]["errors"]
+        assert (error["field"], error["reason"]) == (field, "no_route")
+        assert f"{TEST_PREFIX} (the sandbox)" in error["message"]
+        assert "Retry-After" not in answer.headers
 
 
 async def test_another_account_is_forbidden(client: Client) -> None:

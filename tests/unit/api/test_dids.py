@@ -122,6 +122,18 @@ async def test_refusals(
     assert (answer.status, answer.code) == (status, code)
 
 
+async def test_a_released_number_is_not_listed_rather_than_sold(client: Client, stage: ApiStage) -> None:
+    await stage.storage.wallet.top_up(ACCOUNT, 100_000)
+    bought = await client.post(PURCHASE, {"live_ref": "did_1"})
+    again = await client.post(PURCHASE, {"live_ref": "did_1"})
+    assert (again.status, again.code) == (409, "NUMBER_NOT_OWNED")
+    released = await client.delete(f"/v1/phone-numbers/{bought.data['phone_number_id']}")
+    assert released.status == 204
+    again = await client.post(PURCHASE, {"live_ref": "did_1"})
+    assert (again.status, again.code) == (404, "NOT_FOUND")
+    assert (await client.get("/v1/dids/available")).data == []
+
+
 async def test_a_stale_quote_says_the_new_price(client: Client) -> None:
     body = {"live_ref": "did_1", "months": 2, "acknowledged_total": 749.5}
     error = (await client.post(PURCHASE, body)).json()["error"]

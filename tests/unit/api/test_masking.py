@@ -10,13 +10,24 @@ import pytest
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from tests.support.api_facts import ACCOUNT, CALL_SID, MOMENT, NOWHERE, NUMBER, NUMBER_ID, READER_KEY
+from callcontrol.models import TEST_PREFIX
+from tests.support.api_facts import (
+    ACCOUNT,
+    CALL_SID,
+    MOMENT,
+    NOWHERE,
+    NUMBER,
+    NUMBER_ID,
+    PLATFORM_CARRIER_SID,
+    READER_KEY,
+)
 from tests.support.api_stage import ApiStage, asked
 from tests.support.masked_records import masked_record, move
 from tests.unit.api.client import Client
 
 CALLS = "/v1/masking/calls"
 A, B = "9812345678", "9876543210"
+TEST_A = "9800000001"
 
 
 async def test_a_call_is_taken_and_said_to_be_initiated(client: Client, services: Services) -> None:
@@ -97,7 +108,8 @@ async def deregister(stage: ApiStage) -> None:
     [
         (ApiStage.empty_wallet, 402, "insufficient_balance"),
         (deregister, 403, "number_not_owned"),
-        (ApiStage.stop_platform_carrier, 503, "service_unavailable"),
+        (ApiStage.stop_platform_carrier, 400, "validation"),
+        (ApiStage.rest_platform_carrier, 503, "service_unavailable"),
     ],
 )
 async def test_refusals_are_spelled_in_lower_case(
@@ -106,6 +118,26 @@ async def test_refusals_are_spelled_in_lower_case(
     await before(stage)
     answer = await client.post(CALLS, {"party_a": A, "party_b": B})
     assert (answer.status, answer.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("party_a", "party_b", "unreached"),
+    [(TEST_A, B, ["party_b"]), (B, TEST_A, ["party_a"]), (A, B, ["party_a", "party_b"])],
+)
+async def test_the_route_of_both_parties_is_looked_up_before_the_first_one_rings(
+    client: Client, stage: ApiStage, party_a: str, party_b: str, unreached: list[str]
+) -> None:
+    prefixes = {"prefixes": (TEST_PREFIX,)}
+    await stage.services.trunks.update_carrier(None, PLATFORM_CARRIER_SID, prefixes)
+    placed = asked(stage.services.calls, "place")
+    before = await stage.storage.wallet.wallet(ACCOUNT)
+    answer = await client.post(CALLS, {"party_a": party_a, "party_b": party_b})
+    assert (answer.status, answer.code) == (400, "validation")
+    errors = answer.json()["error"]["details"]["errors"]
+    assert [(error["field"], error["reason"]) for error in errors] == [
+        (party, "no_route") for party in unreached
+    ]
+    assert not placed and await stage.storage.wallet.wallet(ACCOUNT) == before
 
 
 async def test_a_call_is_shown(client: Client, stage: ApiStage) -> None:

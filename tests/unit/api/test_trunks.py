@@ -45,6 +45,18 @@ async def test_a_carrier_is_created_and_shows_no_secret(client: Client, storage:
     assert kept.register_password == "s3cret"
 
 
+async def test_a_carrier_that_only_its_own_password_identifies(client: Client, storage: Storage) -> None:
+    passwords = {"trunk_type": "auth", "inbound_auth_username": "user", "inbound_auth_password": "s3cret"}
+    made = await client.post(CARRIERS, {"name": "Own trunk", **passwords})
+    assert (made.status, made.data["inbound_auth_username"]) == (201, "user")
+    plain = (await client.post(CARRIERS, {"name": "Other trunk"})).data["sid"]
+    changed = await client.patch(f"{CARRIERS}/{plain}", passwords)
+    assert (changed.status, changed.data["trunk_type"]) == (200, "auth")
+    assert (await storage.trunks.get_carrier(ACCOUNT, plain)).inbound_auth_password == "s3cret"
+    refused = await client.patch(f"{CARRIERS}/{plain}", {"inbound_auth_password": None})
+    assert (refused.status, list(refused.fields)) == (400, ["register_username"])
+
+
 async def test_read_and_delete(client: Client) -> None:
     listed = await client.get(CARRIERS + "?per_page=1")
     assert [carrier["name"] for carrier in listed.data] == ["Own trunk"]
@@ -90,6 +102,23 @@ async def test_only_what_is_given_changes(client: Client, services: Services) ->
     assert (await client.patch(f"{CARRIERS}/{OTHER_CARRIER_SID}", {})).code == "FORBIDDEN"
 
 
+async def test_one_address_is_one_gateway(client: Client) -> None:
+    made = (await client.post(GATEWAYS, {"host": "sip.example.com"})).data["gateway_sid"]
+    other = (await client.post(GATEWAYS, {"host": "sip.example.com", "port": 5070})).data["gateway_sid"]
+    again = {"host": "SIP.example.com", "weight": 5}
+    for refused in (
+        await client.post(GATEWAYS, again),
+        await client.patch(f"{GATEWAYS}/{other}", {"port": 5060}),
+    ):
+        assert (refused.status, refused.code) == (409, "CONFLICT")
+        assert refused.json()["error"]["details"] == {"gateway_sid": made}
+    assert (await client.post(GATEWAYS, {**again, "protocol": "tcp"})).status == 201
+    for body in ({"weight": 5}, {"host": "sip.example.com", "port": 5070}):
+        assert (await client.patch(f"{GATEWAYS}/{other}", body)).status == 200
+    assert (await client.delete(f"{GATEWAYS}/{made}")).status == 204
+    assert (await client.post(GATEWAYS, again)).status == 201
+
+
 async def test_gateways(client: Client, services: Services) -> None:
     made = await client.post(GATEWAYS, {"host": "sip.example.com", "priority": 2, "inbound": False})
     assert made.status == 201
@@ -132,6 +161,14 @@ async def test_what_trunks_say_of_media(client: Client, storage: Storage) -> Non
         ({"name": "x", "trunk_type": "reg"}, ["register_password", "register_username"]),
         ({"name": "x", "requires_register": True}, ["register_password", "register_username"]),
         ({"name": "x", "inbound_auth_password": "p"}, ["inbound_auth_username"]),
+        (
+            {"name": "x", "trunk_type": "auth", "inbound_auth_username": "u"},
+            ["inbound_auth_password"],
+        ),
+        (
+            {"name": "x", "trunk_type": "reg", "inbound_auth_username": "u", "inbound_auth_password": "p"},
+            ["register_password", "register_username"],
+        ),
         (
             {"name": "x", "session_expires_s": 60, "register_expires_s": 1},
             ["register_expires_s", "session_expires_s"],

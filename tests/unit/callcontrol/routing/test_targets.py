@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from callcontrol.errors import Forbidden, NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import (
+    NO_ROUTE,
+    FieldError,
+    Forbidden,
+    NotFound,
+    NumberNotOwned,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from callcontrol.models import TEST_PREFIX
 from callcontrol.models.parties import Party, PhoneTarget, SipTarget
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
@@ -222,8 +231,51 @@ class TestRouter:
         party = Party(SipTarget("desk", "127.0.0.1", 5080), OWN_NUMBER)
         (attempt,) = self.router.attempts(ACCOUNT_SID, party, 0.0)
         assert attempt.user == "desk"
-        with pytest.raises(ValidationFailed):
-            self.gateways(Party(SipTarget("desk", "10.9.9.9"), OWN_NUMBER))
+        assert self.refusal(Party(SipTarget("desk", "10.9.9.9"), OWN_NUMBER)).reason == NO_ROUTE
+
+    def refusal(self, party: Party) -> FieldError:
+        """What is said of a party without a route."""
+        with pytest.raises(ValidationFailed) as caught:
+            self.gateways(party)
+        (error,) = caught.value.errors
+        return error
+
+    def test_a_number_that_no_carrier_serves_has_no_route(self) -> None:
+        self.directory.put(carriers=[make_carrier(prefixes=(TEST_PREFIX, "+9180"))])
+        error = self.refusal(make_party())
+        assert (error.field, error.reason) == ("to", NO_ROUTE)
+        reached = "can call numbers that begin with +9180, +919800000 (the sandbox);"
+        assert f"{OWN_NUMBER} {reached}" in error.message
+        assert "trunkline carriers add" in error.message and "trunk-portal/carriers" in error.message
+        self.directory.put(carriers=[make_carrier("mine", ACCOUNT_SID, name="Office")])
+        self.directory.put(gateways=[make_gateway("g3", carrier_sid="mine")])
+        assert "yours: Office" in self.refusal(make_party()).message
+        assert self.gateways(make_party("+918047491800")) == ["g1", "g2"]
+
+    def test_a_platform_without_carriers_has_no_route(self) -> None:
+        self.directory.put(carriers=[make_carrier(is_active=False)])
+        error = self.refusal(make_party())
+        assert error.reason == NO_ROUTE and f"no carrier takes calls from {OWN_NUMBER}" in error.message
+
+    def test_a_number_on_an_own_carrier_is_not_sent_to_the_operator(self) -> None:
+        self.directory.put(
+            numbers=[make_number(carrier_sid="mine")], carriers=[make_carrier("mine", ACCOUNT_SID)]
+        )
+        error = self.refusal(make_party())
+        assert error.reason == NO_ROUTE and "outbound gateway" in error.message
+        assert "trunkline" not in error.message
+
+    def test_many_prefixes_are_not_all_named(self) -> None:
+        prefixes = tuple(f"+91{area}" for area in range(200, 250))
+        self.directory.put(carriers=[make_carrier(prefixes=prefixes)])
+        assert "+91209 and 40 more;" in self.refusal(make_party()).message
+
+    def test_a_carrier_that_is_full_is_no_missing_route(self) -> None:
+        self.directory.put(carriers=[make_carrier(prefixes=("+91",), max_concurrent_calls=1)])
+        self.capacity.enter_trunk(make_carrier(), make_gateway(), 0.0)
+        with pytest.raises(ServiceUnavailable) as caught:
+            self.gateways(make_party())
+        assert caught.value.retry_after_s > 0
 
     def test_a_forced_carrier_must_be_one_of_the_accounts(self) -> None:
         assert self.gateways(make_party(carrier_sid="carrier-1")) == ["g1", "g2"]

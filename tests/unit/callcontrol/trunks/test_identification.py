@@ -90,6 +90,19 @@ class TestASharedAddress:
         )
         assert known(routes) == Identification(asked=True)
 
+    def test_a_platform_carrier_does_not_speak_for_a_number_on_an_own_carrier(self) -> None:
+        routes = directory(make_carrier("open"), make_carrier("closed", ACCOUNT_SID, **BY_PASSWORD))
+        routes.put(numbers=[make_number(carrier_sid="closed")])
+        assert known(routes) == Identification(asked=True)
+
+    def test_a_carrier_with_a_password_may_call_from_the_address_of_another(self) -> None:
+        """Else an account that names that address as its gateway would shut the carrier out."""
+        routes = directory(make_carrier("theirs", OTHER_SID))
+        routes.put(carriers=[make_carrier("ours", ACCOUNT_SID, **BY_PASSWORD)])
+        assert known(routes) == Identification(asked=True)
+        routes.put(numbers=[make_number(account_sid=OTHER_SID)])
+        assert known(routes) == Identification(known=True)
+
 
 class TestReceiving:
     def receive(self, routes: MemoryDirectory, **changes: Any) -> Arrival | int:
@@ -120,6 +133,23 @@ class TestReceiving:
     def test_another_accounts_carrier_has_no_business_with_the_number(self) -> None:
         routes = directory(make_carrier("theirs", OTHER_SID, **BY_PASSWORD))
         assert self.receive(routes, carriers=("theirs",)) == 404
+
+    def test_the_platforms_carriers_deliver_no_calls_to_a_number_on_an_own_carrier(self) -> None:
+        """Else an account could claim a number that the platform leases, and take its calls."""
+        routes = directory(make_carrier("open"), make_carrier("mine", ACCOUNT_SID, **BY_PASSWORD))
+        routes.put(numbers=[make_number(carrier_sid="mine")])
+        assert self.receive(routes) == 404
+        arrival = self.receive(routes, carriers=("mine",))
+        assert isinstance(arrival, Arrival) and arrival.carrier.carrier_sid == "mine"
+        routes.put(numbers=[make_number()])
+        arrival = self.receive(routes)
+        assert isinstance(arrival, Arrival) and arrival.carrier.carrier_sid == "open"
+
+    def test_all_carriers_of_an_account_may_deliver_calls_to_its_numbers(self) -> None:
+        routes = directory(make_carrier("first", ACCOUNT_SID), make_carrier("second", ACCOUNT_SID))
+        for home in ("first", "second", None):
+            routes.put(numbers=[make_number(carrier_sid=home)])
+            assert isinstance(self.receive(routes), Arrival)
 
     def test_of_two_carriers_with_one_password_the_numbers_own_counts(self) -> None:
         routes = directory(

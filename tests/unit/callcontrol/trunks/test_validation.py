@@ -8,7 +8,7 @@ import pytest
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Carrier, Gateway
-from callcontrol.trunks.validation import check_carrier, check_gateway, check_media, typed
+from callcontrol.trunks.validation import address_of, check_carrier, check_gateway, check_media, typed
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 CARRIER = Carrier("c", "a", "Carrier", NOW, NOW)
@@ -33,11 +33,13 @@ def test_the_defaults_are_valid() -> None:
         ({"name": " "}, {"name"}),
         ({"name": "x" * 300}, {"name"}),
         ({"outbound_proxy": "sip:x\r\nEvil: 1"}, {"outbound_proxy"}),
-        (
-            {"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"},
-            {"trunk_type", "dtmf_type", "srtp", "register_username"},
-        ),
+        ({"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"}, {"trunk_type", "dtmf_type", "srtp"}),
         ({"trunk_type": "auth"}, {"register_username"}),
+        ({"trunk_type": "auth", "inbound_auth_username": "u"}, {"register_username"}),
+        (
+            {"trunk_type": "reg", "inbound_auth_username": "u", "inbound_auth_password": "p"},
+            {"register_username"},
+        ),
         ({"trunk_type": "reg", "register_username": "u"}, {"register_username"}),
         ({"codecs": ()}, {"codecs"}),
         ({"codecs": ("PCMU", "AMR")}, {"codecs"}),
@@ -62,6 +64,12 @@ def test_the_defaults_are_valid() -> None:
 )
 def test_wrong_fields_of_a_carrier(changes: dict[str, Any], wrong: set[str]) -> None:
     assert wrong_fields(check_carrier, replace(CARRIER, **changes)) == wrong
+
+
+@pytest.mark.parametrize("pair", ["register", "inbound_auth"])
+def test_a_carrier_with_passwords_has_those_of_one_direction_at_least(pair: str) -> None:
+    passwords: dict[str, Any] = {f"{pair}_username": "u", f"{pair}_password": "p"}
+    check_carrier(replace(CARRIER, trunk_type="auth", **passwords))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,23 @@ def test_hosts(host: str) -> None:
 )
 def test_wrong_fields_of_a_gateway(changes: dict[str, Any], wrong: set[str]) -> None:
     assert wrong_fields(check_gateway, replace(GATEWAY, **changes)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"host": "GW.example."}, {"host": "gw.example"}),
+        ({"host": "2001:db8::1"}, {"host": "2001:DB8:0::1"}),
+        ({}, {"priority": 3, "weight": 9, "inbound": False, "gateway_sid": "other"}),
+    ],
+)
+def test_gateways_at_one_address(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert address_of(replace(GATEWAY, **one)) == address_of(replace(GATEWAY, **other))
+
+
+@pytest.mark.parametrize("changes", [{"host": "192.0.2.11"}, {"port": 5070}, {"protocol": "tcp"}])
+def test_gateways_at_different_addresses(changes: dict[str, Any]) -> None:
+    assert address_of(replace(GATEWAY, **changes)) != address_of(GATEWAY)
 
 
 def test_what_is_looked_up() -> None:

@@ -165,7 +165,8 @@ def start_events(record: CallRecord) -> list[SubscribedEvent]:
     """The event of the start of a call; empty for a call of another product."""
     if record.product != PRODUCT:
         return []
-    return [_event(record, "call.started", {}, event_id=_event_id(record, "call.started"), at=record.created_at)]
+    event = "call.started"
+    return [_event(record, event, {}, event_id=_event_id(record, event), at=record.created_at)]
 
 
 def end_events(record: CallRecord, now: datetime, base_url: str) -> list[SubscribedEvent]:

@@ -134,6 +134,18 @@ CASES = (
         unseen(before=(ended_call,), then=_are_their_own),
     ),
     *row(
+        "GET /v1/Accounts/{sid}/Calls",
+        ok(query={"status": "busy", "to": BUSY}, before=(ended_call,), then=_is_listed),
+        refused(400, "VALIDATION_ERROR", query={"page": "0"}, fields=("page",)),
+        foreign(403, "FORBIDDEN", path={"sid": account_sid("own")}),
+    ),
+    *row(
+        "GET /v1/calls/{callSid}",
+        ok(path={"callSid": ended_call}, then=_is_busy),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+    ),
+    *row(
         "POST /v1/Accounts/{sid}/Calls",
         ok(201, body=_STREAMED, then=_completes),
         refused(

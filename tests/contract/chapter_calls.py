@@ -39,6 +39,22 @@ async def _completes(stage: Stage, answer: Answer) -> None:
     assert ended["hangup_cause_code"] in (16, 802)
 
 
+async def _streams(stage: Stage, answer: Answer) -> None:
+    """The stream has its identifier from the beginning, and keeps it."""
+    stream = answer.data["stream"]
+    assert stream == {
+        "stream_sid": stream["stream_sid"],
+        "stream_url": stage.agent.url,
+        "protocol": "exotel",
+        "encoding": "l16",
+        "sample_rate": 8000,
+        "state": "pending",
+    }
+    await _completes(stage, answer)
+    ended = await stage.call(answer.data["call_sid"])
+    assert ended["stream"] == {**stream, "state": "stopped"}
+
+
 async def _hangs_up(stage: Stage, answer: Answer) -> None:
     ended = await stage.call_when(answer.data["call_sid"], "completed", "canceled")
     assert ended["hangup_source"] == "api"
@@ -118,7 +134,7 @@ CASES = (
     *row(
         "POST /v1/calls",
         ok(201, body=_TO_ECHO, then=_completes),
-        ok(201, name="streamed", body=_STREAMED, then=_completes),
+        ok(201, name="streamed", body=_STREAMED, then=_streams),
         *_placed("/v1/calls", _TO_ECHO, _plain),
     ),
     *row(
@@ -147,7 +163,7 @@ CASES = (
     ),
     *row(
         "POST /v1/Accounts/{sid}/Calls",
-        ok(201, body=_STREAMED, then=_completes),
+        ok(201, body=_STREAMED, then=_streams),
         refused(
             400,
             "VALIDATION_ERROR",

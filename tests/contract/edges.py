@@ -88,7 +88,7 @@ async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         assert not set(_RATE_HEADERS) & answer.headers.keys(), "there is nobody to be limited"
     if endpoint.style is ErrorStyle.MESSAGING:
-        both = {"Authorization": f"Bearer {own}", "X-API-Key": own}
+        both = {"Authorization": f"Bearer {own}", "X-API-Key": stage.accounts["other"].keys["messaging"]}
         for lines in ({"X-API-Key": ""}, {"X-API-Key": own[:-1]}, both):
             answer = await ask(stage, endpoint, "", headers=lines)
             assert (answer.status, answer.code) == (401, "UNAUTHORIZED"), (lines, answer)

@@ -208,7 +208,7 @@ CASES = (
             body={"phoneNumber": _number, "customFields": _TOO_LARGE},
             fields=("customFields",),
         ),
-        refused(409, "CONFLICT", body={"phoneNumber": _taken_number}, then=_names_the_first),
+        refused(400, "ALREADY_EXISTS", body={"phoneNumber": _taken_number}, then=_names_the_first),
         unseen(201, body={"phoneNumber": _taken_number}, then=_is_only_the_other_s),
     ),
     *row(

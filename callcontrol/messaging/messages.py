@@ -100,7 +100,7 @@ def template_refusal(content: Mapping[str, Any], template: Template | None) -> V
     given = len(wanted["bodyParameters"])
     if given != template.variables:
         reason = (
-            f"must have {template.variables} items, one for each variable of the template; it has {given}"
+            f"must have one item for each variable of the template, {template.variables}; it has {given}"
         )
         return ValidationFailed.of("template.bodyParameters", reason)
     return None

@@ -18,6 +18,7 @@ Errors of the domain, and their codes.
     ├── NotFound                NOT_FOUND
     ├── CallEnded               CALL_ENDED
     ├── Conflict                CONFLICT
+    │   └── AlreadyExists       ALREADY_EXISTS        messaging
     ├── IdempotencyConflict     IDEMPOTENCY_CONFLICT
     ├── InboundBound            inbound_bound         number wiring, lower case
     ├── InboundConflict         inbound_conflict
@@ -168,6 +169,12 @@ class Conflict(DomainError):
     """The resource is in a state that does not allow the request."""
 
     code = "CONFLICT"
+
+
+class AlreadyExists(Conflict):
+    """The account has a resource of this name or number already; `details.id` is the existing one."""
+
+    code = "ALREADY_EXISTS"
 
 
 class IdempotencyConflict(DomainError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from api.http.body import MAX_BODY_BYTES
+from api.http.cors import Cors
 from api.http.endpoint import Endpoint, Identifiers, path_parameters
 from api.http.errors import ErrorStyle
 from api.http.middleware import edge
@@ -40,6 +41,8 @@ REQUESTS_PER_MINUTE: Mapping[Service, int] = {
 
 _NUMBER = "{number}"
 
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 def create_app(
     services: Services,
@@ -49,34 +52,45 @@ def create_app(
     metrics: Metrics,
     public_url: str,
     trusted_sources: Iterable[IpNetwork] = (),
+    cors_origins: Iterable[str] = (),
     requests_per_minute: Mapping[Service, int] = REQUESTS_PER_MINUTE,
     check_replies: bool = False,
 ) -> web.Application:
     """
     Build the application.
 
-    `check_replies` validates every response against its declared model; tests use it.
+    A path answers HEAD where it answers GET, and is the same with a slash at its end. Pages of `cors_origins`
+    may read responses. `check_replies` validates every response against its declared model; tests use it.
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
     pipeline = Pipeline(
         services, mcp, lifecycle, limiter, trusts(trusted_sources), requests_per_minute, check_replies
     )
-    app = web.Application(
-        client_max_size=MAX_BODY_BYTES, middlewares=[edge(metrics, style_finder(ENDPOINTS))]
-    )
-    paths = {endpoint.path for endpoint in ENDPOINTS}
-    for endpoint in ENDPOINTS:
-        handler = pipeline.handler(endpoint)
-        path = route_of(endpoint.path, paths)
-        app.router.add_route(endpoint.method, path, handler)
-        if endpoint.media_type is not None:
-            app.router.add_route("HEAD", path, handler)
+    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(cors_origins))
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
     public = ServiceRoutes(lifecycle, metrics)
     public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
-    for route in public.endpoints:
-        for path in (route.path, *route.also):
-            app.router.add_get(path, route.handler)
+    routed = list(_routed(pipeline, public))
+    for method, path, handler in routed:
+        app.router.add_route(method, path, handler)
+    # Behind all others, which are found first.
+    for method, path, handler in routed:
+        app.router.add_route(method, f"{path}/", handler)
     return app
+
+
+def _routed(pipeline: Pipeline, public: ServiceRoutes) -> Iterator[tuple[str, str, _Handler]]:
+    """Method, pattern and handler of every route."""
+    paths = {endpoint.path for endpoint in ENDPOINTS}
+    for endpoint in ENDPOINTS:
+        handler, path = pipeline.handler(endpoint), route_of(endpoint.path, paths)
+        yield endpoint.method, path, handler
+        # What another protocol answers to GET is a stream, which has no head of its own.
+        if endpoint.method == "GET" and endpoint.spoken is None:
+            yield "HEAD", path, handler
+    for route in public.endpoints:
+        yield "GET", route.path, route.handler
+        yield "HEAD", route.path, route.handler
 
 
 def route_of(path: str, paths: Iterable[str]) -> str:

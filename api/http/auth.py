@@ -22,30 +22,35 @@ async def authenticate(
     """
     Authenticate a request to a service by its Authorization headers.
 
-    ``plain`` are keys sent in a dedicated header, without a scheme; a request may carry one key in total.
+    ``plain`` are keys sent in a header of their own, without a scheme. A request may have both headers if they
+    hold the same key.
 
     Raises:
-        Unauthorized: There is no key, more than one, or it is malformed, unknown or revoked.
+        Unauthorized: There is no key, more than one key, or it is malformed, unknown or revoked.
         Forbidden: The key belongs to another service.
     """
     prefix = PREFIXES[service]
-    if plain:
-        headers = [*headers, *(f"Bearer {key}" for key in plain)]
     header = f"Authorization: Bearer {prefix}..."
     if service == "messaging":
         header = f"X-API-Key: {prefix}... or {header}"
-    if not headers:
+    if not headers and not plain:
         raise Unauthorized(f"Send the API key: {header}")
-    scheme, _, key = headers[0].strip().partition(" ")
-    if len(headers) > 1 or scheme.lower() != "bearer":
-        raise Unauthorized(f"Send exactly one header of the form {header}")
-    key = key.strip()
+    found = {_key_of(line) for line in headers} | {key.strip() for key in plain}
+    key = found.pop()
+    if found or key is None or len(headers) > 1 or len(plain) > 1:
+        raise Unauthorized(f"Send exactly one key, in a header of the form {header}")
     if not key.startswith(tuple(PREFIXES.values())) or _KEY.fullmatch(key) is None:
         raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")
     principal = await keys.authenticate(key)
     if principal.service != service:
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
+
+
+def _key_of(header: str) -> str | None:
+    """Key of an Authorization header; None if its scheme is not Bearer."""
+    scheme, _, key = header.strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None
 
 
 def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:

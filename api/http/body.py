@@ -40,13 +40,15 @@ _MAX_FIELDS = 100
 
 async def read_body(request: web.Request, media_types: Collection[str]) -> bytes:
     """
-    Read the body of a request; empty for GET. A body of another type is refused unless there are no types.
+    Read the body of a request; empty for GET and HEAD.
+
+    A body of another type is refused unless there are no types.
 
     Raises:
         ApiError: It is too large, arrives too slowly or incompletely, or is of another type.
         ValidationFailed: It is not encoded as its header says.
     """
-    if request.method == "GET" or not request.can_read_body:
+    if request.method in ("GET", "HEAD") or not request.can_read_body:
         return b""
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise too_large()

@@ -240,7 +240,7 @@ class PublicEndpoint:
     """
     An endpoint that needs no key: health, metrics, documents.
 
-    `parameters` lists the values of its path parameters; `also` are alias paths.
+    `parameters` lists the values of its path parameters.
     """
 
     path: str
@@ -250,7 +250,6 @@ class PublicEndpoint:
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The document."})
     tag: str = "service"
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from api.http.body import too_large
+from api.http.cors import Cors
 from api.http.errors import ApiError, ErrorStyle, unexpected
 from api.process.metrics import Metrics
 
@@ -55,11 +56,17 @@ def current_request() -> RequestContext:
     return _current.get()
 
 
-def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
+def edge(
+    metrics: Metrics,
+    style_of: Callable[[str], ErrorStyle],
+    admit_unrouted: Callable[[web.Request], Awaitable[None]],
+    cors: Cors,
+) -> Middleware:
     """
     Make the application's only middleware; every response goes through it.
 
-    `style_of` gives the error style of a path without an endpoint.
+    `style_of` gives the error style of a path without an endpoint. `admit_unrouted` is called with a request
+    that no endpoint answers, and raises an `ApiError` when it may not even learn that.
     """
 
     @web.middleware
@@ -68,7 +75,10 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
         context = RequestContext(_request_id(request))
         # A later request on the same connection replaces it.
         _current.set(context)
-        response = await _guard(request, handler, context, style_of)
+        context.headers.update(cors.headers(request.headers.get("Origin")))
+        response: web.StreamResponse | None = cors.preflight(request)
+        if response is None:
+            response = await _guard(request, handler, context, style_of, admit_unrouted)
         context.mark(response)
         took_s = time.perf_counter() - started_s
         metrics.observe_request(request.method, _route(request), response.status, took_s)
@@ -79,10 +89,16 @@ def edge(metrics: Metrics, style_of: Callable[[str], ErrorStyle]) -> Middleware:
 
 
 async def _guard(
-    request: web.Request, handler: _Handler, context: RequestContext, style_of: Callable[[str], ErrorStyle]
+    request: web.Request,
+    handler: _Handler,
+    context: RequestContext,
+    style_of: Callable[[str], ErrorStyle],
+    admit_unrouted: Callable[[web.Request], Awaitable[None]],
 ) -> web.StreamResponse:
     """Run the handler; every failure becomes a response in the error envelope."""
     try:
+        if request.match_info.http_exception is not None:
+            await admit_unrouted(request)
         return await handler(request)
     except ApiError as error:
         return _refusal(error, context)
@@ -134,7 +150,7 @@ def _request_id(request: web.Request) -> str:
 def _route(request: web.Request) -> str:
     """The declared path, so that the number of values is bounded."""
     resource = request.match_info.route.resource
-    return resource.canonical if resource is not None else "unmatched"
+    return resource.canonical.rstrip("/") or "/" if resource is not None else "unmatched"
 
 
 def _tell(request: web.Request, response: web.StreamResponse, context: RequestContext, took_s: float) -> None:

@@ -63,6 +63,7 @@ _PAGINATION: Mapping[str, str] = {
     "total_pages": "totalPages",
 }
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_ADMINISTRATION = "/integrations/admin/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,22 @@ class Pipeline:
                 raise unexpected(error, endpoint.style) from error
 
         return handle
+
+    async def admit_unrouted(self, request: web.Request) -> None:
+        """
+        Check the key of a request that no endpoint answers: paths of the administration are for its keys.
+
+        Raises:
+            ApiError: It is for a path of the administration, and has no admin key.
+        """
+        if not f"{request.path}/".startswith(_ADMINISTRATION):
+            return
+        try:
+            await authenticate(
+                request.headers.getall("Authorization", []), self.services.storage.keys, "admin"
+            )
+        except DomainError as error:
+            raise to_api_error(error) from error
 
     async def _admit(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
         """Authenticate, count, check the scope; wiring endpoints keep the general codes of these refusals."""
@@ -201,7 +218,7 @@ class Pipeline:
         """
         store = self.services.storage.idempotency
         account_sid = context.account_sid
-        name = f"{request.method} {request.path}"
+        name = f"{request.method} {request.path.rstrip('/')}"
         stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
         if stored is not None:
             replayed = _json(stored.body, stored.status)

@@ -37,6 +37,7 @@ from api.process.values import (
     parse_name_servers,
     parse_networks,
     parse_node,
+    parse_origins,
     parse_path,
     parse_ports,
     parse_realm,
@@ -111,6 +112,9 @@ class Settings:
     http_listen: HostPort = _setting("127.0.0.1:8080", parse_host_port, "address of the REST API")
     public_url: str | None = _setting(
         "", parse_url, "address at which customers reach the API (default: the address listened on)"
+    )
+    cors_origins: tuple[str, ...] = _setting(
+        "", parse_origins, "origins of web pages that may read responses (CORS); * for all"
     )
     sip_listen: tuple[ListenAddress, ...] = _setting(
         "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
@@ -338,7 +342,7 @@ def _two_names(former: str, name: str, source: str) -> Problem:
 def _empty(variable: Variable) -> Any:
     if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
-    return () if variable.parse in (parse_advertises, parse_secret_keys) else None
+    return () if variable.parse in (parse_advertises, parse_origins, parse_secret_keys) else None
 
 
 def _read_file(path: Path, problems: list[Problem], renamed: list[tuple[str, str]]) -> dict[str, str]:

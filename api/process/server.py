@@ -289,6 +289,7 @@ class Server:
             metrics=self.metrics,
             public_url=self.url,
             trusted_sources=settings.trusted_sources,
+            cors_origins=settings.cors_origins,
         )
         # Its streams stay open until it closes, so it closes before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)

@@ -35,6 +35,7 @@ __all__ = [
     "parse_name_servers",
     "parse_networks",
     "parse_node",
+    "parse_origins",
     "parse_path",
     "parse_ports",
     "parse_realm",
@@ -351,6 +352,15 @@ def parse_url(text: str) -> str:
     if not usable or parts.query or parts.fragment:
         raise ValueError(f"{text!r} is not an address such as https://voice.example.com")
     return text.rstrip("/")
+
+
+def parse_origins(text: str) -> tuple[str, ...]:
+    """Read comma-separated origins of web pages as browsers send them, or ``*``."""
+    origins = tuple(part.strip().lower() for part in text.split(",") if part.strip())
+    for origin in origins:
+        if origin != "*" and (parse_url(origin) != origin or origin.count("/") != 2 or "@" in origin):
+            raise ValueError(f"{origin!r} is neither an origin such as https://console.example.com nor *")
+    return origins
 
 
 def parse_database_url(text: str) -> str:

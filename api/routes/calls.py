@@ -67,6 +67,12 @@ async def list_calls(context: Context[NoBody, CallList]) -> Reply:
     return Reply([call_object(record) for record in page.items], keyset_meta(page, by_cursor=bool(place)))
 
 
+@routes.get("/v1/calls/{callSid}", response=CallObject)
+async def get_call_by_sid(context: Context[NoBody, NoQuery]) -> Reply:
+    """Get a call by its identifier alone."""
+    return await get_call(context)
+
+
 @routes.get("/v1/calls/{callSid}/trace", response=TraceObject)
 async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
     """
@@ -89,6 +95,16 @@ async def create_stream_call(context: Context[CreateStreamCall, NoQuery]) -> Rep
     Not idempotent without an Idempotency-Key.
     """
     return await _create(context)
+
+
+@routes.get("/v1/Accounts/{sid}/Calls", response=CallObject, paged=True, keyset=True)
+async def list_account_calls(context: Context[NoBody, CallList]) -> Reply:
+    """
+    List calls of the account, newest first.
+
+    The same list as without the account.
+    """
+    return await list_calls(context)
 
 
 @routes.get(_ONE, response=CallObject)

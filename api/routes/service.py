@@ -86,7 +86,7 @@ class ServiceRoutes:
 
     async def stream_schema(self, request: web.Request) -> web.Response:
         """Answer GET /schemas/streams/{dialect}.json."""
-        name = request.path.removeprefix("/")
+        name = f"schemas/streams/{request.match_info['dialect']}.json"
         document = self._streams.get(name)
         if document is None:
             known = ", ".join(FRAMES)
@@ -154,7 +154,6 @@ _INTEGRATIONS = (
         "The tool-integration service and where its parts are",
         integrations_information,
         tag="tools",
-        also=("/integrations/",),
     ),
     PublicEndpoint(
         "/integrations/health",

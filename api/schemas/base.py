@@ -200,6 +200,6 @@ def _message(item: ErrorDetails) -> str:
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in context.items()
     }
-    message = template.format(**plain)
+    message = re.sub(r"\b1 (item|character)s$", r"1 \1", template.format(**plain))
     # pydantic quotes the expected values: 'a', 'b' or 'c'; quotes do not help readers of JSON.
     return re.sub(r"'([\w.+-]*)'", r"\1", message) if "expected" in context else message

@@ -29,6 +29,7 @@ ENDED: Final = frozenset({"completed", "failed", "no-answer", "busy", "voicemail
 
 AssistantEvent = Literal[
     "call.started",
+    "call.answered",
     "call.completed",
     "call.transferred",
     "transcript.ready",
@@ -39,7 +40,7 @@ EVENTS: Final = ServiceEvents("assistant", get_args(AssistantEvent), created_at=
 """Events that the assistant's webhooks subscribe to."""
 
 _EVENT_IDS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")
-"""Namespace of the ids of end events: those of one call are always the same, however often it ends."""
+"""Namespace of the ids of the events of start and end: those of one call are always the same."""
 
 _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
     CallStatus.QUEUED: "queued",
@@ -55,7 +56,7 @@ _STATUSES: Final[Mapping[CallStatus, AssistantStatus]] = {
 }
 
 _EVENT_NAMES: Final[Mapping[str, str]] = {
-    "call.answered": "call.started",
+    "call.answered": "call.answered",
     "call.transferred": "call.transferred",
     "call.transfer_failed": "error.occurred",
     "stream.failed": "error.occurred",
@@ -160,6 +161,14 @@ def assistant_event(
     return _event(record, event, more, event_id=event_id, at=at)
 
 
+def start_events(record: CallRecord) -> list[SubscribedEvent]:
+    """The event of the start of a call; empty for a call of another product."""
+    if record.product != PRODUCT:
+        return []
+    event = "call.started"
+    return [_event(record, event, {}, event_id=_event_id(record, event), at=record.created_at)]
+
+
 def end_events(record: CallRecord, now: datetime, base_url: str) -> list[SubscribedEvent]:
     """
     The events of the end of a call, in order; empty for a call of another product.
@@ -183,7 +192,7 @@ def end_events(record: CallRecord, now: datetime, base_url: str) -> list[Subscri
             record,
             event,
             more,
-            event_id=str(uuid5(_EVENT_IDS, f"{record.call_sid}/{event}")),
+            event_id=_event_id(record, event),
             at=now,
             found_at=transcript_url(record, base_url),
         )
@@ -205,6 +214,10 @@ def agent_updated(agent: VoiceAgent, changes: Iterable[str], event_id: str, at: 
         "updated_at": timestamp(agent.updated_at),
     }
     return EVENTS.published("agent.updated", data, event_id=event_id, account_sid=agent.account_sid, at=at)
+
+
+def _event_id(record: CallRecord, event: str) -> str:
+    return str(uuid5(_EVENT_IDS, f"{record.call_sid}/{event}"))
 
 
 def _event(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from callcontrol.agents.agent import agent_step
-from callcontrol.assistant.calls import PRODUCT, assistant_details, assistant_event, end_events
+from callcontrol.assistant.calls import PRODUCT, assistant_details, assistant_event, end_events, start_events
 from callcontrol.assistant.sandbox import confined, rates_of
 from callcontrol.assistant.store import ROWS
 from callcontrol.calls.inbound import NOT_AVAILABLE
@@ -32,6 +32,7 @@ ASSISTANT: Final = ProductPolicy(
     rates=rates_of,
     confine=confined,
     subscriber_event=assistant_event,
+    start_events=start_events,
     end_events=end_events,
     target="voice_agent",
     plan_inbound=plan_inbound,

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 from callcontrol.calls.charges import Rates
-from callcontrol.models import Binding
+from callcontrol.models import Binding, StreamInfo
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, Party, Target
 from callcontrol.numbers.binding import choice_of
 from callcontrol.trunks.inbound_invite import Caller
 from media.audio import Sound
-from media.streams import StreamChoice
+from media.streams import StreamChoice, under_default
 
 FALLBACK_EVENT: Final = "call.fallback"
 """Event of the request to a fallback URL."""
@@ -86,6 +86,13 @@ class Stream(Step):
 
     choice: StreamChoice
     fallback: "RequestInstructions | None" = None
+
+    def pending(self, stream_sid: str, protocol: str) -> StreamInfo:
+        """Return the stream before it is opened; the account speaks ``protocol`` by default."""
+        choice = under_default(self.choice, protocol)
+        return StreamInfo(
+            stream_sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, "pending"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +243,12 @@ class Plan:
     def dials(self) -> bool:
         """True when a second party may be dialled."""
         return any(step.dials for step in self.steps)
+
+    @property
+    def first_stream(self) -> Stream | None:
+        """The stream that the call begins with, after the digits it may send; None if it begins otherwise."""
+        first = next((step for step in self.steps if not isinstance(step, SendDtmf)), None)
+        return first if isinstance(first, Stream) else None
 
     def reserve_paise(self, rates: Rates) -> int:
         """Return the reserve needed to begin the call: ``reserve_pulses`` of every leg it may have."""

@@ -117,6 +117,7 @@ class ProductPolicy:
         cut_off: Records a call with an unknown end; returns True when its second party had answered.
         subscriber_event: Event of an active call for subscribers, in addition to the status webhook; called
             with the record, the event's name, its details, ``event_id`` and ``at``.
+        start_events: Events for subscribers of a new call, written in the transaction that inserts it.
         end_events: Events for subscribers of an ended call; the last argument is the base URL of links.
         target: Target of bindings whose inbound calls ``plan_inbound`` plans.
         rows: Rows that are written with the records.
@@ -134,6 +135,7 @@ class ProductPolicy:
     progress: Callable[[CallRecord, Rates], CallProgress] = lambda _, rates: CallProgress()
     cut_off: Callable[[CallRecord, HangupCause, float], bool] = lambda *_: False
     subscriber_event: Callable[..., SubscribedEvent | None] | None = None
+    start_events: Callable[[CallRecord], Sequence[SubscribedEvent]] = lambda _: ()
     end_events: Callable[[CallRecord, datetime, str], Sequence[SubscribedEvent]] = lambda *_: ()
     target: str | None = None
     plan_inbound: Callable[[BoundCall], InboundPlan] | None = None

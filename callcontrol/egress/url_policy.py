@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final, Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from callcontrol.errors import DestinationForbidden, ValidationFailed
+from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
 
 Address = IPv4Address | IPv6Address
 
@@ -85,6 +85,16 @@ _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _USERINFO: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 
+PRIVATE_SETTING: Final = "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1"
+"""The setting with which a server connects to its own network."""
+
+_LOOPBACK_REASON: Final = "is a loopback address"
+_PRIVATE_REASON: Final = "is a private or reserved address"
+_SELF_REASON: Final = "is this server itself"
+_NEIGHBOUR_REASON: Final = "is a name of a private network"
+# Reasons that do not apply with that setting.
+_SETTLED: Final = frozenset({_LOOPBACK_REASON, _PRIVATE_REASON, _SELF_REASON, _NEIGHBOUR_REASON})
+
 # Names that always mean this host or its neighbours (RFC 6761, 6762, 8375, 9476).
 _LOCALHOST: Final = frozenset({"localhost", "ip6-localhost", "ip6-loopback", "loopback"})
 _LOCAL_ZONES: Final = ("localdomain", "local", "internal", "home.arpa")
@@ -110,10 +120,29 @@ def forbidden_reason(address: Address, *, allow_private: bool) -> str | None:
     if reason is not None or allow_private:
         return reason
     if _within(address, _LOOPBACK):
-        return "is a loopback address"
+        return _LOOPBACK_REASON
     if _is_private(address):
-        return "is a private or reserved address"
+        return _PRIVATE_REASON
     return None
+
+
+def refused(host: str, reason: str) -> DestinationForbidden:
+    """Return the refusal of a host; it names the setting that permits the host, if one does."""
+    allowed = f" A server for development allows it with {PRIVATE_SETTING}." if reason in _SETTLED else ""
+    return DestinationForbidden(f"{host} {reason}; give a public address.{allowed}")
+
+
+def url_errors(
+    check_url: "CheckUrl", field: str, url: str, *, schemes: tuple[str, ...]
+) -> list[FieldError]:
+    """Errors of a URL in a field of a request; ``check_url`` is ``Destinations.check_url``."""
+    try:
+        check_url(url, schemes=schemes)
+    except ValidationFailed as refusal:
+        return [FieldError(field, error.message) for error in refusal.errors]
+    except DestinationForbidden as refusal:
+        return [FieldError(field, refusal.message)]
+    return []
 
 
 def _never(address: Address) -> str | None:
@@ -245,7 +274,7 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
         raise ValidationFailed.of(field, "must percent-encode special characters in the user and password")
     reason = _refuse_host(host, bracketed="[" in parts.netloc, allow_private=allow_private, field=field)
     if reason is not None:
-        raise DestinationForbidden(f"{field}: {host} {reason}; give a public address.")
+        raise refused(host, reason)
     return parts
 
 
@@ -268,9 +297,9 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
     if allow_private:
         return None
     if labels[-1] in _LOCALHOST:
-        return "is this server itself"
+        return _SELF_REASON
     if any(f".{name}".endswith(f".{zone}") for zone in _LOCAL_ZONES):
-        return "is a name of a private network"
+        return _NEIGHBOUR_REASON
     return None
 
 

@@ -4,9 +4,11 @@ Campaigns: one approved template to many recipients, as states and counts.
 =========  ===========  =========  ====================================================================
 state      event        next       meaning
 =========  ===========  =========  ====================================================================
+draft      started      running    it is sent by a later request: recipients become messages from now on
 scheduled  started      running    it is due: recipients become messages from now on
 running    settled      completed  no message waits any more, and some messages have not failed
 running    all failed   failed     no message waits any more, and every message has failed
+draft      cancel       cancelled  nothing was sent
 scheduled  cancel       cancelled  nothing was sent
 running    cancel       cancelled  messages that had not left are not sent
 =========  ===========  =========  ====================================================================
@@ -30,6 +32,8 @@ MAX_VALUE_CHARS: Final = 1024
 MAX_OPEN: Final = 100
 """Campaigns of an account that may be scheduled or running at once."""
 
+MAX_DRAFTS: Final = 100
+
 MAX_AHEAD: Final = timedelta(days=90)
 """Longest time ahead for which a campaign may be scheduled."""
 
@@ -47,11 +51,12 @@ _TOLD_OF: Final = 20
 class CampaignState(IntEnum):
     """State of a campaign; stored by its name in lower case."""
 
-    SCHEDULED = 0
-    RUNNING = 1
-    COMPLETED = 2
-    FAILED = 3
-    CANCELLED = 4
+    DRAFT = 0
+    SCHEDULED = 1
+    RUNNING = 2
+    COMPLETED = 3
+    FAILED = 4
+    CANCELLED = 5
 
     @property
     def status(self) -> CampaignStatus:
@@ -60,8 +65,8 @@ class CampaignState(IntEnum):
 
     @property
     def is_open(self) -> bool:
-        """True while messages may still leave."""
-        return self <= CampaignState.RUNNING
+        """True while messages may still leave without another request."""
+        return self in (CampaignState.SCHEDULED, CampaignState.RUNNING)
 
 
 _S = CampaignState
@@ -79,9 +84,11 @@ class CampaignEvent(Enum):
 _E = CampaignEvent
 
 RULES: Final[Mapping[tuple[CampaignState, CampaignEvent], tuple[CampaignState]]] = {
+    (_S.DRAFT, _E.STARTED): (_S.RUNNING,),
     (_S.SCHEDULED, _E.STARTED): (_S.RUNNING,),
     (_S.RUNNING, _E.SETTLED): (_S.COMPLETED,),
     (_S.RUNNING, _E.ALL_FAILED): (_S.FAILED,),
+    (_S.DRAFT, _E.CANCEL): (_S.CANCELLED,),
     (_S.SCHEDULED, _E.CANCEL): (_S.CANCELLED,),
     (_S.RUNNING, _E.CANCEL): (_S.CANCELLED,),
 }
@@ -95,7 +102,8 @@ class Campaign:
     One template for many recipients.
 
     ``reference`` is the server's name, made before the campaign has a number. ``starts_at`` is the earliest
-    time its first message may leave; ``scheduled_for`` is the same if the request named a time. ``made`` is
+    time its first message may leave, of a draft that of its creation; ``scheduled_for`` is the same if the
+    request named a time. ``made`` is
     how many of the ``total`` recipients have become messages. ``handed_at`` is when the last of these had
     left.
     """
@@ -179,16 +187,21 @@ def estimated_end(
     return max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
 
 
-def schedule_errors(
-    scheduled_for: datetime | None, *, immediately: bool | None, now: datetime
-) -> list[FieldError]:
-    """Errors in the start time of a campaign; ``immediately`` is None when the request does not state it."""
+def first_state(scheduled_for: datetime | None, *, immediately: bool) -> CampaignState:
+    """
+    State of a new campaign.
+
+    One with a time waits for it, also when it says ``immediately``, which is what a request says by default.
+    """
+    if scheduled_for is not None:
+        return CampaignState.SCHEDULED
+    return CampaignState.RUNNING if immediately else CampaignState.DRAFT
+
+
+def schedule_errors(scheduled_for: datetime | None, now: datetime) -> list[FieldError]:
+    """Errors in the start time of a campaign."""
     if scheduled_for is None:
-        if immediately is False:
-            return [FieldError("scheduledFor", "is required when sendImmediately is false")]
         return []
-    if immediately:
-        return [FieldError("sendImmediately", "contradicts scheduledFor; leave one of them out")]
     if scheduled_for <= now:
         return [FieldError("scheduledFor", "must be in the future; leave it out to send now")]
     if scheduled_for > now + MAX_AHEAD:

@@ -1,8 +1,9 @@
 """Validation of contacts, and the text by which a search finds them."""
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,11 +14,9 @@ from callcontrol.messaging.models import Contact
 
 MAX_LISTS: Final = 1000
 """Contact lists that an account may have."""
-MAX_CUSTOM_FIELDS: Final = 50
-MAX_CUSTOM_NAME_CHARS: Final = 64
-MAX_CUSTOM_TEXT_CHARS: Final = 500
-MAX_CUSTOM_WHOLE: Final = 2**53
-"""The largest whole number that every reader of JSON reads exactly."""
+MAX_CUSTOM_BYTES: Final = 16_384
+"""Size of the custom fields of a contact, as JSON without spaces in UTF-8."""
+MAX_CUSTOM_DEPTH: Final = 8
 
 # Beyond ASCII any character but spaces: the letters of many scripts are followed by marks of their own.
 _LETTER: Final = r"[^\s\x00-/:-@\[-`{-\xa0]"
@@ -59,28 +58,26 @@ def is_email(text: str) -> bool:
 
 
 def wrong_custom_fields(given: Any) -> list[FieldError]:
-    """Errors in the custom fields of a contact, field by field; ``given`` may be any value."""
-    return [FieldError(f"customFields{field}", message) for field, message in _wrong_fields(given)]
-
-
-def _wrong_fields(given: Any) -> Iterator[tuple[str, str]]:
+    """Errors in the custom fields of a contact: any JSON object; other values are refused elsewhere."""
     if not isinstance(given, Mapping):
-        return
-    if len(given) > MAX_CUSTOM_FIELDS:
-        yield "", f"must have at most {MAX_CUSTOM_FIELDS} fields"
-        return
-    for name, value in given.items():
-        if not 0 < len(name) <= MAX_CUSTOM_NAME_CHARS:
-            yield (
-                f".{name[:MAX_CUSTOM_NAME_CHARS]}",
-                f"must have a name of 1 to {MAX_CUSTOM_NAME_CHARS} characters",
-            )
-        elif isinstance(value, str) and len(value) > MAX_CUSTOM_TEXT_CHARS:
-            yield f".{name}", f"must have at most {MAX_CUSTOM_TEXT_CHARS} characters"
-        elif isinstance(value, int) and abs(value) > MAX_CUSTOM_WHOLE:
-            yield f".{name}", f"must be from -{MAX_CUSTOM_WHOLE} to {MAX_CUSTOM_WHOLE}"
-        elif not isinstance(value, str | int | float | None):
-            yield f".{name}", "must be a text, a number, true, false or null"
+        return []
+    if _depth(given) > MAX_CUSTOM_DEPTH:
+        return [FieldError("customFields", f"must not be nested more than {MAX_CUSTOM_DEPTH} deep")]
+    written = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
+    if len(written.encode()) > MAX_CUSTOM_BYTES:
+        return [FieldError("customFields", f"must have at most {MAX_CUSTOM_BYTES} bytes as JSON")]
+    return []
+
+
+def _depth(value: Any) -> int:
+    """Number of objects and lists around the innermost value."""
+    depth, level = 0, [value]
+    while nested := [item for item in level if isinstance(item, Mapping | list)]:
+        depth += 1
+        level = [
+            inner for item in nested for inner in (item.values() if isinstance(item, Mapping) else item)
+        ]
+    return depth
 
 
 def folded(text: str) -> str:

@@ -102,7 +102,7 @@ def template_refusal(content: Mapping[str, Any], template: Template | None) -> V
     given = len(wanted["bodyParameters"])
     if given != template.variables:
         reason = (
-            f"must have {template.variables} items, one for each variable of the template; it has {given}"
+            f"must have one item for each variable of the template, {template.variables}; it has {given}"
         )
         return ValidationFailed.of("template.bodyParameters", reason)
     return None
@@ -128,16 +128,15 @@ def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors
     else:
         try:
             check_url(url)
+        except ValidationFailed as refusal:
+            yield from (FieldError("media.url", error.message) for error in refusal.errors)
         except DomainError as refusal:
-            # The check names the field "url".
-            yield FieldError("media.url", refusal.message.removeprefix("url: "))
+            yield FieldError("media.url", refusal.message)
     if media.get("caption") is not None:
         if kind == "audio":
             yield FieldError("media.caption", "cannot be sent with audio")
         yield from _sized("media.caption", media["caption"], MAX_CAPTION)
     if media.get("filename") is not None:
-        if kind != "document":
-            yield FieldError("media.filename", "can be sent with a document only")
         yield from _sized("media.filename", media["filename"], MAX_FILENAME)
 
 

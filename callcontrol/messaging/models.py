@@ -14,7 +14,7 @@ A message moves from left to right only and may skip states.
 """
 TemplateStatus = Literal["PENDING", "APPROVED", "REJECTED", "PAUSED"]
 TemplateCategory = Literal["MARKETING", "UTILITY", "AUTHENTICATION"]
-CampaignStatus = Literal["scheduled", "running", "completed", "failed", "cancelled"]
+CampaignStatus = Literal["draft", "scheduled", "running", "completed", "failed", "cancelled"]
 
 SANDBOX_NUMBER: Final = "+918001100000"
 """Sender of an account without a number of its own, or whose number it does not own any more."""

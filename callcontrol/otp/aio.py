@@ -14,9 +14,8 @@ from callcontrol.calls.plan import Announce, Plan
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import Destinations, url_errors
 from callcontrol.errors import (
-    DestinationForbidden,
     DomainError,
     FieldError,
     NumberNotOwned,
@@ -233,7 +232,8 @@ class VoiceOtp:
             from_ = _checked(errors, lambda: normalise_number(request.from_ or "", field="from"))
         url = request.status_webhook_url
         if url is not None:
-            _checked(errors, lambda: self._check_url(url))
+            check_url = self._destinations.check_url
+            errors += url_errors(check_url, "status_webhook_url", url, schemes=("http", "https"))
         sounds: Sequence[Sound] = ()
         try:
             sounds = await self._wording.sounds(request, code)
@@ -242,15 +242,6 @@ class VoiceOtp:
         if errors or target is None:
             raise ValidationFailed(errors)
         return _ValidatedRequest(target, from_, sounds)
-
-    def _check_url(self, url: str) -> None:
-        try:
-            self._destinations.check_url(url, schemes=("http", "https"))
-        except DestinationForbidden as refusal:
-            raise ValidationFailed.of("status_webhook_url", refusal.message) from None
-        except ValidationFailed as refusal:
-            found = [FieldError("status_webhook_url", error.message) for error in refusal.errors]
-            raise ValidationFailed(found) from None
 
 
 class _Stored:

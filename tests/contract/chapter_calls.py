@@ -43,6 +43,22 @@ async def _completes(stage: Stage, answer: Answer) -> None:
     assert ended["hangup_cause_code"] in (16, 802)
 
 
+async def _streams(stage: Stage, answer: Answer) -> None:
+    """The stream has its identifier from the beginning, and keeps it."""
+    stream = answer.data["stream"]
+    assert stream == {
+        "stream_sid": stream["stream_sid"],
+        "stream_url": stage.agent.url,
+        "protocol": "exotel",
+        "encoding": "l16",
+        "sample_rate": 8000,
+        "state": "pending",
+    }
+    await _completes(stage, answer)
+    ended = await stage.call(answer.data["call_sid"])
+    assert ended["stream"] == {**stream, "state": "stopped"}
+
+
 async def _hangs_up(stage: Stage, answer: Answer) -> None:
     ended = await stage.call_when(answer.data["call_sid"], "completed", "canceled")
     assert ended["hangup_source"] == "api"
@@ -149,7 +165,7 @@ CASES = (
     *row(
         "POST /v1/calls",
         ok(201, body=_TO_ECHO, then=_completes),
-        ok(201, name="streamed", body=_STREAMED, then=_completes),
+        ok(201, name="streamed", body=_STREAMED, then=_streams),
         ok(201, name="as people write", body=_with(_TO_ECHO, to=_AS_PEOPLE_WRITE), then=_is_to_the_echo),
         *_placed("/v1/calls", _TO_ECHO, _plain),
     ),
@@ -185,8 +201,20 @@ CASES = (
         unseen(before=(ended_call,), then=_are_their_own),
     ),
     *row(
+        "GET /v1/Accounts/{sid}/Calls",
+        ok(query={"status": "busy", "to": BUSY}, before=(ended_call,), then=_is_listed),
+        refused(400, "VALIDATION_ERROR", query={"page": "0"}, fields=("page",)),
+        foreign(403, "FORBIDDEN", path={"sid": account_sid("own")}),
+    ),
+    *row(
+        "GET /v1/calls/{callSid}",
+        ok(path={"callSid": ended_call}, then=_is_busy),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+    ),
+    *row(
         "POST /v1/Accounts/{sid}/Calls",
-        ok(201, body=_STREAMED, then=_completes),
+        ok(201, body=_STREAMED, then=_streams),
         refused(
             400,
             "VALIDATION_ERROR",

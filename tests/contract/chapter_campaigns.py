@@ -66,6 +66,7 @@ def _campaign(**changes: Any) -> Given:
 
 
 _scheduled = _campaign(scheduledFor=_later)
+_draft = _campaign(sendImmediately=False)
 
 
 async def _finished(stage: Stage) -> str:
@@ -119,6 +120,21 @@ async def _waits(stage: Stage, answer: Answer) -> None:
     assert answer.data["estimatedCompletionAt"] >= answer.data["scheduledFor"]
 
 
+async def _is_a_draft(_: Stage, answer: Answer) -> None:
+    assert (answer.data["status"], answer.data["counts"]["queued"]) == ("draft", 3)
+    assert answer.data["startedAt"] is answer.data["scheduledFor"] is None
+    assert answer.data["estimatedCompletionAt"] is None
+
+
+async def _is_sent(stage: Stage, answer: Answer) -> None:
+    campaign_id = answer.data["campaignId"]
+    assert answer.data["status"] in ("running", "completed") and answer.data["startedAt"]
+    again = await stage.ask("POST", f"{_LIST}/{campaign_id}/send")
+    assert (again.status, again.code) in ((200, None), (409, "CONFLICT"))
+    found = await _status_of(stage, campaign_id, "completed")
+    assert found["counts"]["delivered"] + found["counts"]["read"] == 3
+
+
 async def _adds_up(_: Stage, answer: Answer) -> None:
     assert sum(answer.data["counts"].values()) == answer.data["total"] == 3
 
@@ -130,6 +146,10 @@ async def _lists_some(_: Stage, answer: Answer) -> None:
 
 async def _lists_scheduled(_: Stage, answer: Answer) -> None:
     assert answer.data and {one["status"] for one in answer.data} == {"scheduled"}
+
+
+async def _lists_drafts(_: Stage, answer: Answer) -> None:
+    assert answer.data and {one["status"] for one in answer.data} == {"draft"}
 
 
 async def _lists_none(_: Stage, answer: Answer) -> None:
@@ -148,6 +168,8 @@ CASES = (
         f"POST {_SEND}",
         ok(201, body=_body(), then=_runs_to_its_end),
         ok(201, name="scheduled", body=_body(scheduledFor=_later, sendImmediately=False), then=_waits),
+        ok(201, name="scheduled, at once", body=_body(scheduledFor=_later, sendImmediately=True), then=_waits),
+        ok(201, name="a draft", body=_body(sendImmediately=False), then=_is_a_draft),
         refused(
             400,
             "VALIDATION_ERROR",
@@ -178,13 +200,6 @@ CASES = (
         refused(
             400,
             "VALIDATION_ERROR",
-            name="now, and later",
-            body=_body(scheduledFor=_later, sendImmediately=True),
-            fields=("sendImmediately",),
-        ),
-        refused(
-            400,
-            "VALIDATION_ERROR",
             name="too many",
             body=_body(phoneNumbers=[f"+9198002{number:05d}" for number in range(1001)]),
             fields=("phoneNumbers",),
@@ -200,6 +215,13 @@ CASES = (
         refused(404, "NOT_FOUND", body=_body(templateName="no_such_template")),
         refused(404, "NOT_FOUND", name="in another language", body=_body(language="hi")),
         refused(409, "CONFLICT", body=_body(), during=limited(campaign_service, "MAX_OPEN")),
+        refused(
+            409,
+            "CONFLICT",
+            name="too many drafts",
+            body=_body(sendImmediately=False),
+            during=limited(campaign_service, "MAX_DRAFTS"),
+        ),
         refused(
             409,
             "IDEMPOTENCY_CONFLICT",
@@ -220,6 +242,7 @@ CASES = (
         f"GET {_LIST}",
         ok(before=(_campaign(),), then=_lists_some),
         ok(name="one status", before=(_scheduled,), query={"status": "scheduled"}, then=_lists_scheduled),
+        ok(name="drafts", before=(_draft,), query={"status": "draft"}, then=_lists_drafts),
         refused(
             400,
             "VALIDATION_ERROR",
@@ -229,8 +252,17 @@ CASES = (
         unseen(before=(_scheduled,), then=_lists_none),
     ),
     *row(
+        f"POST {_LIST}/{{campaignId}}/send",
+        ok(path={"campaignId": _draft}, then=_is_sent),
+        refused(400, "CHANNEL_NOT_CONFIGURED", path={"campaignId": _draft}, during=_disconnected),
+        refused(404, "NOT_FOUND", path={"campaignId": _NO_CAMPAIGN}),
+        refused(409, "CONFLICT", path={"campaignId": _scheduled}),
+        foreign(404, "NOT_FOUND", path={"campaignId": _draft}),
+    ),
+    *row(
         f"POST {_LIST}/{{campaignId}}/cancel",
         ok(path={"campaignId": _scheduled}, then=_is_cancelled),
+        ok(name="a draft", path={"campaignId": _draft}, then=_is_cancelled),
         refused(409, "CONFLICT", path={"campaignId": _finished}),
         refused(404, "NOT_FOUND", path={"campaignId": _NO_CAMPAIGN}),
         foreign(404, "NOT_FOUND", path={"campaignId": _scheduled}),

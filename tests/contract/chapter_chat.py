@@ -29,7 +29,7 @@ _ROWS = {
     "body": "When?",
     "buttons": [{"id": str(n), "title": f"At {n}", "description": "sharp"} for n in range(10)],
 }
-_MEDIA = {"type": "document", "url": "https://example.com/invoice.pdf", "filename": "invoice.pdf"}
+_MEDIA = {"type": "video", "url": "http://example.com/clip.mp4", "filename": "clip.mp4"}
 
 
 async def message(stage: Stage) -> str:
@@ -165,7 +165,7 @@ CASES = (
             body={
                 "to": _TO,
                 "type": "media",
-                "media": {"type": "audio", "url": "http://10.0.0.1/", "caption": "x"},
+                "media": {"type": "audio", "url": "http://169.254.169.254/", "caption": "x"},
             },
             fields=("media.url", "media.caption"),
         ),

@@ -190,7 +190,9 @@ CASES = (
             body={"name": fresh_name, "body": _TEXT},
             headers={"Authorization": _reading_key},
         ),
-        refused(409, "CONFLICT", body={"name": _taken_name, "body": _TEXT}, then=_names_the_other),
+        refused(
+            400, "ALREADY_EXISTS", body={"name": _taken_name, "body": _TEXT}, then=_names_the_other
+        ),
         refused(
             409,
             "CONFLICT",

@@ -42,11 +42,19 @@ def spelled(endpoint: Endpoint[Any, Any], code: str) -> str | None:
     return code
 
 
-async def ask(stage: Stage, endpoint: Endpoint[Any, Any], key: str, **parts: Any) -> Answer:
-    """Ask an endpoint for something that is not there."""
+async def ask(
+    stage: Stage,
+    endpoint: Endpoint[Any, Any],
+    key: str,
+    *,
+    method: str | None = None,
+    end: str = "",
+    **parts: Any,
+) -> Answer:
+    """Ask an endpoint for something that is not there; `end` is put behind its path."""
     values = {name: _nothing(endpoint, name) for name in path_parameters(endpoint.path)}
     path = endpoint.path.format(**{**values, "sid": stage.own.account_sid})
-    answer = await stage.ask(endpoint.method, path, key=key, **parts)
+    answer = await stage.ask(method or endpoint.method, path + end, key=key, **parts)
     if "X-Request-Id" not in (parts.get("headers") or {}):
         uuid.UUID(answer.headers["X-Request-Id"])
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -80,7 +88,7 @@ async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         assert not set(_RATE_HEADERS) & answer.headers.keys(), "there is nobody to be limited"
     if endpoint.style is ErrorStyle.MESSAGING:
-        both = {"Authorization": f"Bearer {own}", "X-API-Key": own}
+        both = {"Authorization": f"Bearer {own}", "X-API-Key": stage.accounts["other"].keys["messaging"]}
         for lines in ({"X-API-Key": ""}, {"X-API-Key": own[:-1]}, both):
             answer = await ask(stage, endpoint, "", headers=lines)
             assert (answer.status, answer.code) == (401, "UNAUTHORIZED"), (lines, answer)
@@ -130,6 +138,24 @@ async def with_a_body_it_does_not_take(stage: Stage, endpoint: Endpoint[Any, Any
     assert (answer.status, answer.code) == (415, spelled(endpoint, "UNSUPPORTED_MEDIA_TYPE")), answer
     answer = await _ask_raw(stage, endpoint, key, b" " * (1024 * 1024 + 1), "application/json")
     assert (answer.status, answer.code) == (413, spelled(endpoint, "PAYLOAD_TOO_LARGE")), answer
+
+
+async def with_head(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """HEAD is answered as GET is, without the body."""
+    if endpoint.method != "GET" or endpoint.spoken is not None:
+        return
+    key = key_of(stage, endpoint)
+    whole = await ask(stage, endpoint, key)
+    head = await ask(stage, endpoint, key, method="HEAD")
+    assert (head.status, head.raw) == (whole.status, b""), head
+    assert head.headers["Content-Type"] == whole.headers["Content-Type"]
+
+
+async def with_a_slash_at_its_end(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """It is the same path."""
+    twice = [("page", "1"), ("page", "2")]
+    answer = await ask(stage, endpoint, key_of(stage, endpoint), end="/", query=twice)
+    assert (answer.status, answer.code) == (400, spelled(endpoint, "VALIDATION_ERROR")), answer
 
 
 async def with_a_request_id(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:

@@ -101,12 +101,14 @@ async def test_what_every_endpoint_does_alike(stage: Stage, endpoint: Endpoint[A
     await edges.with_what_it_does_not_know(stage, endpoint)
     await edges.with_a_body_it_does_not_take(stage, endpoint)
     await edges.with_a_request_id(stage, endpoint)
+    await edges.with_head(stage, endpoint)
+    await edges.with_a_slash_at_its_end(stage, endpoint)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 async def test_rows_for_anybody_need_no_key(stage: Stage, name: str) -> None:
     method, path = name.split(" ")
-    for spelled in (path, f"{path}/") if path == "/integrations" else (path,):
+    for spelled in (path, f"{path}/"):
         answer = await stage.ask(method, spelled, key="")
         assert answer.status == 200, answer
         if path == "/integrations":

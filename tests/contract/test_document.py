@@ -16,11 +16,18 @@ from api.openapi.document import openapi_document
 from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
-from callcontrol.errors import ChannelNotConfigured, ProviderRejected, SendFailed, ToolFailed, ToolTimedOut
+from callcontrol.errors import (
+    AlreadyExists,
+    ChannelNotConfigured,
+    ProviderRejected,
+    SendFailed,
+    ToolFailed,
+    ToolTimedOut,
+)
 from tests.contract.rows import row_of
 
 DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
-_OF_MESSAGING = (ChannelNotConfigured, ProviderRejected, SendFailed)
+_OF_MESSAGING = (AlreadyExists, ChannelNotConfigured, ProviderRejected, SendFailed)
 _OF_TOOLS = (ToolFailed, ToolTimedOut)
 _ENVELOPE = {"Error", "Meta", "ListMeta", "KeysetMeta", "Pagination"}
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.reads_body]

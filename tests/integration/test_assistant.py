@@ -26,6 +26,7 @@ from tests.support.webhook_stage import Receiver
 ECHO, BUSY, TONE = "+919800000001", "+919800000003", "+919800000007"
 EVENTS = [
     "call.started",
+    "call.answered",
     "call.completed",
     "call.transferred",
     "transcript.ready",
@@ -126,7 +127,7 @@ async def test_an_agent_calls_is_transcribed_told_of_and_counted(office: Office)
         start = next(frame for frame in bot.received if frame["event"] == "start")
         assert "customer_name" in json.dumps(start)
     # The last event tells that the transcript is there.
-    await until(lambda: len(office.told(call_id)) == 3)
+    await until(lambda: len(office.told(call_id)) == 4)
     call = await office.ended(call_id)
     assert (call["status"], call["sandbox"], call["cost"]) == ("completed", True, 0)
     said = [(item["role"], item["text"]) for item in call["transcript"]]
@@ -134,10 +135,12 @@ async def test_an_agent_calls_is_transcribed_told_of_and_counted(office: Office)
     transcript = await office.data("GET", f"/calls/{call_id}/transcript")
     assert [(item["role"], item["text"]) for item in transcript["segments"]] == said
     told = office.told(call_id)
-    assert [body["event"] for body in told] == ["call.started", "call.completed", "transcript.ready"]
+    names = ["call.started", "call.answered", "call.completed", "transcript.ready"]
+    assert [body["event"] for body in told] == names
+    assert [body["data"]["status"] for body in told[:2]] == ["queued", "in-progress"]
     assert told[-1]["data"]["transcript_url"] == f"{office.server.url}/api/v1/calls/{call_id}/transcript"
     assert {body["data"]["agent_id"] for body in told} == {agent["id"]}
-    assert len({body["id"] for body in told}) == 3
+    assert len({body["id"] for body in told}) == 4
     for got in office.receiver.requests:
         Webhook(hook["secret"]).verify(got.body, got.headers)
     figures = await office.data("GET", "/analytics?environment=sandbox")
@@ -156,6 +159,7 @@ async def test_failures_are_told_with_their_reason(office: Office) -> None:
     assert call["error"]["code"] == "AGENT_UNREACHABLE", call
     await until(lambda: [body["event"] for body in office.told(call_id)][-1:] == ["call.completed"])
     names = [body["event"] for body in office.told(call_id)]
+    assert names[0] == "call.started"
     assert names.count("error.occurred") == 1 and "transcript.ready" not in names
     await office.data("PATCH", f"/agents/{agent['id']}", {"voice": "calm"})
     await until(lambda: bool(office.told(None)))
@@ -163,7 +167,22 @@ async def test_failures_are_told_with_their_reason(office: Office) -> None:
     assert (updated["event"], updated["data"]["changed_fields"]) == ("agent.updated", ["voice"])
 
 
+async def test_a_call_that_nobody_answers_is_told_of_from_its_beginning(office: Office) -> None:
+    hook = {"url": office.receiver.url("/events"), "events": ["call.started", "call.completed"]}
+    await office.data("POST", "/webhooks", hook)
+    agent = await office.data("POST", "/agents", {"name": "Gone", "stream_url": "ws://127.0.0.1:9/nobody"})
+    body = {"phone_number": BUSY, "agent_id": agent["id"]}
+    call_id = (await office.data("POST", "/calls/outbound", body))["id"]
+    assert (await office.ended(call_id))["status"] == "busy"
+    await until(lambda: len(office.told(call_id)) == 2)
+    assert [(body["event"], body["data"]["status"]) for body in office.told(call_id)] == [
+        ("call.started", "queued"),
+        ("call.completed", "busy"),
+    ]
+
+
 async def test_calls_that_come_in_to_an_agent_are_the_assistants_and_are_paid_for(office: Office) -> None:
+    await office.data("POST", "/webhooks", {"url": office.receiver.url("/events"), "events": EVENTS})
     async with talker(("agent", "Welcome")) as bot:
         agent = await office.data("POST", "/agents", {"name": "Asha", "stream_url": bot.url})
         assert office.server.demo is not None
@@ -178,6 +197,9 @@ async def test_calls_that_come_in_to_an_agent_are_the_assistants_and_are_paid_fo
     call = await office.ended(call["id"])
     assert (call["direction"], call["sandbox"], call["to"]) == ("inbound", False, number)
     assert call["cost"] > 0
+    await until(lambda: len(office.told(call["id"])) == 4)
+    told = [body["event"] for body in office.told(call["id"])]
+    assert told == ["call.started", "call.answered", "call.completed", "transcript.ready"]
     assert (await office.data("GET", "/analytics"))["completed_calls"] == 1
 
 

@@ -31,10 +31,9 @@ async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
     Send a template to many recipients.
 
     Numbers that are invalid, given twice, or of contacts who have opted out are left out and named in
-    the answer.
+    the answer. A draft is stored and sent by a later request.
     """
     body = context.body
-    immediately = body.send_immediately if "send_immediately" in body.model_fields_set else None
     taken = await context.storage.campaigns.create(
         context.account_sid,
         CampaignRequest(
@@ -43,7 +42,7 @@ async def send_campaign(context: Context[CreateCampaign, NoQuery]) -> Reply:
             language=body.language,
             phone_numbers=body.phone_numbers,
             variables=body.variables,
-            immediately=immediately,
+            immediately=body.send_immediately,
             scheduled_for=body.scheduled_for,
         ),
     )
@@ -64,6 +63,22 @@ async def list_campaigns(context: Context[NoBody, CampaignList]) -> Reply:
     state = None if query.status is None else CampaignState[query.status.upper()]
     page = await context.storage.campaigns.list(context.account_sid, state, query.page, query.page_size)
     return Reply([_json(view) for view in page.items], page_meta(page))
+
+
+@routes.post(
+    "/api/v1/campaigns/{campaignId}/send",
+    response=CampaignObject,
+    errors=(ChannelNotConfigured, Conflict),
+)
+async def send_draft(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Send a draft.
+
+    One that runs already stays so.
+    """
+    return Reply(
+        _json(await context.storage.campaigns.send(context.account_sid, context.number("campaignId")))
+    )
 
 
 @routes.post("/api/v1/campaigns/{campaignId}/cancel", response=CampaignObject, errors=(Conflict,))

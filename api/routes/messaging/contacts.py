@@ -10,7 +10,7 @@ from api.schemas.base import NoBody, NoQuery
 from api.schemas.messaging.base import Deleted
 from api.schemas.messaging.contacts import ContactObject, ContactSearch, CreateContact, UpdateContact
 from api.schemas.serializers import page_meta, shown
-from callcontrol.errors import Conflict
+from callcontrol.errors import AlreadyExists
 from callcontrol.messaging.models import Contact
 
 __all__ = ["routes", "contact_json"]
@@ -21,7 +21,7 @@ _ONE = _CONTACTS + "/{id}"
 routes = messaging_routes("contacts", "contacts.read", "contacts.write")
 
 
-@routes.post(_CONTACTS, response=ContactObject, success=201, errors=(Conflict,))
+@routes.post(_CONTACTS, response=ContactObject, success=201, errors=(AlreadyExists,))
 async def create_contact(context: Context[CreateContact, NoQuery]) -> Reply:
     """
     Create a contact.

@@ -16,7 +16,7 @@ from api.schemas.messaging.templates import (
     UpdateChannel,
 )
 from api.schemas.serializers import page_meta, shown
-from callcontrol.errors import ChannelNotConfigured, Conflict, ProviderRejected
+from callcontrol.errors import AlreadyExists, ChannelNotConfigured, Conflict, ProviderRejected
 from callcontrol.messaging.models import SANDBOX_NUMBER, Channel, Template, TemplateStatus
 
 __all__ = ["routes"]
@@ -32,7 +32,7 @@ routes = messaging_routes("templates", "templates.read", "templates.write")
     _TEMPLATES,
     response=TemplateObject,
     success=201,
-    errors=(Conflict, ChannelNotConfigured, ProviderRejected),
+    errors=(AlreadyExists, Conflict, ChannelNotConfigured, ProviderRejected),
 )
 async def create_template(context: Context[CreateTemplate, NoQuery]) -> Reply:
     """

@@ -52,7 +52,7 @@ class CreateCampaign(CamelRequest):
         Field(description="The template's {{1}} is named 1, and so on; all of them and no others."),
     ] = {}
     send_immediately: Annotated[
-        bool, Field(description="Leave it out, or set it to false, with scheduledFor.")
+        bool, Field(description="false without scheduledFor makes a draft, which is sent by a later request.")
     ] = True
     scheduled_for: Annotated[_Moment, Field(description="RFC 3339, within 90 days.")] | None = None
 

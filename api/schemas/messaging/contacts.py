@@ -12,10 +12,8 @@ from api.schemas.common import E164, Page, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
 from callcontrol.errors import FieldError
 from callcontrol.messaging.contacts import (
-    MAX_CUSTOM_FIELDS,
-    MAX_CUSTOM_NAME_CHARS,
-    MAX_CUSTOM_TEXT_CHARS,
-    MAX_CUSTOM_WHOLE,
+    MAX_CUSTOM_BYTES,
+    MAX_CUSTOM_DEPTH,
     MAX_EMAIL_CHARS,
     MAX_LISTS,
     is_email,
@@ -49,25 +47,9 @@ _Email = Annotated[
     str, Field(max_length=MAX_EMAIL_CHARS, json_schema_extra={"format": "email"}), AfterValidator(_email)
 ]
 _PersonName = Annotated[str, Field(max_length=100)]
-_SCALAR: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string", "maxLength": MAX_CUSTOM_TEXT_CHARS},
-        {"type": "integer", "minimum": -MAX_CUSTOM_WHOLE, "maximum": MAX_CUSTOM_WHOLE},
-        {"type": "number"},
-        {"type": "boolean"},
-        {"type": "null"},
-    ]
-}
 _CustomFields = Annotated[
     dict[str, Any],
-    Field(
-        description=f"Up to {MAX_CUSTOM_FIELDS} values of your own: texts, numbers, true, false or null.",
-        json_schema_extra={
-            "maxProperties": MAX_CUSTOM_FIELDS,
-            "propertyNames": {"minLength": 1, "maxLength": MAX_CUSTOM_NAME_CHARS},
-            "additionalProperties": _SCALAR,
-        },
-    ),
+    Field(description=f"Any object of {MAX_CUSTOM_BYTES // 1024} KiB and {MAX_CUSTOM_DEPTH} levels at most."),
 ]
 
 

@@ -60,12 +60,12 @@ class MediaPart(CamelRequest):
     """A file that the network fetches itself."""
 
     type: Literal["image", "video", "audio", "document"]
-    url: Annotated[str, Field(min_length=1, max_length=2048, description="https, of a public host.")]
+    url: Annotated[str, Field(min_length=1, max_length=2048, description="http or https, of a public host.")]
     caption: Annotated[
         str | None, Field(min_length=1, max_length=MAX_CAPTION, description="Not of audio.")
     ] = None
     filename: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_FILENAME, description="Of a document only.")
+        str | None, Field(min_length=1, max_length=MAX_FILENAME, description="Shown with a document.")
     ] = None
 
 

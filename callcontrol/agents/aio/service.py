@@ -18,8 +18,8 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import Destinations
-from callcontrol.errors import Conflict, DomainError, ValidationFailed
+from callcontrol.egress.url_policy import Destinations, url_errors
+from callcontrol.errors import Conflict, ValidationFailed
 from callcontrol.models import Account, Page, SubscribedEvent, VoiceAgent
 from callcontrol.webhooks.aio.outbox import Outbox
 from callcontrol.webhooks.store import publish as fan_out
@@ -120,10 +120,10 @@ class AgentService:
     def _check_reach(self, agent: VoiceAgent) -> None:
         if agent.stream is None or agent.stream.stream_url is None:
             return
-        try:
-            self._destinations.check_url(agent.stream.stream_url, schemes=("ws", "wss"))
-        except DomainError as refusal:
-            raise ValidationFailed.of("stream_url", refusal.message) from None
+        url = agent.stream.stream_url
+        errors = url_errors(self._destinations.check_url, "stream_url", url, schemes=("ws", "wss"))
+        if errors:
+            raise ValidationFailed(errors)
 
 
 class StreamSettingsService:

@@ -17,6 +17,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
+from callcontrol.ids import stream_sid
 from callcontrol.models import Account, CallRecord
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from callcontrol.routing.capacity import Capacity
@@ -87,6 +88,9 @@ class Originator:
             product=metadata.product,
             details=metadata.details,
         )
+        if plan.first_stream is not None:
+            protocol = account.stream_protocol or self._settings.stream_protocol
+            record.stream = plan.first_stream.pending(stream_sid(record.call_sid, 1), protocol)
         self._capacity.enter(account, now)
         rates = self._services.features.products.of(record).rates(record, self._settings.rates)
         reserve_paise = plan.reserve_paise(rates)

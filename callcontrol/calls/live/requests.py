@@ -20,8 +20,8 @@ from callcontrol.calls.events.commands import (
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.plan import WebhookMethod
-from callcontrol.egress.url_policy import CheckUrl
-from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
+from callcontrol.egress.url_policy import CheckUrl, url_errors
+from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, Target
 from callcontrol.routing.targets import normalise_number, parse_target
@@ -113,14 +113,9 @@ def commands_of(
 
 
 def _check_webhook(url: str, check_url: CheckUrl) -> None:
-    try:
-        check_url(url, schemes=("http", "https"))
-    except ValidationFailed as refusal:
-        raise ValidationFailed(
-            [FieldError("webhook_url", error.message) for error in refusal.errors]
-        ) from None
-    except DestinationForbidden as refusal:
-        raise ValidationFailed.of("webhook_url", refusal.message) from None
+    errors = url_errors(check_url, "webhook_url", url, schemes=("http", "https"))
+    if errors:
+        raise ValidationFailed(errors)
 
 
 def _mute(update: LiveUpdate) -> MuteRequested:

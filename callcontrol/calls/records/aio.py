@@ -49,7 +49,7 @@ class EventOutbox(Protocol):
     def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
         """Write the deliveries of events, which queues them for sending; returns their number."""
 
-    def take_back(self, connection: Connection, events: Sequence[WebhookEvent]) -> None:
+    def take_back(self, connection: Connection, events: Sequence[PublishedEvent]) -> None:
         """Delete deliveries whose transaction was abandoned."""
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
@@ -102,7 +102,9 @@ class CallStore:
         attachment: CallAttachment | None = None,
     ) -> None:
         """
-        Commit a new call with its reserve, its events and its attachment; sets ``record.node``.
+        Commit a new call with its reserve, its attachment and its events; sets ``record.node``.
+
+        The start events of the call's product are published too, before ``events``.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
@@ -110,11 +112,12 @@ class CallStore:
             DomainError: The attachment refuses; nothing was written.
         """
         record.node = self._node
+        published = [*self._products.of(record).start_events(record), *events]
         await self._writer.commit(
             partial(
                 self._transactions.insert,
                 calls.row_of(record),
-                events,
+                published,
                 reserve_paise,
                 record.created_at,
                 attachment,
@@ -123,13 +126,13 @@ class CallStore:
             undo=partial(
                 self._transactions.take_back,
                 record,
-                events,
+                published,
                 record.created_at,
                 attachment,
             ),
         )
-        if events:
-            self._outbox.committed(events)
+        if published:
+            self._outbox.committed(published)
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """Queue the record's state for writing, with the events in the same transaction."""
@@ -314,7 +317,7 @@ class _Transactions:
     def insert(
         self,
         row: Row,
-        events: Sequence[WebhookEvent],
+        events: Sequence[PublishedEvent],
         reserve_paise: int,
         now: datetime,
         attachment: CallAttachment | None,
@@ -343,7 +346,7 @@ class _Transactions:
     def take_back(
         self,
         record: CallRecord,
-        events: Sequence[WebhookEvent],
+        events: Sequence[PublishedEvent],
         now: datetime,
         attachment: CallAttachment | None,
         connection: Connection,

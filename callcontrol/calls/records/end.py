@@ -63,6 +63,7 @@ def write_end(record: CallRecord, ending: Ending, at: datetime, *, answered_for_
     record.ended_at = at
     record.hangup_cause, record.hangup_cause_code = ending.cause.name, ending.cause.code
     record.hangup_source = ending.source
+    _stop_stream(record)
     if not answered and ending.sip_status is not None:
         record.sip_status = ending.sip_status
         record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
@@ -85,13 +86,18 @@ def close_record(record: CallRecord, cause: HangupCause, rates: Rates, policy: P
     record.bill_duration_sec = round(rates.pulse_s) if answered else 0
     record.hangup_cause, record.hangup_cause_code = cause.name, cause.code
     record.hangup_source = "system"
-    if record.stream is not None and record.stream.state not in ("stopped", "failed"):
-        record.stream.state = "stopped"
+    _stop_stream(record)
     bridged = policy.cut_off(record, cause, rates.pulse_s)
     if not answered:
         return 0
     first_paise = rates.inbound_paise if record.direction == "inbound" else rates.outbound_paise
     return first_paise + (rates.outbound_paise if bridged else 0)
+
+
+def _stop_stream(record: CallRecord) -> None:
+    """Mark the stream stopped that the call had, or that it was to have."""
+    if record.stream is not None and record.stream.state not in ("stopped", "failed"):
+        record.stream.state = "stopped"
 
 
 def missed_call(record: CallRecord, now: datetime) -> SubscribedEvent | None:

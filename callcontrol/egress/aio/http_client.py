@@ -1,8 +1,10 @@
 """HTTP client for requests to customers' servers: one attempt, time limit, size limit."""
 
 import asyncio
+import errno
+import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -139,13 +141,53 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return body
 
 
+_UNREACHABLE: Final = "the host cannot be reached"
+_CLOSED: Final = "the host closed the connection"
+_OF_ASYNCIO: Final = ("Connect call failed", "Multiple exceptions")
+_CONNECT_PROBLEMS: Final[Mapping[int | None, str]] = {
+    errno.ECONNREFUSED: "the host refuses connections at this port",
+    errno.ECONNRESET: _CLOSED,
+    errno.EPIPE: _CLOSED,
+    errno.ETIMEDOUT: "the host does not answer",
+    errno.EHOSTUNREACH: _UNREACHABLE,
+    errno.ENETUNREACH: _UNREACHABLE,
+}
+
+
 def problem_of(error: Exception) -> str:
-    """One-line error text; never the URL, whose query may hold a secret."""
+    """One-line error text for customers: no URL, whose query may hold a secret, and no text of a library."""
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return _tls_problem(error)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        unknown = isinstance(error.os_error, socket.gaierror)
+        return "the host name does not resolve" if unknown else error.os_error.strerror or _UNREACHABLE
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _connect_problem(error.os_error)
+    if isinstance(error, OSError):
+        return _connect_problem(error)
     if isinstance(error, aiohttp.InvalidURL):
         return "the address cannot be asked"
     # For a response that is not HTTP, the library's text includes the address and much of the data.
     text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
     return text.strip().partition("\n")[0].strip() or type(error).__name__
+
+
+def _tls_problem(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        error = error.certificate_error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of the host is not valid: {error.verify_message}"
+    return "TLS cannot be negotiated with the host"
+
+
+def _connect_problem(error: OSError) -> str:
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return _CLOSED
+    known = _CONNECT_PROBLEMS.get(error.errno)
+    if known is not None or error.strerror is None:
+        return known or _UNREACHABLE
+    # Texts of the checks before a connection are for customers; those of asyncio hold the address.
+    return _UNREACHABLE if error.strerror.startswith(_OF_ASYNCIO) else error.strerror
 
 
 def reason_of(error: Exception) -> RequestProblem:

@@ -12,8 +12,15 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from callcontrol.egress.url_policy import CheckUrl, Destinations, check_url, forbidden_reason, literal_address
-from callcontrol.errors import DestinationForbidden, DomainError
+from callcontrol.egress.url_policy import (
+    CheckUrl,
+    Destinations,
+    check_url,
+    forbidden_reason,
+    literal_address,
+    refused,
+)
+from callcontrol.errors import DomainError
 
 _RESOLVE_TIMEOUT_S: Final = 5.0
 _MAX_LOOKUPS: Final = 256
@@ -125,7 +132,7 @@ class DestinationGuard:
         reason = forbidden_reason(ip_address(address.partition("%")[0]), allow_private=self.allow_private)
         if reason is not None:
             # The address is omitted: customers must not learn what internal names resolve to.
-            raise DestinationForbidden(f"{host} {reason}; give a public address.")
+            raise refused(host, reason)
 
 
 def _domain(host: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
-from callcontrol.egress.url_policy import CheckUrl
-from callcontrol.errors import DestinationForbidden, FieldError, ValidationFailed
+from callcontrol.egress.url_policy import CheckUrl, url_errors
+from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
@@ -61,12 +61,7 @@ class VerbValues:
 
     def check_url(self, path: str, url: str, schemes: tuple[str, ...]) -> None:
         """Refuse a URL that evidently leads where this server must not connect."""
-        try:
-            self.rules.check_url(url, schemes=schemes)
-        except ValidationFailed as refusal:
-            self.errors += [FieldError(path, error.message) for error in refusal.errors]
-        except DestinationForbidden as refusal:
-            self.wrong(path, refusal.message)
+        self.errors += url_errors(self.rules.check_url, path, url, schemes=schemes)
 
     def number(self, path: str, text: object) -> str | None:
         """A number in E.164, None when the text is none."""

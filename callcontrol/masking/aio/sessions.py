@@ -176,7 +176,8 @@ def _allocate(
     pool = masking_numbers.pool(connection, account_sid)
     if request.masked_number is not None and request.masked_number not in pool:
         return NumberNotOwned(
-            "The masked number is not enrolled for masking on the account; enrol it at POST /masking/numbers."
+            "The masked number is not enrolled for masking on the account;"
+            " enrol it at POST /v1/masking/numbers."
         )
     errors = masked_errors(request.party_a, request.party_b, pool)
     if errors:
@@ -191,7 +192,7 @@ def _allocate(
         return Conflict("A party reaches somebody by this masked number already; name another or none.")
     if not pool:
         return Conflict(
-            "No number of the account is enrolled for masking; enrol one at POST /masking/numbers."
+            "No number of the account is enrolled for masking; enrol one at POST /v1/masking/numbers."
         )
     return Conflict(
         f"Each of the {len(pool)} masked numbers has an active session with one of the parties;"

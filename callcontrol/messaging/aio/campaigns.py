@@ -26,12 +26,14 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.messaging.campaigns import (
+    MAX_DRAFTS,
     MAX_OPEN,
     Campaign,
     CampaignCounts,
     CampaignState,
     body_parameters,
     estimated_end,
+    first_state,
     schedule_errors,
 )
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, Template
@@ -50,14 +52,14 @@ _SLICE_S: Final = 0.002
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
-    """A request for a campaign; ``immediately`` is None when the request does not state it."""
+    """A request for a campaign; without a time and not ``immediately`` it is a draft."""
 
     name: str
     template_name: str
     phone_numbers: Sequence[str]
     language: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
-    immediately: bool | None = None
+    immediately: bool = True
     scheduled_for: datetime | None = None
 
 
@@ -136,14 +138,16 @@ class CampaignService:
         """
         Accept a campaign: once this returns it is sent, even if this process ends.
 
+        A draft waits for ``send``.
+
         Raises:
             ValidationFailed: Names every wrong field; ``phoneNumbers`` when nobody is left to send to.
             NotFound: There is no approved template of that name.
             ChannelNotConfigured: The account's channel is not connected.
-            Conflict: The account has the maximum number of campaigns under way.
+            Conflict: The account has the maximum number of campaigns under way, or of drafts.
         """
         now = utc_now()
-        errors = schedule_errors(request.scheduled_for, immediately=request.immediately, now=now)
+        errors = schedule_errors(request.scheduled_for, now)
         recipients = await _validated(request.phone_numbers)
         if not recipients.numbers:
             errors.append(FieldError("phoneNumbers", "holds no telephone number, such as +919876543210"))
@@ -158,7 +162,7 @@ class CampaignService:
             return taken
 
         taken = await self._writer.commit(write)
-        if taken.view.campaign.scheduled_for is None:
+        if taken.view.campaign.state is CampaignState.RUNNING:
             self._worker.wake()
         return taken
 
@@ -194,6 +198,38 @@ class CampaignService:
 
         return await self._database.read(read)
 
+    async def send(self, account_sid: str, campaign_id: int) -> CampaignView:
+        """
+        Start a draft; one that runs already stays so.
+
+        Raises:
+            NotFound: The campaign does not exist on the account, or its template is not approved any more.
+            ChannelNotConfigured: The account's channel is not connected.
+            Conflict: It is scheduled or over, or the account has the maximum number of campaigns under way.
+        """
+        now = utc_now()
+
+        def write(connection: Connection) -> DomainError | None:
+            campaign = rows.get(connection, campaign_id)
+            if campaign is None or campaign.account_sid != account_sid:
+                return _unknown()
+            if campaign.state is CampaignState.RUNNING:
+                return None
+            if campaign.state is not CampaignState.DRAFT:
+                return _already(campaign)
+            name, language = campaign.template_name, campaign.language
+            template = templates.usable(connection, account_sid, name, language, hold=True)
+            if template is None or template.template_id != campaign.template_id:
+                return _no_template(name, language)
+            refusal = _refusal(connection, account_sid, CampaignState.RUNNING)
+            if refusal is None:
+                rows.start(connection, campaign, now)
+            return refusal
+
+        await self._writer.commit(write)
+        self._worker.wake()
+        return await self.status(account_sid, campaign_id)
+
     async def cancel(self, account_sid: str, campaign_id: int) -> CampaignView:
         """
         Stop a campaign. Messages being handed to the network at this time still leave.
@@ -211,8 +247,7 @@ class CampaignService:
             if campaign.state is CampaignState.CANCELLED:
                 return None
             if rows.cancel(connection, campaign, now) is None:
-                status = campaign.state.status
-                return Conflict(f"The campaign is {status} already.", details={"status": status})
+                return _already(campaign)
             return None
 
         await self._writer.commit(write)
@@ -271,26 +306,21 @@ class CampaignService:
             connection, account_sid, request.template_name, request.language, hold=True
         )
         if template is None:
-            wanted = request.template_name + (f" in {request.language}" if request.language else "")
-            return NotFound(f"There is no approved template {wanted}; GET /api/v1/templates lists them.")
+            return _no_template(request.template_name, request.language)
         values = body_parameters(request.variables, template.variables)
         if not isinstance(values, tuple):
             return ValidationFailed(values)
-        if not channels.channel_of(connection, account_sid).is_connected:
-            return ChannelNotConfigured(
-                "The account's channel is not connected; connect it with PATCH /api/v1/channel."
-            )
-        if rows.open_count(connection, account_sid) >= MAX_OPEN:
-            return Conflict(
-                f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end."
-            )
+        state = first_state(request.scheduled_for, immediately=request.immediately)
+        refusal = _refusal(connection, account_sid, state)
+        if refusal is not None:
+            return refusal
         opted_out = contacts.opted_out(connection, account_sid, list(recipients.numbers))
         numbers = [number for number in recipients.numbers if number not in opted_out]
         if not numbers:
             return ValidationFailed.of("phoneNumbers", "holds only numbers of contacts who have opted out")
         campaign = rows.insert(
             connection,
-            _campaign(account_sid, request, template, values, len(numbers), reference, now),
+            _campaign(account_sid, request, template, values, len(numbers), reference, state, now),
             numbers,
         )
         view = _view(
@@ -327,6 +357,7 @@ def _campaign(
     values: tuple[str, ...],
     total: int,
     reference: str,
+    state: CampaignState,
     now: datetime,
 ) -> Campaign:
     later = request.scheduled_for
@@ -342,13 +373,37 @@ def _campaign(
         created_at=now,
         starts_at=later or now,
         scheduled_for=later,
-        state=CampaignState.SCHEDULED if later else CampaignState.RUNNING,
-        started_at=None if later else now,
+        state=state,
+        started_at=now if state is CampaignState.RUNNING else None,
     )
 
 
 def _view(campaign: Campaign, counts: CampaignCounts, rate: int, now: datetime) -> CampaignView:
     return CampaignView(campaign, counts, estimated_end(campaign, counts, rate, now))
+
+
+def _refusal(connection: Connection, account_sid: str, state: CampaignState) -> DomainError | None:
+    """Reason why the account can have no further campaign in a state now; None if it can."""
+    if not channels.channel_of(connection, account_sid).is_connected:
+        return ChannelNotConfigured(
+            "The account's channel is not connected; connect it with PATCH /api/v1/channel."
+        )
+    if state is CampaignState.DRAFT:
+        if rows.draft_count(connection, account_sid) >= MAX_DRAFTS:
+            return Conflict(f"The account has {MAX_DRAFTS} drafts; send or cancel one.")
+    elif rows.open_count(connection, account_sid) >= MAX_OPEN:
+        return Conflict(f"The account has {MAX_OPEN} campaigns under way; cancel one or wait for its end.")
+    return None
+
+
+def _already(campaign: Campaign) -> Conflict:
+    status = campaign.state.status
+    return Conflict(f"The campaign is {status} already.", details={"status": status})
+
+
+def _no_template(name: str, language: str | None) -> NotFound:
+    wanted = name + (f" in {language}" if language else "")
+    return NotFound(f"There is no approved template {wanted}; GET /api/v1/templates lists them.")
 
 
 def _unknown() -> NotFound:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
+from callcontrol.errors import AlreadyExists, Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.messaging.contacts import MAX_LISTS, ContactList
 from callcontrol.messaging.models import Contact
 from callcontrol.messaging.store import contact_lists
@@ -42,7 +42,7 @@ class ContactService:
         Add a contact.
 
         Raises:
-            Conflict: The account has a contact of that number.
+            AlreadyExists: The account has a contact of that number.
         """
         now, made_by = utc_now(), new_id()
         wanted = Contact(0, account_sid, created_at=now, updated_at=now, **values)
@@ -53,7 +53,7 @@ class ContactService:
                 return made
             there = rows.by_number(connection, account_sid, wanted.phone_number)
             contact_id = there.contact_id if there is not None else None
-            return Conflict(
+            return AlreadyExists(
                 f"phoneNumber: {wanted.phone_number} is the number of contact {contact_id}; update that one.",
                 details={"id": contact_id, "phoneNumber": wanted.phone_number},
             )

@@ -170,4 +170,7 @@ class MessageService:
         return sent, is_ours
 
     def _check_url(self, url: str) -> None:
-        self._destinations.check_url(url, schemes=("https",))
+        # The network fetches the file, so plain http is taken; the host is judged as that of any other URL.
+        plain = url[:5].lower() == "http:"
+        judged = f"https:{url[5:]}" if plain else url
+        self._destinations.check_url(judged, schemes=("http", "https"))

@@ -13,7 +13,7 @@ from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.errors import ChannelNotConfigured, Conflict, DomainError, NotFound
+from callcontrol.errors import AlreadyExists, ChannelNotConfigured, Conflict, DomainError, NotFound
 from callcontrol.messaging.aio.template_reviews import LEASE, Clock, TemplateReviews
 from callcontrol.messaging.approval import TemplateReview
 from callcontrol.messaging.models import Channel, Template, TemplateCategory, TemplateStatus
@@ -91,7 +91,8 @@ class TemplateService:
         Raises:
             ValidationFailed: Names every wrong field.
             ChannelNotConfigured: The account's channel is not connected.
-            Conflict: The account has one of this name and language, or as many as it may have.
+            AlreadyExists: The account has one of this name and language.
+            Conflict: It has as many as it may have.
             ProviderRejected: The network does not accept it; it is deleted here.
         """
         now = self._clock()
@@ -202,9 +203,9 @@ def _not_found() -> NotFound:
     return NotFound("There is no such template.")
 
 
-def _name_taken(connection: Connection, template: Template) -> Conflict:
+def _name_taken(connection: Connection, template: Template) -> AlreadyExists:
     other = templates.named(connection, template.account_sid, template.name, template.language)
-    return Conflict(
+    return AlreadyExists(
         f"The account has a template {template.name} in {template.language}; delete it or take another name.",
         details={} if other is None else {"id": other.template_id},
     )

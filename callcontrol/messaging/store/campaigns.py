@@ -87,6 +87,17 @@ def open_count(connection: Connection, account_sid: str) -> int:
     return count(connection, campaigns, campaigns.c.account_sid == account_sid, _OPEN)
 
 
+def draft_count(connection: Connection, account_sid: str) -> int:
+    """Number of drafts of the account."""
+    return count(connection, campaigns, campaigns.c.account_sid == account_sid, campaigns.c.state == "draft")
+
+
+def start(connection: Connection, campaign: Campaign, now: datetime) -> None:
+    """Start a draft."""
+    started = replace(_started(campaign, now), starts_at=now)
+    _CAMPAIGNS.update(connection, started, None, "state", "starts_at", "started_at")
+
+
 def uses_template(connection: Connection, template_id: int) -> bool:
     """True if a scheduled or running campaign uses a template."""
     wanted = sa.select(campaigns.c.campaign_id).where(campaigns.c.template_id == template_id, _OPEN)

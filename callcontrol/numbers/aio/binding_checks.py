@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import Destinations, url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import Binding
 from callcontrol.models.parties import SipTarget
@@ -31,7 +31,7 @@ async def binding_errors(
     for field, schemes in _URLS:
         url = getattr(binding, field)
         if url is not None:
-            errors += _url_errors(destinations, field, url, schemes)
+            errors += url_errors(destinations.check_url, field, url, schemes=schemes)
     if binding.target == "forward":
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),
@@ -89,18 +89,6 @@ async def _after_miss(
         await directory.refresh_after_miss()
         errors = find_errors()
     return errors
-
-
-def _url_errors(
-    destinations: Destinations, field: str, url: str, schemes: tuple[str, ...]
-) -> Sequence[FieldError]:
-    try:
-        destinations.check_url(url, schemes=schemes)
-    except ValidationFailed as refusal:
-        return [FieldError(field, error.message) for error in refusal.errors]
-    except DomainError as refusal:
-        return [FieldError(field, refusal.message)]
-    return []
 
 
 def _forward_errors(

@@ -181,7 +181,7 @@ class Outbox:
         """Write the deliveries of events, which queues them for sending; returns their number."""
         return fan_out.publish(connection, events)
 
-    def take_back(self, connection: Connection, events: Sequence[WebhookEvent]) -> None:
+    def take_back(self, connection: Connection, events: Sequence[PublishedEvent]) -> None:
         """Delete deliveries whose transaction was abandoned."""
         fan_out.take_back(connection, events)
 

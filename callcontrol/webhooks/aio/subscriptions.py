@@ -333,7 +333,7 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
     except ValidationFailed as refusal:
         return [FieldError(field, error.message) for error in refusal.errors]
     except DomainError as refusal:
-        return [FieldError(field, refusal.message.removeprefix("url: "))]
+        return [FieldError(field, refusal.message)]
     except OSError:  # Includes TimeoutError.
         pass
     return []

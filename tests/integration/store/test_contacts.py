@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
-from callcontrol.errors import Conflict, NotFound, ValidationFailed
+from callcontrol.errors import AlreadyExists, NotFound, ValidationFailed
 from callcontrol.messaging.contacts import ContactList
 from callcontrol.messaging.models import Contact
 from callcontrol.messaging.store import contact_lists, contacts
@@ -83,7 +83,7 @@ async def test_an_account_has_one_contact_of_a_number(
 ) -> None:
     sid = account.account_sid
     made = await add(storage, sid, 1)
-    with pytest.raises(Conflict) as refusal:
+    with pytest.raises(AlreadyExists) as refusal:
         await add(storage, sid, 1, first_name="Second")
     assert refusal.value.details == {"id": made.contact_id, "phoneNumber": number(1)}
     theirs = await add(storage, stranger.account_sid, 1)
@@ -108,7 +108,7 @@ async def test_two_processes_make_one_contact_of_a_number(
     )
     made = [found for found in tried if isinstance(found, Contact)]
     assert sorted(contact.phone_number for contact in made) == [number(index) for index in range(5)]
-    assert sum(isinstance(found, Conflict) for found in tried) == 10
+    assert sum(isinstance(found, AlreadyExists) for found in tried) == 10
 
 
 async def test_what_is_committed_twice_is_made_once(storage: Storage, account: Account) -> None:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import utc_now
+from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.statements import Statement
 from callcontrol.database.tables import webhooks
@@ -29,6 +30,7 @@ from callcontrol.models import (
 from callcontrol.webhooks.store import deliveries, subscriptions
 from callcontrol.webhooks.store import publish as fan_out
 from callcontrol.webhooks.subscriptions import SubscribedService, Subscription
+from tests.support.domain import new_record
 
 NOW = utc_now()
 URL = "https://hooks.example.com/"
@@ -124,6 +126,30 @@ async def test_the_end_of_a_call_and_its_missed_event_are_one_transaction(
     await storage.calls.flush()
     (row,) = await queued(storage)
     assert row.event.call_sid == "call-1"
+
+
+async def test_a_call_that_is_taken_back_leaves_no_event_behind(storage: Storage, account: Account) -> None:
+    await subscribe(storage, account, "one")
+    event = WebhookEvent("e1", account.account_sid, "call.initiated", URL, b"{}", NOW, "call-1")
+    undone = [missed(account), event]
+    assert await publish(storage, *undone, missed(account, "missed-2")) == 3
+    await storage.writer.commit(lambda connection: fan_out.take_back(connection, undone))
+    (row,) = await queued(storage)
+    assert row.event.event_id == "missed-2"
+
+
+async def test_the_start_of_a_call_and_its_record_are_one_transaction(
+    storage: Storage, account: Account
+) -> None:
+    await subscribe(storage, account, "one", service="assistant", events=("call.started",))
+    details = assistant_details("agent-1", language="en-IN")
+    record = new_record(account.account_sid, product=PRODUCT, details=details)
+    with pytest.raises(InsufficientBalance):
+        await storage.calls.insert(record, reserve_paise=10_000_000)
+    assert await queued(storage) == []
+    await storage.calls.insert(record)
+    (row,) = await queued(storage)
+    assert (row.event.event, row.event.call_sid) == ("call.started", record.call_sid)
 
 
 async def test_a_call_that_is_refused_publishes_nothing(storage: Storage, account: Account) -> None:

@@ -12,6 +12,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.errors import (
+    AlreadyExists,
     ChannelNotConfigured,
     Conflict,
     NotFound,
@@ -235,7 +236,7 @@ async def test_without_a_channel_nothing_is_handed_in(stage: Stage) -> None:
 
 async def test_one_name_and_language_is_one_template(stage: Stage) -> None:
     first = await stage.create()
-    with pytest.raises(Conflict) as refusal:
+    with pytest.raises(AlreadyExists) as refusal:
         await stage.create()
     assert refusal.value.details == {"id": first.template_id}
     assert len(stage.network.taken) == 1

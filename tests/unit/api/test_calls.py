@@ -157,7 +157,7 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
         ({"headers": {f"X-{index}": "" for index in range(21)}}, "headers", "must have at most 20 items"),
         ({"caller_name": "a\nb"}, "caller_name", "must not contain control characters"),
         ({"tag": "x" * 256}, "tag", "must have at most 255 characters"),
-        ({"app_sid": ""}, "app_sid", "must have at least 1 characters"),
+        ({"app_sid": ""}, "app_sid", "must have at least 1 character"),
         ({"x" * 5000: 1}, "x" * 100 + "...", "is not a known field"),
     ],
 )
@@ -174,7 +174,7 @@ async def test_single_fields(
 @pytest.mark.parametrize(
     ("verbs", "fields"),
     [
-        ([], {"verbs": "must have at least 1 items"}),
+        ([], {"verbs": "must have at least 1 item"}),
         ("play", {"verbs": "must be a list"}),
         ([17], {"verbs[0]": "is not of a known kind"}),
         ([{"verb": "say"}], {"verbs[0].text": "is required"}),
@@ -196,7 +196,7 @@ async def test_single_fields(
                 "verbs[2].reason": "is not a known field",
             },
         ),
-        ([{"verb": "dial", "target": []}], {"verbs[0].target": "must have at least 1 items"}),
+        ([{"verb": "dial", "target": []}], {"verbs[0].target": "must have at least 1 item"}),
         (
             [{"verb": "dial", "target": [{"type": "sip", "number": "+919800000001"}]}],
             {"verbs[0].target[0]": "needs sip_uri with type sip"},

@@ -75,11 +75,31 @@ async def test_a_campaign_is_asked_for_as_it_was_written(client: Client, storage
 
 
 @pytest.mark.usefixtures("template")
-@pytest.mark.parametrize("given", [{}, {"sendImmediately": True}], ids=["left out", "said"])
-async def test_whether_at_once_was_said_is_told_apart(client: Client, storage: Storage, given: Any) -> None:
-    requests = asked(storage.campaigns, "create")
-    assert (await client.post("/api/v1/send", {**_BODY, **given}, key=MESSAGING_KEY)).status == 201
-    assert requests[0][1].immediately is (True if given else None)
+async def test_a_draft_is_sent_by_a_later_request(client: Client, storage: Storage) -> None:
+    body = {**_BODY, "phoneNumbers": numbers(3), "sendImmediately": False}
+    draft = (await client.post("/api/v1/send", body, key=MESSAGING_KEY)).data
+    assert (draft["status"], draft["startedAt"], draft["estimatedCompletionAt"]) == ("draft", None, None)
+    await storage.campaigns.run(utc_now())
+    assert await messages_of(storage, draft["campaignId"]) == []
+    path = f"/api/v1/campaigns/{draft['campaignId']}/send"
+    for _ in range(2):
+        sent = await client.post(path, key=MESSAGING_KEY)
+        assert (sent.status, sent.data["status"]) == (200, "running") and sent.data["startedAt"]
+    await storage.campaigns.run(utc_now())
+    assert len(await messages_of(storage, draft["campaignId"])) == 3
+    await client.post(path.replace("send", "cancel"), key=MESSAGING_KEY)
+    answer = await client.post(path, key=MESSAGING_KEY)
+    assert (answer.status, answer.json()["details"]) == (409, {"status": "cancelled"})
+
+
+async def test_a_draft_needs_its_template(client: Client, storage: Storage) -> None:
+    template = await approve(storage, ACCOUNT, _BODY["templateName"])
+    body = {**_BODY, "sendImmediately": False}
+    draft = (await client.post("/api/v1/send", body, key=MESSAGING_KEY)).data
+    await storage.templates.delete(ACCOUNT, template.template_id)
+    answer = await client.post(f"/api/v1/campaigns/{draft['campaignId']}/send", key=MESSAGING_KEY)
+    assert (answer.status, answer.json()["code"]) == (404, "NOT_FOUND")
+    assert _BODY["templateName"] in answer.json()["message"]
 
 
 @pytest.mark.parametrize(

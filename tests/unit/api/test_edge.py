@@ -16,6 +16,7 @@ from api.process.lifecycle import Phase
 from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from callcontrol import errors as domain
+from callcontrol.accounts.keys import SCOPES
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.errors import DomainError, InsufficientBalance
 from tests.support.api_facts import (
@@ -172,7 +173,52 @@ async def test_unknown_paths_and_methods(client: Client) -> None:
     assert (missing.status, missing.code) == (404, "NOT_FOUND")
     wrong = await client.request("PATCH", "/v1/calls")
     assert (wrong.status, wrong.code) == (405, "METHOD_NOT_ALLOWED")
-    assert wrong.headers["Allow"] == "GET, POST"
+    assert wrong.headers["Allow"] == "GET, HEAD, POST"
+
+
+async def test_the_administration_is_for_its_keys_at_every_path(client: Client, stage: ApiStage) -> None:
+    admin = f"vadm_{'a' * 43}"
+    await stage.add_key(admin, "admin", SCOPES["admin"])
+    for method, path in (
+        ("GET", "/integrations/admin/nothing"),
+        ("POST", "/integrations/admin/nothing/at/all"),
+        ("GET", "/integrations/admin"),
+        ("PUT", "/integrations/admin/tools"),
+    ):
+        stranger = await client.request(method, path, key=None)
+        assert (stranger.status, stranger.code) == (401, "UNAUTHORIZED")
+        assert stranger.headers["WWW-Authenticate"].startswith("Bearer")
+        assert (await client.request(method, path)).status == 403
+        assert (await client.request(method, path, key=admin)).status in (404, 405)
+    assert (await client.get("/integrations/administration", key=None)).status == 404
+
+
+async def test_a_slash_at_the_end_is_the_same_path(client: Client, storage: Storage) -> None:
+    assert (await client.get("/v1/phone-numbers/")).data == (await client.get("/v1/phone-numbers")).data
+    assert (await client.get(f"/v1/calls/{CALL_SID}/?")).data["call_sid"] == CALL_SID
+    assert (await client.get("/v1/phone-numbers//")).status == 404
+    assert (await client.get("/schemas/streams/twilio.json/", key=None)).status == 200
+    names = asked(storage.idempotency, "begin")
+    for path in ("/v1/calls", "/v1/calls/"):
+        assert (await client.post(path, CALL, headers={"Idempotency-Key": "order-17"})).status == 201
+    assert [name for _, _, name, _ in names] == ["POST /v1/calls"] * 2
+    text = (await client.get("/metrics", key=None)).body.decode()
+    assert 'route="/v1/phone-numbers"' in text and 'route="/v1/phone-numbers/"' not in text
+
+
+async def test_head_is_answered_as_get_without_the_body(client: Client) -> None:
+    for path, status in (
+        ("/v1/calls", 200),
+        ("/v1/calls?page=0", 400),
+        (f"/v1/calls/{NUMBER_ID}", 404),
+        ("/health", 200),
+        ("/docs", 200),
+    ):
+        head = await client.request("HEAD", path)
+        assert (head.status, head.body) == (status, b"")
+        assert int(head.headers["Content-Length"]) > 0
+    assert (await client.request("HEAD", "/v1/calls", key=None)).status == 401
+    assert (await client.request("HEAD", "/v1/voice-otp/send")).status == 405
 
 
 @pytest.mark.parametrize(

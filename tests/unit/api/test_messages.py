@@ -63,6 +63,27 @@ async def test_parts_reach_the_service_in_the_spelling_of_the_interface(
     assert media.media == parts["media"]
 
 
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://example.com/a.png", None),
+        ("HTTP://example.com/a.png", None),
+        ("http://10.0.0.1/a.png", "10.0.0.1 is a private or reserved address"),
+        ("http://localhost/a.png", "localhost is this server itself"),
+        ("ftp://example.com/a.png", "must be a URL that starts with http:// or https://"),
+        ("http:example.com", "must be a URL that starts with http:// or https://"),
+    ],
+)
+async def test_media_is_at_a_public_host(client: Client, url: str, problem: str | None) -> None:
+    body = {"to": TO, "type": "media", "media": {"type": "image", "url": url}}
+    answer = await client.post(PATH, body, headers=HEADERS)
+    if problem is None:
+        assert answer.status == 200, answer.body
+        return
+    (error,) = answer.json()["details"]["errors"]
+    assert error["field"] == "media.url" and error["message"].startswith(problem)
+
+
 async def test_every_wrong_field_is_named_in_its_own_spelling(client: Client) -> None:
     body = {
         "to": TO,

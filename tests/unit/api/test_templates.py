@@ -90,7 +90,7 @@ async def create(stage: ApiStage) -> None:
     [
         (disconnect, "order_update", 400, "CHANNEL_NOT_CONFIGURED"),
         (None, "refused_at_once", 400, "PROVIDER_REJECTED"),
-        (create, "order_update", 409, "CONFLICT"),
+        (create, "order_update", 400, "ALREADY_EXISTS"),
     ],
     ids=["channel", "network", "name"],
 )

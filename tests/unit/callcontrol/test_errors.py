@@ -10,6 +10,7 @@ def every(base: type[errors.DomainError]) -> list[type[errors.DomainError]]:
 def test_every_refusal_has_a_code_of_the_interface() -> None:
     codes = {item.__name__: item.code for item in every(errors.DomainError)}
     assert codes == {
+        "AlreadyExists": "ALREADY_EXISTS",
         "BindFailed": "bind_failed",
         "CallEnded": "CALL_ENDED",
         "ChannelNotConfigured": "CHANNEL_NOT_CONFIGURED",

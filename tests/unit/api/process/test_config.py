@@ -70,6 +70,14 @@ def test_environment_over_file_over_default(tmp_path: Path) -> None:
     assert settings.drain_s == 2.5
 
 
+def test_origins_of_pages() -> None:
+    origins = "https://Console.example.com, http://127.0.0.1:3000"
+    settings = load_settings({"TRUNKLINE_CORS_ORIGINS": origins})
+    assert settings.cors_origins == ("https://console.example.com", "http://127.0.0.1:3000")
+    assert load_settings({"TRUNKLINE_CORS_ORIGINS": "*"}).cors_origins == ("*",)
+    assert load_settings({}).cors_origins == ()
+
+
 def test_the_database_follows_the_data_directory(tmp_path: Path) -> None:
     settings = load_settings({"TRUNKLINE_DATA_DIR": str(tmp_path)})
     assert settings.database_url == f"sqlite+aiosqlite:///{tmp_path}/trunkline.db"
@@ -146,6 +154,9 @@ def test_a_wrong_value_under_a_former_name_names_the_setting() -> None:
         ("PUBLIC_URL", "ftp://voice.example.com"),
         ("PUBLIC_URL", "https://x/?a=b"),
         ("PUBLIC_URL", "http://[::1"),
+        ("CORS_ORIGINS", "console.example.com"),
+        ("CORS_ORIGINS", "https://console.example.com/"),
+        ("CORS_ORIGINS", "https://console.example.com,https://key@console.example.com"),
         ("SIP_LISTEN", "127.0.0.1:5060"),
         ("SIP_LISTEN", "sctp:127.0.0.1:5060"),
         ("SIP_LISTEN", ","),

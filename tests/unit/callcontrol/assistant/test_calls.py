@@ -13,6 +13,7 @@ from callcontrol.assistant.calls import (
     assistant_event,
     assistant_object,
     end_events,
+    start_events,
     status_of,
     transcript_url,
 )
@@ -58,6 +59,16 @@ def test_a_call_is_shown_with_its_agent_and_context() -> None:
     assert inbound["phone_number"] == CALLEE
 
 
+def test_every_call_that_gets_an_end_is_told_of_when_it_begins() -> None:
+    record = agent_call()
+    (started,) = start_events(record)
+    assert (started.event, started.service, started.created_at) == ("call.started", "assistant", NOW)
+    assert (started.fields["data"]["status"], started.fields["data"]["duration_seconds"]) == ("queued", 0)
+    assert start_events(record) == [started], "a transaction that is repeated makes no second event"
+    assert started.call_sid == end_events(ended(), NOW, URL)[0].call_sid, "both are in one order"
+    assert start_events(make_record()) == []
+
+
 def test_the_end_of_a_call_is_told_once_and_its_transcript_when_there_is_one() -> None:
     record = ended()
     (completed,) = end_events(record, NOW, URL)
@@ -101,7 +112,8 @@ def test_calls_of_others_and_calls_that_are_up_have_no_end() -> None:
 @pytest.mark.parametrize(
     ("name", "told", "event"),
     [
-        ("call.answered", {}, "call.started"),
+        ("call.answered", {}, "call.answered"),
+        ("call.initiated", {}, None),
         ("call.transferred", {"transfer": {"mode": "bridge", "to": CALLEE}}, "call.transferred"),
         ("call.transfer_failed", {"transfer": {"hangup_cause": "USER_BUSY"}}, "error.occurred"),
         ("webhook.failed", {"reason": "timeout"}, "error.occurred"),

@@ -10,10 +10,12 @@ from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
-from callcontrol.calls.records.end import close_record
+from callcontrol.calls.plan import Hangup, Plan, Play, SendDtmf, Stream
+from callcontrol.calls.records.end import close_record, ending_of, write_end
 from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
 from callcontrol.models import CallStatus, Direction, StreamInfo
+from media.streams import choose_stream
 from sip.aio import Listen, TraceRecord
 from tests.support.domain import CALL_SID, NOW, make_record
 
@@ -21,6 +23,20 @@ from tests.support.domain import CALL_SID, NOW, make_record
 def test_times_are_reckoned_from_the_creation() -> None:
     clock = WallClock(100.0, datetime(2026, 1, 1, 12, tzinfo=UTC))
     assert clock.at(101.2345).isoformat() == "2026-01-01T12:00:01.234000+00:00"
+
+
+def test_a_call_shows_the_stream_that_it_begins_with() -> None:
+    stream = Stream(choose_stream("wss://bot.example.com/ws", {"sample_rate": 16000}))
+    assert Plan((stream, Hangup())).first_stream is stream
+    assert Plan((SendDtmf("1w2"), stream)).first_stream is stream
+    assert Plan((Play("prompt:welcome"), stream)).first_stream is None
+    assert Plan((Hangup(),)).first_stream is None
+    assert stream.pending("s-1", "exotel") == StreamInfo(
+        "s-1", "wss://bot.example.com/ws", "exotel", "l16", 16000, "pending"
+    )
+    record = make_record(stream=stream.pending("s-1", "exotel"))
+    write_end(record, ending_of(Hangup()), NOW, answered_for_s=None)
+    assert record.stream is not None and record.stream.state == "stopped"
 
 
 def test_stream_sids_differ_by_call_and_number() -> None:

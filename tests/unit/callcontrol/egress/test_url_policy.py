@@ -1,12 +1,19 @@
 """The guard against server-side request forgery, as a corpus of what customers may write."""
 
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 import pytest
 from yarl import URL
 
-from callcontrol.egress.url_policy import check_url, embedded_ipv4, forbidden_reason, literal_address
+from callcontrol.egress.url_policy import (
+    check_url,
+    embedded_ipv4,
+    forbidden_reason,
+    literal_address,
+    url_errors,
+)
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 
 PUBLIC = "public"  # May be connected to, always.
@@ -394,8 +401,27 @@ def test_schemes_are_those_asked_for() -> None:
 
 
 def test_the_refusal_names_the_host() -> None:
-    with pytest.raises(DestinationForbidden, match=r"url: 0x7f\.1 is a loopback address; give a public"):
+    with pytest.raises(DestinationForbidden, match=r"^0x7f\.1 is a loopback address; give a public"):
         check_url("https://0x7f.1/", schemes=("https",), allow_private=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_allowed"),
+    [("127.0.0.1", True), ("10.0.0.1", True), ("localhost", True), ("a.internal", True), ("169.254.1.1", False)],
+)
+def test_the_refusal_names_the_setting_where_it_helps(host: str, is_allowed: bool) -> None:
+    with pytest.raises(DestinationForbidden) as refusal:
+        check_url(f"wss://{host}/ws", schemes=("ws", "wss"), allow_private=False)
+    assert ("TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1" in refusal.value.message) == is_allowed
+
+
+def test_errors_of_a_field_name_the_field_once() -> None:
+    check = partial(check_url, allow_private=False)
+    (forbidden,) = url_errors(check, "stream_url", "ws://127.0.0.1:9000/ws", schemes=("ws", "wss"))
+    assert forbidden.field == "stream_url" and forbidden.message.startswith("127.0.0.1 is a loopback address")
+    (wrong,) = url_errors(check, "stream_url", "https://bot.example.com/", schemes=("ws", "wss"))
+    assert (wrong.field, wrong.message) == ("stream_url", "must be a URL that starts with ws:// or wss://")
+    assert url_errors(check, "stream_url", "wss://bot.example.com/", schemes=("ws", "wss")) == []
 
 
 @pytest.mark.parametrize(("host", "kind"), [(host, kind) for host, kind in HOSTS if kind != PUBLIC])

@@ -19,6 +19,7 @@ from callcontrol.messaging.campaigns import (
     batch_size,
     body_parameters,
     estimated_end,
+    first_state,
     progress_percent,
     schedule_errors,
     settled,
@@ -43,8 +44,10 @@ CAMPAIGN = Campaign(
 
 
 def test_only_what_is_open_can_change() -> None:
-    assert {state for state, _ in RULES} == {state for state in CampaignState if state.is_open}
-    assert {rule[0] for rule in RULES.values()} == set(CampaignState) - {CampaignState.SCHEDULED}
+    open_states = {state for state in CampaignState if state.is_open}
+    assert {state for state, _ in RULES} == {CampaignState.DRAFT, *open_states}
+    first = {CampaignState.DRAFT, CampaignState.SCHEDULED}
+    assert {rule[0] for rule in RULES.values()} == set(CampaignState) - first
 
 
 def test_a_campaign_has_failed_when_every_message_has() -> None:
@@ -54,25 +57,34 @@ def test_a_campaign_has_failed_when_every_message_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheduled_for", "immediately", "field"),
+    ("scheduled_for", "field"),
     [
-        (None, None, None),
-        (None, True, None),
-        (LATER, None, None),
-        (LATER, False, None),
-        (NOW + MAX_AHEAD, None, None),
-        (None, False, "scheduledFor"),
-        (LATER, True, "sendImmediately"),
-        (NOW, None, "scheduledFor"),
-        (NOW - timedelta(seconds=1), None, "scheduledFor"),
-        (NOW + MAX_AHEAD + timedelta(seconds=1), None, "scheduledFor"),
+        (None, None),
+        (LATER, None),
+        (NOW + MAX_AHEAD, None),
+        (NOW, "scheduledFor"),
+        (NOW - timedelta(seconds=1), "scheduledFor"),
+        (NOW + MAX_AHEAD + timedelta(seconds=1), "scheduledFor"),
     ],
 )
-def test_when_a_campaign_may_start(
-    scheduled_for: datetime | None, immediately: bool | None, field: str | None
-) -> None:
-    errors = schedule_errors(scheduled_for, immediately=immediately, now=NOW)
+def test_when_a_campaign_may_start(scheduled_for: datetime | None, field: str | None) -> None:
+    errors = schedule_errors(scheduled_for, NOW)
     assert [error.field for error in errors] == ([] if field is None else [field])
+
+
+@pytest.mark.parametrize(
+    ("scheduled_for", "immediately", "state"),
+    [
+        (None, True, CampaignState.RUNNING),
+        (None, False, CampaignState.DRAFT),
+        (LATER, True, CampaignState.SCHEDULED),
+        (LATER, False, CampaignState.SCHEDULED),
+    ],
+)
+def test_what_a_campaign_begins_as(
+    scheduled_for: datetime | None, immediately: bool, state: CampaignState
+) -> None:
+    assert first_state(scheduled_for, immediately=immediately) is state
 
 
 def test_variables_are_put_in_the_order_of_their_numbers() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.accounts.keys import PREFIXES
+from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
@@ -22,7 +22,8 @@ async def authenticate(
     """
     Authenticate a request to a service by its Authorization headers.
 
-    ``plain`` are keys sent in a dedicated header, without a scheme; a request may carry one key in total.
+    A key of the service ``all`` opens every service, and a request to ``all`` takes every key. ``plain`` are
+    keys sent in a dedicated header, without a scheme; a request may carry one key in total.
 
     Raises:
         Unauthorized: There is no key, more than one, or it is malformed, unknown or revoked.
@@ -41,11 +42,17 @@ async def authenticate(
         raise Unauthorized(f"Send exactly one header of the form {header}")
     key = key.strip()
     if not key.startswith(tuple(PREFIXES.values())) or _KEY.fullmatch(key) is None:
-        raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")
+        prefixes = " or ".join(_prefixes_for(service))
+        raise Unauthorized(f"The API key is malformed; keys that open this begin with {prefixes}.")
     principal = await keys.authenticate(key)
-    if principal.service != service:
+    if not opens(principal.service, service):
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
+
+
+def _prefixes_for(service: Service) -> Iterable[str]:
+    """Prefixes of the keys that open a service."""
+    return [prefix for of, prefix in PREFIXES.items() if opens(of, service)]
 
 
 def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:

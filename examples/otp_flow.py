@@ -1,7 +1,7 @@
 """
 A one-time password by voice: a call says it, the user types it, the server compares.
 
-    KEY=vp_... .venv/bin/python examples/otp_flow.py --to +919800000009
+    KEY=vk_... .venv/bin/python examples/otp_flow.py --to +919800000009
 
 It ends with 0 when what was typed is right, with 1 when it is not.
 """

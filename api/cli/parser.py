@@ -16,7 +16,7 @@ from callcontrol.models.accounts import MAX_RETENTION_DAYS
 
 __all__ = ["build_parser"]
 
-SERVICES = ("platform", "messaging", "assistant", "tools", "admin")
+SERVICES = ("platform", "messaging", "assistant", "tools", "admin", "all")
 MAX_BALANCE_INR = Decimal(100_000_000)
 
 _Subparsers = argparse._SubParsersAction
@@ -220,9 +220,11 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     group = _group(commands, "keys", "manage API keys")
     parser = _command(group, "create", "create a key, shown this once; prints JSON with key")
     parser.add_argument("--account", required=True, metavar="SID", help="account of the key")
-    parser.add_argument("--service", required=True, choices=SERVICES, help="service of the key")
+    parser.add_argument("--service", required=True, choices=SERVICES, help="service of the key, or all")
     parser.add_argument(
-        "--scopes", metavar="A,B", help="scopes of the key, separated by commas (default: see docs)"
+        "--scopes",
+        metavar="A,B",
+        help="scopes of the key, separated by commas; '*' is every scope of the service (default: see docs)",
     )
     parser.add_argument("--name", metavar="TEXT", help="label of the key")
     parser.add_argument(

@@ -36,6 +36,7 @@ REQUESTS_PER_MINUTE: Mapping[Service, int] = {
     "assistant": 100,
     "tools": 600,
     "admin": 600,
+    "all": 600,
 }
 """Default requests per minute of a key, by its service, where the account has no limit of its own."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.accounts.keys import PREFIXES
+from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
@@ -22,8 +22,9 @@ async def authenticate(
     """
     Authenticate a request to a service by its Authorization headers.
 
-    ``plain`` are keys sent in a header of their own, without a scheme. A request may have both headers if they
-    hold the same key.
+    A key of the service ``all`` opens every service, and a request to ``all`` takes every key. ``plain`` are
+    keys sent in a header of their own, without a scheme. A request may have both headers if they hold the
+    same key.
 
     Raises:
         Unauthorized: There is no key, more than one key, or it is malformed, unknown or revoked.
@@ -40,9 +41,10 @@ async def authenticate(
     if found or key is None or len(headers) > 1 or len(plain) > 1:
         raise Unauthorized(f"Send exactly one key, in a header of the form {header}")
     if not key.startswith(tuple(PREFIXES.values())) or _KEY.fullmatch(key) is None:
-        raise Unauthorized(f"The API key is malformed; {service} keys begin with {prefix}.")
+        prefixes = " or ".join(_prefixes_for(service))
+        raise Unauthorized(f"The API key is malformed; keys that open this begin with {prefixes}.")
     principal = await keys.authenticate(key)
-    if principal.service != service:
+    if not opens(principal.service, service):
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
 
@@ -51,6 +53,11 @@ def _key_of(header: str) -> str | None:
     """Key of an Authorization header; None if its scheme is not Bearer."""
     scheme, _, key = header.strip().partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
+
+
+def _prefixes_for(service: Service) -> Iterable[str]:
+    """Prefixes of the keys that open a service."""
+    return [prefix for of, prefix in PREFIXES.items() if opens(of, service)]
 
 
 def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:

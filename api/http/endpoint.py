@@ -140,25 +140,26 @@ class Endpoint(Generic[BodyT, QueryT]):
     """
     One method of one path.
 
-    `scope` is the scope that the key must have, `service` the service that it must belong to.
-    `requests_per_minute` is a limit of the endpoint in addition to that of the key; endpoints with the same
-    `limited_as` share it. `response` is the model of ``data`` (of one item when `paged`), None for a response
-    without body or, with a `media_type`, for a file. A `keyset` list can also be read by cursor, and returns
-    the next one in ``meta.next_cursor``. `errors` are the domain errors of this endpoint beyond those common
-    to all. `places_calls` endpoints are refused while the server drains; `idempotent` ones honour the header
-    ``Idempotency-Key``. A `ticket` authenticates a request without a key; a request with a ticket is judged
-    by the ticket alone, even when it has a key. Endpoints of the style `TWILIO` also accept the key by Basic
-    authentication and the body as a form, and answer ``data`` without an envelope. Those of the style
-    `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and, when `paged`,
-    ``pagination``; the ``data`` of a `bare` one is the whole response and includes ``success``. A `spoken`
-    one passes its requests to another protocol: key, rate, scope, query and body limits are checked as
-    everywhere, the content of the body is left to that protocol.
+    `scope` is the scope that the key must have, None for none; `service` is the service that it must belong
+    to, `all` for any. `requests_per_minute` is a limit of the endpoint in addition to that of the key;
+    endpoints with the same `limited_as` share it. `response` is the model of ``data`` (of one item when
+    `paged`), None for a response without body or, with a `media_type`, for a file. A `keyset` list can also
+    be read by cursor, and returns the next one in ``meta.next_cursor``. `errors` are the domain errors of
+    this endpoint beyond those common to all. `places_calls` endpoints are refused while the server drains;
+    `idempotent` ones honour the header ``Idempotency-Key``, and a `confidential` response is kept for it
+    encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
+    with a ticket is judged by the ticket alone, even when it has a key. Endpoints of the style `TWILIO` also
+    accept the key by Basic authentication and the body as a form, and answer ``data`` without an envelope.
+    Those of the style `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and,
+    when `paged`, ``pagination``; the ``data`` of a `bare` one is the whole response and includes
+    ``success``. A `spoken` one passes its requests to another protocol: key, rate, scope, query and body
+    limits are checked as everywhere, the content of the body is left to that protocol.
     """
 
     method: str
     path: str
     handler: Handler[BodyT, QueryT]
-    scope: str
+    scope: str | None
     summary: str
     tag: str
     response: type[BaseModel] | None
@@ -173,6 +174,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     media_type: str | None = None
     places_calls: bool = False
     idempotent: bool = False
+    confidential: bool = False
     service: Service = "platform"
     identifiers: Identifiers = Identifiers.UUID
     bare: bool = False
@@ -265,7 +267,7 @@ def path_parameters(path: str) -> list[str]:
 class Declaration(TypedDict, total=False):
     """Fields of an `Endpoint` that are declared at its handler, or are common to several."""
 
-    scope: str
+    scope: str | None
     summary: str
     description: str
     tag: str
@@ -280,6 +282,7 @@ class Declaration(TypedDict, total=False):
     media_type: str
     places_calls: bool
     idempotent: bool
+    confidential: bool
     service: Service
     identifiers: Identifiers
     bare: bool

@@ -124,7 +124,7 @@ class Pipeline:
             request_context.account_sid = principal.account_sid
             if not self.is_trusted(request.remote):
                 self._count(principal, endpoint)
-            if endpoint.scope not in principal.scopes:
+            if endpoint.scope is not None and endpoint.scope not in principal.scopes:
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
             own = endpoint.style is ErrorStyle.TWILIO or endpoint.style is ErrorStyle.MESSAGING
@@ -162,9 +162,10 @@ class Pipeline:
         Raises:
             RateLimited: One of the limits is exhausted.
         """
-        default = self.requests_per_minute[endpoint.service]
+        service = endpoint.service
+        default = self.requests_per_minute[service]
         limit = self.limiter.take(
-            allowances_of(principal, endpoint.limit_name, default, endpoint.requests_per_minute)
+            allowances_of(principal, service, endpoint.limit_name, default, endpoint.requests_per_minute)
         )
         current_request().headers.update(limit.headers())
         if not limit.allowed:
@@ -219,7 +220,11 @@ class Pipeline:
         store = self.services.storage.idempotency
         account_sid = context.account_sid
         name = f"{request.method} {request.path.rstrip('/')}"
-        stored = await store.begin(account_sid, key, name, hashlib.sha256(raw).hexdigest())
+        asked = hashlib.sha256(raw)
+        if endpoint.confidential:
+            # What was shown to one key of the account must not be shown to another.
+            asked.update(context.principal.key_id.encode())
+        stored = await store.begin(account_sid, key, name, asked.hexdigest())
         if stored is not None:
             replayed = _json(stored.body, stored.status)
             replayed.headers["Idempotent-Replayed"] = "true"
@@ -236,7 +241,9 @@ class Pipeline:
             await _keep(store.complete(account_sid, key, failure.status, _dump(failure.body())))
             raise failure from error
         assert isinstance(response, web.Response) and isinstance(response.body, bytes)
-        await _keep(store.complete(account_sid, key, response.status, response.body))
+        await _keep(
+            store.complete(account_sid, key, response.status, response.body, seal=endpoint.confidential)
+        )
         return response
 
     def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:

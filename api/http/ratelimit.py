@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from callcontrol.models import Principal
+from callcontrol.models import Principal, Service
 
 __all__ = ["Allowance", "RateLimit", "RateLimiter", "allowances_of"]
 
@@ -61,23 +61,23 @@ class RateLimit:
 
 
 def allowances_of(
-    principal: Principal, endpoint: str, default: int, endpoint_limit: int | None
+    principal: Principal, service: Service, endpoint: str, default: int, endpoint_limit: int | None
 ) -> list[Allowance]:
     """
-    List the limits that a request of a key counts against.
+    List the limits that a request of a key to a service counts against.
 
     Without a limit of the account, each key has `default` requests. A limit of the account is shared by all
     its keys, so that more keys do not give more requests. An endpoint's limit is counted per key. The voice
-    assistant counts by account only, separately from the other services.
+    assistant counts by account only, separately from the other services, whatever the service of the key.
     """
-    own = principal.requests_per_minute
-    if principal.service == "assistant":
+    if service == "assistant":
+        own = principal.assistant_requests_per_minute
         shared = f"{principal.account_sid} assistant"
         listed = [Allowance("account", shared, default if own is None else own)]
-    elif own is None:
+    elif principal.requests_per_minute is None:
         listed = [Allowance("key", principal.key_id, default)]
     else:
-        listed = [Allowance("account", principal.account_sid, own)]
+        listed = [Allowance("account", principal.account_sid, principal.requests_per_minute)]
     if endpoint_limit is not None:
         listed.append(Allowance("endpoint", f"{principal.key_id} {endpoint}", endpoint_limit))
     return listed

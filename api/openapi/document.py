@@ -57,7 +57,7 @@ def openapi_document(
             "version": product_version(),
             "description": (
                 "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
-                "Each service takes keys of its own."
+                f"Each service takes keys of its own, and keys of all services, {PREFIXES['all']}..."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -78,18 +78,18 @@ def openapi_document(
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": f"A key of the endpoint's service: {_PREFIXES}.",
+                    "description": f"A key of the endpoint's service, or of all services: {_PREFIXES}.",
                 },
                 "api_key": {
                     "type": "apiKey",
                     "in": "header",
                     "name": "X-API-Key",
-                    "description": f"A messaging key, {PREFIXES['messaging']}...",
+                    "description": f"A key of messaging, {PREFIXES['messaging']}..., or of all services.",
                 },
                 "account_and_key": {
                     "type": "http",
                     "scheme": "basic",
-                    "description": "account_sid and a platform key.",
+                    "description": "account_sid and a key of the platform or of all services.",
                 },
             },
             "headers": {
@@ -174,7 +174,9 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
 
 def _needs(endpoint: Endpoint[Any, Any]) -> str:
     """Text that names the required scope, and the key's service unless it is the platform."""
-    of = "" if endpoint.service == "platform" else f" of a key of the service {endpoint.service}"
+    if endpoint.scope is None:
+        return "Any key of the account may ask."
+    of = "" if endpoint.service in ("platform", "all") else f" of a key of the service {endpoint.service}"
     return f"Needs the scope `{endpoint.scope}`{of}."
 
 

@@ -61,6 +61,9 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "update_stream_settings": {"default_stream_protocol": "twilio"},
     "rotate_stream_secret": {"overlap_sec": 86400},
+    "create_key": {"service": "platform", "name": "Reports", "scopes": ["calls.read", "otp.read"]},
+    "rotate_key": {"overlap_seconds": 3600},
+    "rotate_webhook_secret": {"overlap_seconds": 86400},
     "create_carrier": {
         "name": "My trunk",
         "trunk_type": "auth",

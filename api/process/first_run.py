@@ -1,8 +1,8 @@
 """
 Setup of a fresh installation: a demo account with balance and number, and the sandbox carrier to call.
 
-The account is created when the sandbox carrier runs and no account exists. Its key is shown once; later
-runs show the command that creates another.
+The account is created when the sandbox carrier runs and no account exists. Its key opens every service with
+every scope, and is shown once; later runs show the command that creates another.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+from callcontrol.accounts.keys import EVERY_SCOPE
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.models import TEST_PREFIX, Account, Binding, Service
+from callcontrol.models import TEST_PREFIX, Account, Binding
 
 __all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
 
@@ -66,6 +67,8 @@ async def prepare_demo(storage: Storage) -> DemoAccount | None:
         kyc=True,
         max_cps=DEMO_MAX_CPS,
         max_calls=DEMO_MAX_CALLS,
+        service="all",
+        scopes=(EVERY_SCOPE,),
     )
     number = await storage.numbers.add(account.account_sid, DEMO_NUMBER, friendly_name="Demo number")
     # Binding the number also registers it as caller-ID of outbound calls.
@@ -85,18 +88,16 @@ def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> 
         lines.append(f"  an account      {command} accounts create --name NAME --kyc")
     elif demo.api_key is None:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}")
-        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
-        lines.append(f"  another key     {_new_key(demo, 'platform', command)}")
+        lines.append(f"  another key     {_new_key(demo, command)}")
     else:
         lines.append(f"  demo account    {demo.account_sid}, number {demo.number}, wallet 1000 INR")
-        lines.append(f"  API key         {demo.api_key}  (shown this once)")
-        lines.append(f"  messaging key   {_new_key(demo, 'messaging', command)}")
+        lines.append(f"  API key         {demo.api_key}  (for every service; shown this once)")
         lines += ["", "Place a call to the sandbox carrier, which answers and echoes:", curl(demo, url)]
     return "\n".join(lines)
 
 
-def _new_key(demo: DemoAccount, service: Service, command: str) -> str:
-    return f"{command} keys create --account {demo.account_sid} --service {service}"
+def _new_key(demo: DemoAccount, command: str) -> str:
+    return f"{command} keys create --account {demo.account_sid} --service all --scopes '{EVERY_SCOPE}'"
 
 
 def curl(demo: DemoAccount, url: str) -> str:

@@ -1,9 +1,11 @@
-"""Accounts and API keys: key format, scopes, stored hash and validation."""
+"""Accounts and API keys: key format, scopes, stored hash, webhook secrets and validation."""
 
 import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final, get_args
 
 from callcontrol.errors import FieldError, Forbidden, Unauthorized, ValidationFailed
@@ -17,30 +19,45 @@ PREFIXES: Final[Mapping[Service, str]] = {
     "assistant": "va_",
     "tools": "vt_",
     "admin": "vadm_",
+    "all": "vk_",
 }
 
+_KEY_SCOPES: Final = ("keys.read", "keys.write")
 _PLATFORM_SCOPES: Final = (
     *("calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"),
     *("otp.send", "otp.read", "masking.read", "masking.write", "webhooks.read", "webhooks.write"),
+    *_KEY_SCOPES,
 )
 _MESSAGING_SCOPES: Final = (
     *("messages.send", "campaigns.create", "campaigns.read", "templates.read", "templates.write"),
     *("contacts.read", "contacts.write", "webhooks.read", "webhooks.write"),
+    *_KEY_SCOPES,
 )
-SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
+_SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
     "platform": _PLATFORM_SCOPES,
     "messaging": _MESSAGING_SCOPES,
     "assistant": ("assistant", "assistant.keys"),
     "tools": ("tools",),
     "admin": ("admin",),
 }
-"""All scopes of the keys of each service, apart from ``tool:NAME``."""
+SCOPES: Final[Mapping[Service, tuple[str, ...]]] = {
+    **_SCOPES,
+    "all": tuple(dict.fromkeys(scope for scopes in _SCOPES.values() for scope in scopes)),
+}
+"""All scopes of the keys of each service, apart from ``*`` and ``tool:NAME``."""
+
+EVERY_SCOPE: Final = "*"
+"""Scope that stands for all scopes of its key's service, those of later versions too."""
 
 _TOOL_SCOPE: Final = "tool:"
 _ONE_TOOL: Final = re.compile(_TOOL_SCOPE + "[A-Za-z0-9_-]{1,64}")
-_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "assistant.keys"})
+_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "keys.write", "assistant.keys"})
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
-"""Longest overlap of a rotated key with its successor, in seconds."""
+"""Longest overlap of a rotated key or secret with its successor, in seconds."""
+DEFAULT_OVERLAP_S: Final = 3600
+"""Default overlap of a rotated key with its successor, in seconds."""
+DEFAULT_SECRET_OVERLAP_S: Final = 24 * 3600
+"""Default overlap of a rotated webhook secret with its successor, in seconds."""
 
 _KEY_BYTES: Final = 32
 _SHOWN_CHARACTERS: Final = 5
@@ -104,8 +121,9 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     """
     Scopes of a new key: the wanted ones, else the default scopes of its service.
 
-    The webhook scopes let a holder redirect events, and ``assistant.keys`` lets it create keys, so they are
-    granted only if named. Scopes ``tool:NAME`` limit a key of the service ``tools`` to these tools.
+    The webhook scopes let a holder redirect events, and ``keys.write`` and ``assistant.keys`` let it create
+    keys, so they are granted only if named, or by ``*``, which stands alone. Scopes ``tool:NAME`` limit a key
+    of the service ``tools`` to these tools.
 
     Raises:
         ValidationFailed: A scope does not belong to the service.
@@ -114,14 +132,21 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     if wanted is None:
         return tuple(scope for scope in known if scope not in _EXPLICIT)
     chosen = tuple(dict.fromkeys(wanted))
+    if chosen == (EVERY_SCOPE,):
+        return chosen
     if service == "tools" and chosen:
         chosen = tuple(dict.fromkeys((*known, *chosen)))
     unknown = [scope for scope in chosen if scope not in known and not _is_of_tool(service, scope)]
     if unknown or not chosen:
-        raise ValidationFailed.of(
-            "scopes", f"must be among {', '.join(known)}" + (f", not {', '.join(unknown)}" if unknown else "")
-        )
+        among = f"must be {EVERY_SCOPE} alone, or among {', '.join(known)}"
+        raise ValidationFailed.of("scopes", among + (f", not {', '.join(unknown)}" if unknown else ""))
     return chosen
+
+
+def granted(service: Service, scopes: Iterable[str]) -> frozenset[str]:
+    """Scopes by which requests with a key are judged: its own, and those that ``*`` stands for."""
+    own = frozenset(scopes)
+    return own.union(SCOPES[service]) if EVERY_SCOPE in own else own
 
 
 def _is_of_tool(service: Service, scope: str) -> bool:
@@ -139,18 +164,45 @@ def tools_of(scopes: Iterable[str]) -> frozenset[str] | None:
     return names or None
 
 
-def check_minted(principal: Principal, environment: Environment, scopes: Iterable[str]) -> None:
+def opens(service: Service, of: Service) -> bool:
+    """Return True if a key of `service` may be used for what belongs to `of`; `all` fits every service."""
+    return service == of or "all" in (service, of)
+
+
+def check_environment(service: Service, environment: Environment) -> None:
     """
-    Reject a new key with more rights than the key of its creator.
+    Reject a key of the sandbox for a service that has none.
 
     Raises:
-        Forbidden: It has a scope that the principal lacks, or a sandbox principal creates a live key.
+        ValidationFailed: The environment is ``sandbox``, and the service is not the voice assistant.
     """
-    more = [scope for scope in scopes if scope not in principal.scopes]
+    if environment == "sandbox" and service != "assistant":
+        raise ValidationFailed.of("environment", "must be live, but for the service assistant")
+
+
+def check_managed(
+    principal: Principal, service: Service, environment: Environment, scopes: Iterable[str]
+) -> None:
+    """
+    Reject a key that is created, rotated or revoked by a key with fewer rights.
+
+    Raises:
+        Forbidden: It has a service or a scope that the principal lacks, or it is a live key, and the
+            principal is of the sandbox.
+    """
+    more = [] if principal.service in (service, "all") else [f"the service {service}"]
+    more += [scope for scope in scopes if not _holds(principal, scope)]
     if more:
-        raise Forbidden(f"A key gives no scope that it lacks itself: {', '.join(more)}.")
+        raise Forbidden(f"A key manages no key with more rights than its own; yours lacks {', '.join(more)}.")
     if principal.sandbox and environment != "sandbox":
         raise Forbidden("A key of the sandbox manages keys of the sandbox alone.")
+
+
+def _holds(principal: Principal, scope: str) -> bool:
+    """Return True if a principal has a scope; one that may use every tool may use each of them."""
+    if scope.startswith(_TOOL_SCOPE) and tools_of(principal.scopes) is None:
+        scope = "tools"
+    return scope in principal.scopes
 
 
 def check_overlap(overlap_s: int) -> None:
@@ -162,6 +214,26 @@ def check_overlap(overlap_s: int) -> None:
     """
     if not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise ValidationFailed.of("overlap", f"must be 0 to {MAX_OVERLAP_S} seconds")
+
+
+def with_new_webhook_secret(account: Account, secret: str, overlap_s: int, now: datetime) -> Account:
+    """
+    Account whose webhooks a new secret signs, beside the previous one for ``overlap_s``.
+
+    A secret that was replaced before ends at once.
+
+    Raises:
+        ValidationFailed: The overlap is negative, or longer than 30 days.
+    """
+    check_overlap(overlap_s)
+    former = account.webhook_secret if overlap_s and account.webhook_secret else None
+    return replace(
+        account,
+        webhook_secret=secret,
+        former_webhook_secret=former,
+        former_webhook_until=now + timedelta(seconds=overlap_s) if former else None,
+        updated_at=now,
+    )
 
 
 def check_account(account: Account, balance_paise: int = 0) -> None:

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import seal, unseal
-from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable
+from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable, count
 from callcontrol.database.statements import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.database.tables.accounts import accounts, api_keys
-from callcontrol.models import Account, ApiKey, StreamSecret
+from callcontrol.models import Account, ApiKey, Service, StreamSecret
 
 _STREAM_SECRET: Final = accounts.c.stream_secret
 _FORMER_SECRET: Final = accounts.c.former_stream_secret
@@ -41,11 +41,12 @@ def _stream_secret(connection: Connection, row: Row) -> StreamSecret | None:
 
 
 _STREAM_SETTINGS: Final = ("stream_protocol", "stream_secret")
+_WEBHOOK_SECRETS: Final = ("webhook_secret", "former_webhook_secret", "former_webhook_until")
 _ACCOUNTS: Final = ValueTable(
     accounts,
     Account,
     order=(accounts.c.created_at,),
-    fixed=("created_at", "webhook_secret", *_STREAM_SETTINGS),
+    fixed=("created_at", *_WEBHOOK_SECRETS, *_STREAM_SETTINGS),
     parts={"stream_secret": Part(_stream_columns, _stream_secret)},
 )
 _KEYS: Final = ValueTable(
@@ -61,6 +62,11 @@ insert, update, get, every = _ACCOUNTS.insert, _ACCOUNTS.update, _ACCOUNTS.get, 
 def set_streams(connection: Connection, account: Account, revision: int) -> None:
     """Write an account's settings for streams to voice agents."""
     _ACCOUNTS.update(connection, account, revision, *_STREAM_SETTINGS, "updated_at")
+
+
+def set_webhook_secrets(connection: Connection, account: Account, revision: int) -> None:
+    """Write an account's webhook secrets."""
+    _ACCOUNTS.update(connection, account, revision, *_WEBHOOK_SECRETS, "updated_at")
 
 
 def any_exists(connection: Connection) -> bool:
@@ -124,6 +130,25 @@ def key_of(connection: Connection, account_sid: str, key_id: str) -> ApiKey | No
 def keys_of(connection: Connection, account_sid: str) -> list[ApiKey]:
     """List the account's keys, oldest first, revoked ones included."""
     return _KEYS.all(connection, api_keys.c.account_sid == account_sid)
+
+
+def valid_keys(
+    connection: Connection, account_sid: str, now: datetime, *, offset: int, limit: int
+) -> tuple[list[ApiKey], int]:
+    """Page of the account's valid keys, newest first, and their total number."""
+    order = (api_keys.c.created_at.desc(), api_keys.c.key_id.desc())
+    return _KEYS.page(connection, *_valid(account_sid, now), order=order, offset=offset, limit=limit)
+
+
+def count_valid_keys(connection: Connection, account_sid: str, service: Service, now: datetime) -> int:
+    """Count the account's valid keys of a service."""
+    return count(connection, api_keys, *_valid(account_sid, now), api_keys.c.service == service)
+
+
+def _valid(account_sid: str, now: datetime) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions of the account's valid keys; a key that was rotated is valid until its end."""
+    ends = api_keys.c.revoked_at
+    return (api_keys.c.account_sid == account_sid, sa.or_(ends.is_(None), ends > to_micros(now)))
 
 
 def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: datetime) -> bool:

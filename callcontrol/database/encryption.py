@@ -51,6 +51,7 @@ class Cipher(Protocol):
 
 SEALED: Final[tuple[sa.Column[Any], ...]] = (
     accounts.c.webhook_secret,
+    accounts.c.former_webhook_secret,
     accounts.c.stream_secret,
     accounts.c.former_stream_secret,
     carriers.c.register_password,

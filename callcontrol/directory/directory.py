@@ -7,6 +7,7 @@ no query, no I/O and never block.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from itertools import chain
@@ -102,10 +103,10 @@ class Directory:
         """Get an account, or None."""
         return self._accounts.get(account_sid)
 
-    def secrets_of(self, account_sid: str) -> tuple[str, ...]:
-        """Get the signing secrets of an account; none without the account."""
+    def secrets_of(self, account_sid: str, now: datetime) -> tuple[str, ...]:
+        """Get the secrets that sign an account's webhooks, the current one first; none without it."""
         account = self._accounts.get(account_sid)
-        return () if account is None else (account.webhook_secret,)
+        return () if account is None else account.webhook_secrets(now)
 
     def carrier(self, carrier_sid: str) -> Carrier | None:
         """Get a carrier by its identifier."""

@@ -35,10 +35,14 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
     """
     HTTP header fields of one attempt.
 
-    ``X-Service-Signature`` signs the body with the secret as displayed; the Standard Webhooks fields sign
-    id, time and body with the key that ``whsec_`` secrets encode. With two secrets, during a rotation, both
-    sign, separated by a space. A GET is signed over its empty body. A subscription may have no secret: its
-    deliveries carry the ids and the time, and no signature.
+    ``secrets`` are the current one and, during a rotation, the previous one. ``X-Service-Signature`` signs
+    the body with the secret as displayed. It has one value, which receivers compare as a whole: during a
+    rotation that of the previous secret, which they know. The Standard Webhooks fields sign id, time and body
+    with the key that ``whsec_`` secrets encode; ``webhook-signature`` has the signatures of both secrets,
+    separated by a space.
+
+    A GET is signed over its empty body. A subscription may have no secret: its deliveries carry the ids and
+    the time, and no signature.
 
     Raises:
         ValueError: A secret encodes an empty key, or there is none and the event has no subscription.
@@ -56,7 +60,7 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
     if keys:
         body = event.body if event.method == "POST" else b""
         content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
-        headers["X-Service-Signature"] = " ".join(f"sha256={_hex(shown, body)}" for shown, _ in keys)
+        headers["X-Service-Signature"] = f"sha256={_hex(keys[-1][0], body)}"
         headers["webhook-signature"] = " ".join(f"v1,{_base64(key, content)}" for _, key in keys)
     if event.method == "POST":
         headers["Content-Type"] = "application/json"

@@ -1,6 +1,7 @@
 """HTTP requests to the customer's server for instructions: at most two, within seconds."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall
@@ -31,14 +32,21 @@ class InstructionClient:
     Requests instructions for calls from customers' servers.
 
     A call has one request for its plan, and beside it one made by the API; the end of the call cancels both.
-    ``rules`` are those for the verbs of an answer.
+    ``rules`` are those for the verbs of an answer. ``secrets_of`` returns the signing secrets of an account,
+    newest first.
     """
 
-    def __init__(self, destinations: Destinations, rules: VerbRules) -> None:
+    def __init__(
+        self,
+        destinations: Destinations,
+        rules: VerbRules,
+        secrets_of: Callable[[str], Sequence[str]],
+    ) -> None:
         self._client = CustomerHttpClient(
             destinations, timeout_s=TIMEOUT_S, max_answer_bytes=MAX_ANSWER_BYTES, accept=ACCEPT
         )
         self._rules = rules
+        self._secrets_of = secrets_of
         self._requests: dict[tuple[CallSid, int], asyncio.Task[None]] = {}
 
     def request(self, call: ActiveCall, effect: AskWebhook) -> None:
@@ -75,7 +83,7 @@ class InstructionClient:
             call_sid=call.record.call_sid,
             method=effect.method,
         )
-        secrets = (call.account.webhook_secret,)
+        secrets = self._secrets_of(call.account.account_sid)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 media_type, body = await self._client.ask(event, secrets, _form(call, effect))

@@ -96,6 +96,10 @@ async def without_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
 
 async def with_a_lesser_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
     """A key without the scope, and one of another service, are refused; what is missing is named."""
+    if endpoint.scope is None:
+        for key in stage.own.keys.values():
+            assert (await ask(stage, endpoint, key)).status == endpoint.success
+        return
     forbidden = spelled(endpoint, "FORBIDDEN")
     narrow = stage.own.narrow_key_without(endpoint.service, endpoint.scope)
     if narrow is not None:
@@ -105,7 +109,15 @@ async def with_a_lesser_key(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
     wrong = stage.own.keys["platform" if endpoint.service == "assistant" else "assistant"]
     answer = await ask(stage, endpoint, wrong)
     assert (answer.status, answer.code) == (403, forbidden), answer
-    assert endpoint.service in answer.message
+    # What is of all services is refused for the scope alone.
+    assert (endpoint.scope if endpoint.service == "all" else endpoint.service) in answer.message
+
+
+async def with_a_key_of_all_services(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
+    """A key of all services that names every scope, and one that has them by their wildcard, are let in."""
+    for key in (stage.own.keys["all"], stage.own.every_scope_key):
+        answer = await ask(stage, endpoint, key)
+        assert answer.status not in (401, 403), answer
 
 
 async def with_what_it_does_not_know(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:

@@ -20,7 +20,7 @@ from api.http import pipeline
 from api.http.ratelimit import Allowance, allowances_of
 from api.process.server import Server
 from api.routes import ENDPOINTS
-from callcontrol.accounts.keys import SCOPES
+from callcontrol.accounts.keys import EVERY_SCOPE, SCOPES
 from callcontrol.models import Principal, Service
 from callcontrol.webhooks.aio import subscriptions
 from fixtures.agent import DemoAgent
@@ -50,12 +50,17 @@ _SPEND: Mapping[str, int] = {"thrifty": 1}
 
 @dataclass(frozen=True)
 class Customer:
-    """An account, with a key of each service that carries every scope, and some that open little."""
+    """
+    An account, with a key of each service that carries every scope, and some that open little.
+
+    `every_scope_key` is of all services, and has all scopes by their wildcard.
+    """
 
     account_sid: str
     keys: Mapping[Service, str]
     narrow_keys: Mapping[tuple[Service, str], str]
     revoked_key: str
+    every_scope_key: str
 
     @property
     def key(self) -> str:
@@ -245,6 +250,7 @@ class Stage:
                     if of != "assistant"
                 },
                 revoked,
+                await storage.keys.create(sid, "all", [EVERY_SCOPE]),
             )
 
 
@@ -291,7 +297,7 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
 
 
 def allowances_of_many(
-    principal: Principal, endpoint: str, default: int, endpoint_limit: int | None
+    principal: Principal, service: Service, endpoint: str, default: int, endpoint_limit: int | None
 ) -> list[Allowance]:
     """
     Return the rate limits of a request, without those of masking.
@@ -300,4 +306,4 @@ def allowances_of_many(
     it holds.
     """
     lifted = 100_000 if endpoint == "masking" else endpoint_limit
-    return allowances_of(principal, endpoint, default, lifted)
+    return allowances_of(principal, service, endpoint, default, lifted)

@@ -18,6 +18,7 @@ from tests.contract import (
     chapter_campaigns,
     chapter_chat,
     chapter_contacts,
+    chapter_keys,
     chapter_masking,
     chapter_masklogs,
     chapter_mcp,
@@ -50,6 +51,7 @@ CHAPTERS = (
     chapter_otp,
     chapter_tools,
     chapter_money,
+    chapter_keys,
     chapter_streams,
     chapter_agents,
     chapter_assistant,
@@ -98,6 +100,7 @@ async def test_case(stage: Stage, case: Case) -> None:
 async def test_what_every_endpoint_does_alike(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
     await edges.without_key(stage, endpoint)
     await edges.with_a_lesser_key(stage, endpoint)
+    await edges.with_a_key_of_all_services(stage, endpoint)
     await edges.with_what_it_does_not_know(stage, endpoint)
     await edges.with_a_body_it_does_not_take(stage, endpoint)
     await edges.with_a_request_id(stage, endpoint)

@@ -71,7 +71,7 @@ def test_what_is_said_of_operations_is_said_of_some_that_are_there() -> None:
 
 
 def _demo_key(server: ServerProcess) -> str:
-    shown = re.search(r"vp_[\w-]{43}", server.log())
+    shown = re.search(r"vk_[\w-]{43}", server.log())
     assert shown is not None, server.log()
     return shown[0]
 
@@ -113,6 +113,7 @@ def _what_is_there(server: ServerProcess) -> dict[str, str]:
     outbound = made("/api/v1/calls/outbound", "start_assistant_call", assistant, agent_id=agent_id)
     return {
         "CONTRACT_KEY": key,
+        "CONTRACT_SPARE_KEY": made("/v1/keys", "create_key")["id"],
         "CONTRACT_ASSISTANT_KEY": assistant,
         "CONTRACT_MESSAGING_KEY": messaging,
         "CONTRACT_CONTACT": str(made("/api/v1/contacts", "create_contact", messaging)["id"]),

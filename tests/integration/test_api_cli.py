@@ -335,17 +335,39 @@ def test_the_commands_work_beside_a_running_server(server: Process, environment:
     assert server.get("/v1/calls", reader["key"])[0] == 403
 
 
-def test_the_first_run_says_how_to_get_a_messaging_key(server: Process, environment: dict[str, str]) -> None:
-    line = next(line for line in server.greeting.splitlines() if "messaging key" in line)
-    words = shlex.split(line)
-    arguments = words[words.index("keys") :]
-    key = result(environment, *arguments)["key"]
-    assert key.startswith("vm_")
-    status, answer = server.get("/api/webhook-endpoints", key)
-    # These scopes are given to keys that ask for them by name, and to no others.
+def test_the_key_of_the_first_run_opens_every_service(server: Process) -> None:
+    found = re.search(r"vk_[\w-]{43}", server.greeting)
+    assert found is not None
+    key = found[0]
+    for path in (
+        "/v1/calls",
+        "/v1/webhooks/subscriptions",
+        "/v1/keys",
+        "/api/webhook-endpoints",
+        "/api/v1/agents",
+        "/api/v1/keys",
+        "/integrations/v1/tools",
+        "/integrations/admin/keys",
+    ):
+        assert server.get(path, key)[0] == 200, path
+    status, account = server.get("/v1/account", key)
+    assert (status, account["data"]["name"], account["data"]["balance"]) == (200, "Demo", 1000.0)
+    assert (account["data"]["key"]["service"], account["data"]["key"]["scopes"]) == ("all", ["*"])
+    assert account["data"]["account_sid"] in server.greeting
+
+
+def test_scopes_of_webhooks_are_given_to_keys_that_name_them(
+    server: Process, environment: dict[str, str]
+) -> None:
+    sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
+    arguments = ("keys", "create", "--account", sid, "--service", "messaging")
+    plain = result(environment, *arguments)["key"]
+    assert plain.startswith("vm_")
+    status, answer = server.get("/api/webhook-endpoints", plain)
     assert (status, answer["success"], answer["code"]) == (403, False, "FORBIDDEN")
-    with_scopes = result(environment, *arguments, "--scopes", "webhooks.read,webhooks.write")
-    assert server.get("/api/webhook-endpoints", with_scopes["key"]) == (200, {"success": True, "data": []})
+    for scopes in ("webhooks.read,webhooks.write", "*"):
+        key = result(environment, *arguments, "--scopes", scopes)["key"]
+        assert server.get("/api/webhook-endpoints", key) == (200, {"success": True, "data": []})
     wrong = run(environment, *arguments, "--scopes", "webhooks.read,calls.read")
     assert wrong.returncode != 0 and "calls.read" in wrong.stderr and "Traceback" not in wrong.stderr
 
@@ -363,7 +385,7 @@ def test_health_tells_a_server_that_lives_from_one_that_does_not(
 
 
 def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> None:
-    found = re.search(r"vp_[A-Za-z0-9_-]+", server.greeting)
+    found = re.search(r"vk_[A-Za-z0-9_-]+", server.greeting)
     assert found is not None
     line = next(line for line in server.greeting.splitlines() if line.startswith("curl "))
     words = shlex.split(line)

@@ -337,7 +337,7 @@ async def test_a_second_run_keeps_everything_but_the_key(tmp_path: Path) -> None
         assert demo is not None
         assert (demo.account_sid, demo.api_key) == (first.account_sid, None)
         text = greeting(demo, server.url)
-        assert f"trunkline keys create --account {demo.account_sid} --service platform" in text
+        assert f"trunkline keys create --account {demo.account_sid} --service all --scopes '*'" in text
         assert key not in text
         # The sandbox listens on another port this time; its carrier has followed it.
         api = Api(server, session, key)

@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 def test_what_was_recorded_outlives_the_process(server: ServerProcess, tmp_path: Path) -> None:
-    found = re.search(r"vp_[\w-]{43}", server.log())
+    found = re.search(r"vk_[\w-]{43}", server.log())
     assert found is not None
     key = found[0]
     body = {"from": DEMO_NUMBER, "to": TONE, "record": True, "verbs": [{"verb": "pause", "length": 60}]}

@@ -66,10 +66,12 @@ class SecretRun:
         key: str = "",
         request_id: str = "",
         once: bool = False,
+        repeatable: str = "",
     ) -> tuple[int, Any]:
-        """Ask; ``once`` for what shows a new secret to the one who made it."""
+        """Ask; ``once`` for what shows a new secret to the one who made it, ``repeatable`` by that key."""
         headers = {"Authorization": f"Bearer {key or self._every or self.account.api_key}"}
         headers |= {"X-Request-Id": request_id} if request_id else {}
+        headers |= {"Idempotency-Key": repeatable} if repeatable else {}
         headers |= {"Content-Type": "application/json"} if body is not None else {}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server.url + path, data, headers, method=method)
@@ -130,8 +132,25 @@ class SecretRun:
         status, rotated = self.api("POST", "/v1/streams/secret/rotate", {}, once=True)
         assert status == 200, rotated
         self.keep("stream secret", rotated["data"]["stream_secret"].removeprefix("whsec_"))
+        self._keys_of_keys()
         for service in _SERVICES[1:]:
             assert self.api("GET", "/v1/calls", key=self.secrets[f"{service} key"])[0] == 403
+
+    def _keys_of_keys(self) -> None:
+        """Keys and a webhook secret that a key makes, with responses that can be repeated."""
+        body = {"service": "platform", "name": "made by a key", "scopes": ["calls.read"]}
+        status, made = self.api("POST", "/v1/keys", body, once=True, repeatable="key-1")
+        assert status == 201, made
+        self.keep("key made by a key", made["data"]["key"])
+        path = f"/v1/keys/{made['data']['id']}/rotate"
+        status, successor = self.api("POST", path, {}, once=True, repeatable="key-2")
+        assert status == 201, successor
+        self.keep("its successor", successor["data"]["key"])
+        status, rotated = self.api("POST", "/v1/account/webhook-secret/rotate", {}, once=True, repeatable="s")
+        assert status == 200, rotated
+        self.keep("new webhook secret", rotated["data"]["webhook_secret"].removeprefix("whsec_"))
+        for path in ("/v1/keys", "/v1/account"):
+            assert self.api("GET", path)[0] == 200
 
     def _carriers(self) -> None:
         gateway = f"udp:127.0.0.1:{self.carrier.port}"

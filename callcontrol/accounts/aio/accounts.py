@@ -1,6 +1,7 @@
 """Accounts, created by the operator, each with a wallet and a first key."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,14 +10,16 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.accounts.keys import check_account
+from callcontrol.accounts.keys import check_account, with_new_webhook_secret
 from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import DomainError, NotFound
-from callcontrol.models import Account
+from callcontrol.models import Account, Principal, Service
 from callcontrol.wallet.store import ledger
+
+log = logging.getLogger(__name__)
 
 
 class AccountService:
@@ -41,9 +44,14 @@ class AccountService:
         kyc: bool = False,
         max_cps: int = 10,
         max_calls: int = 100,
+        *,
+        service: Service = "platform",
+        scopes: Sequence[str] | None = None,
     ) -> tuple[Account, str]:
         """
-        Create an account with a wallet and a platform key, which is returned only here.
+        Create an account with a wallet and a first key, which is returned only here.
+
+        The key is of ``service``, with its default scopes unless ``scopes`` names others.
 
         Raises:
             ValidationFailed: With every wrong field.
@@ -61,7 +69,7 @@ class AccountService:
         )
         check_account(account, balance_paise)
         account = replace(account, name=name.strip())
-        record, key, key_hash = self._keys.make(account.account_sid, "platform", None)
+        record, key, key_hash = self._keys.make(account.account_sid, service, scopes)
 
         def write(connection: Connection) -> None:
             accounts.insert(connection, account)
@@ -120,6 +128,30 @@ class AccountService:
         changed = await self._writer.commit(write)
         await self._refresh()
         return changed
+
+    async def rotate_webhook_secret(self, principal: Principal, overlap_s: int) -> tuple[Account, str]:
+        """
+        Replace the secret that signs the account's webhooks; the new one is returned only here.
+
+        The previous secret signs beside it for ``overlap_s``. Other processes sign with the new one within a
+        second.
+
+        Raises:
+            ValidationFailed: The overlap is too long.
+        """
+        secret = new_webhook_secret()
+        changed = await self.change(
+            principal.account_sid,
+            lambda account, now: with_new_webhook_secret(account, secret, overlap_s, now),
+            accounts.set_webhook_secrets,
+        )
+        log.info(
+            "the key %s rotated the webhook secret, with an overlap of %d s",
+            principal.key_id,
+            overlap_s,
+            extra={"account_sid": principal.account_sid},
+        )
+        return changed, secret
 
     async def get(self, account_sid: str) -> Account:
         """

@@ -16,7 +16,7 @@ from callcontrol.aio.tokens import new_id, new_secret_bytes, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthorized
-from callcontrol.models import ApiKey, Environment, Principal, Service
+from callcontrol.models import ApiKey, Environment, Page, Principal, Service
 
 CACHE_S: Final = 1.0
 """Time that a key revoked by another process may still be accepted, in seconds."""
@@ -72,20 +72,30 @@ class KeyService:
         *,
         name: str | None = None,
         environment: Environment = "live",
+        at_most: int | None = None,
     ) -> tuple[ApiKey, str]:
         """
         Create a key and return its record and the key, which is returned only here.
 
+        ``at_most`` limits the valid keys of its service on the account.
+
         Raises:
-            ValidationFailed: There is no such service, or a scope does not belong to it.
+            ValidationFailed: There is no such service, or a scope or the environment does not belong to it.
             NotFound: There is no such account.
+            Conflict: The account has the maximum number of keys.
         """
-        record, key, key_hash = self.make(account_sid, rules.parse_service(service), scopes)
+        of = rules.parse_service(service)
+        rules.check_environment(of, environment)
+        record, key, key_hash = self.make(account_sid, of, scopes)
         record = replace(record, name=name, environment=environment)
 
-        def write(connection: Connection) -> NotFound | None:
+        def write(connection: Connection) -> NotFound | Conflict | None:
             if accounts.get(connection, account_sid) is None:
                 return NotFound("There is no such account.")
+            if at_most is not None:
+                others = accounts.count_valid_keys(connection, account_sid, of, record.created_at)
+                if others >= at_most:
+                    return Conflict(f"The account has {at_most} keys of the service {of}; revoke one first.")
             accounts.insert_key(connection, record, key_hash)
             return None
 
@@ -110,11 +120,7 @@ class KeyService:
         rules.check_overlap(overlap_s)
         now = utc_now()
         ends_at = now + timedelta(seconds=overlap_s)
-        old = await self._database.look_up(
-            lambda connection: accounts.key_of(connection, account_sid, key_id)
-        )
-        if old is None:
-            raise NotFound("There is no such key on the account.")
+        old = await self.get(account_sid, key_id)
         record, key, key_hash = self._make(account_sid, old.service, old.scopes, now)
         record = replace(record, name=old.name, environment=old.environment)
 
@@ -164,6 +170,30 @@ class KeyService:
         if not keys and await self._database.look_up(lambda it: accounts.get(it, account_sid)) is None:
             raise NotFound("There is no such account.")
         return keys
+
+    async def page(self, account_sid: str, page: int, per_page: int) -> Page[ApiKey]:
+        """Page of the account's valid keys, newest first."""
+        now, offset = utc_now(), (page - 1) * per_page
+        items, total = await self._database.read(
+            lambda connection: accounts.valid_keys(
+                connection, account_sid, now, offset=offset, limit=per_page
+            )
+        )
+        return Page(items, total, page, per_page)
+
+    async def get(self, account_sid: str, key_id: str) -> ApiKey:
+        """
+        Get a key of the account, which may be revoked.
+
+        Raises:
+            NotFound: The account has no such key.
+        """
+        found = await self._database.look_up(
+            lambda connection: accounts.key_of(connection, account_sid, key_id)
+        )
+        if found is None:
+            raise NotFound("There is no such key on the account.")
+        return found
 
     async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
         """
@@ -224,13 +254,13 @@ class KeyService:
         left_s = None if record.revoked_at is None else (record.revoked_at - now).total_seconds()
         if not found.account_is_active or (left_s is not None and left_s <= 0.0):
             return None, CACHE_S
-        assistant = record.service == "assistant"
         principal = Principal(
             record.account_sid,
             record.key_id,
             record.service,
-            frozenset(record.scopes),
-            found.assistant_requests_per_minute if assistant else found.requests_per_minute,
+            rules.granted(record.service, record.scopes),
+            found.requests_per_minute,
             record.environment == "sandbox",
+            found.assistant_requests_per_minute,
         )
         return principal, CACHE_S if left_s is None else min(CACHE_S, left_s)

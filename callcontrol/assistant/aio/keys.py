@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.accounts.keys import check_minted, scopes_of
+from callcontrol.accounts.keys import check_managed, scopes_of
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import Conflict, NotFound
 from callcontrol.models import ApiKey, Environment, Principal
@@ -50,7 +50,7 @@ class AssistantKeys:
         """
         environment = environment or ("sandbox" if principal.sandbox else "live")
         # A request without scopes gets the default ones, so those are checked as well.
-        check_minted(principal, environment, scopes_of("assistant", scopes))
+        check_managed(principal, "assistant", environment, scopes_of("assistant", scopes))
         if len(await self.list(principal)) >= _MAX_KEYS:
             raise Conflict(f"The account has {_MAX_KEYS} keys of the assistant; revoke one first.")
         return await self._keys.issue(
@@ -83,7 +83,7 @@ class AssistantKeys:
     async def _manageable(self, principal: Principal, key_id: str) -> None:
         for key in await self._keys.list(principal.account_sid):
             if key.key_id == key_id and _seen(principal, key):
-                check_minted(principal, key.environment, key.scopes)
+                check_managed(principal, "assistant", key.environment, key.scopes)
                 return
         raise NotFound("There is no such key of the assistant on the account.")
 

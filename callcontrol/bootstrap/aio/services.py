@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 
 from callcontrol.accounts.aio.accounts import AccountService
 from callcontrol.accounts.aio.keys import KeyService
+from callcontrol.accounts.aio.managed_keys import ManagedKeys
 from callcontrol.agents.aio.service import AgentService, StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
@@ -125,12 +126,13 @@ class Storage:
         secrets: Encrypts secrets in the database, and computes digests of those that are only compared.
         directory: Accounts, numbers and trunks in memory, kept up to date.
         destinations: Decides which destinations of webhooks and streams are permitted.
+        secrets_of: Secrets that sign the webhooks of an account at this moment, the current one first.
         outbox: Delivers webhooks.
         housekeeper: Deletes expired rows.
-        calls, messages, transcripts, wallet, accounts, keys, assistant_keys, numbers, masking_numbers,
-            masking_sessions, masking_settings, masking_logs, masking_webhooks, assistant_webhooks,
-            webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs, subscriptions,
-            campaigns, contacts, contact_lists, idempotency: The services.
+        calls, messages, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
+            masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
+            assistant_webhooks, webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs,
+            subscriptions, campaigns, contacts, contact_lists, idempotency: The services.
     """
 
     def __init__(self, database: Database, secrets: SecretBox, settings: StorageSettings) -> None:
@@ -140,9 +142,8 @@ class Storage:
         self.writer = Writer(database, WriterSettings(node=node))
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
-        self.outbox = Outbox(
-            self.writer, self.destinations, self.directory.secrets_of, OutboxSettings(node=node)
-        )
+        self.secrets_of = partial(_secrets_now, self.directory)
+        self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
         # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
@@ -151,6 +152,7 @@ class Storage:
         )
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
+        self.managed_keys = ManagedKeys(self.keys)
         self.assistant_keys = AssistantKeys(self.keys)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
         self.numbers = NumberService(
@@ -171,10 +173,8 @@ class Storage:
         self.trunk_numbers = TrunkNumberService(database, self.writer, self.directory)
         self.call_logs = CdrService(database, self.writer)
         self.masking_settings = MaskingSettingsService(database, self.writer, self.destinations, self.outbox)
-        self.masking_webhooks = subscriptions(MASKING_EVENTS, self.directory.secrets_of)
-        self.assistant_webhooks = subscriptions(
-            ASSISTANT_EVENTS, self.directory.secrets_of, makes_secrets=True
-        )
+        self.masking_webhooks = subscriptions(MASKING_EVENTS, self.secrets_of)
+        self.assistant_webhooks = subscriptions(ASSISTANT_EVENTS, self.secrets_of, makes_secrets=True)
         self.contacts = ContactService(database, self.writer)
         self.contact_lists = ContactListService(database, self.writer)
         self.webhook_endpoints = subscriptions(MESSAGING_EVENTS, makes_secrets=True)
@@ -326,7 +326,7 @@ class Services:
             storage.masking_settings,
             storage.destinations,
             directory,
-            directory.secrets_of,
+            storage.secrets_of,
             countries,
         )
         self.calls = CallControl(
@@ -438,6 +438,10 @@ def _rate_of(connection: Connection, account_sid: str, *, default_rate: int) -> 
     return channels.channel_of(connection, account_sid, default_rate=default_rate).messages_per_second
 
 
+def _secrets_now(directory: Directory, account_sid: str) -> tuple[str, ...]:
+    return directory.secrets_of(account_sid, utc_now())
+
+
 def _key_beside(url: str) -> SecretBox:
     try:
         parsed = make_url(url)
@@ -458,7 +462,7 @@ def call_features(
     """Build the features that calls with these settings use; no masked number is called without routes."""
     prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
     rules = VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
-    instructions = InstructionClient(destinations, rules)
+    instructions = InstructionClient(destinations, rules, partial(_secrets_now, routes))
     effects: dict[type[Effect], Callable[[ActiveCall, Any], None]] = {
         AskWebhook: instructions.request,
         StopAsking: instructions.stop,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +13,7 @@ from callcontrol.database import idempotency as keys
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.encryption import Cipher
+from callcontrol.errors import IdempotencyConflict, SecretsUnreadable
 from callcontrol.models import InterruptedRequest, StoredReply
 
 KEPT: Final = timedelta(hours=24)
@@ -45,7 +47,8 @@ class IdempotencyStore:
             None if the key is claimed and the request may run; else the response to the first request.
 
         Raises:
-            IdempotencyConflict: The key was used for another request, or the first is still running.
+            IdempotencyConflict: The key was used for another request, the first is still running, or its
+                response is encrypted with a secret key that this process no longer has.
         """
         name, request = (account_sid, key), (endpoint, body_hash)
         running = self._running.get(name)
@@ -60,9 +63,10 @@ class IdempotencyStore:
         finally:
             if not claimed:
                 del self._running[name]
-        if claimed:
-            CLAIM.set(name)
-        return stored
+        if stored is not None:
+            return self._unsealed(name, stored)
+        CLAIM.set(name)
+        return None
 
     async def _claim(self, name: tuple[str, str], endpoint: str, body_hash: str) -> StoredReply | None:
         now = utc_now()
@@ -87,9 +91,13 @@ class IdempotencyStore:
             undo=lambda connection: keys.release(connection, name),
         )
 
-    async def complete(self, account_sid: str, key: str, status: int, body: bytes) -> None:
-        """Store the response for repetitions."""
+    async def complete(
+        self, account_sid: str, key: str, status: int, body: bytes, *, seal: bool = False
+    ) -> None:
+        """Store the response for repetitions; with ``seal`` encrypted, for it shows a secret."""
         CLAIM.set(None)
+        if seal:
+            body = self._secrets.seal(_sealed_for((account_sid, key)), body.decode()).encode()
         reply = StoredReply(status, body)
         await self._end(account_sid, key, lambda connection, name: keys.complete(connection, name, reply))
 
@@ -97,6 +105,17 @@ class IdempotencyStore:
         """Release the key: the request did nothing, so a repetition may run."""
         CLAIM.set(None)
         await self._end(account_sid, key, keys.release)
+
+    def _unsealed(self, name: tuple[str, str], stored: StoredReply) -> StoredReply:
+        text = stored.body.decode(errors="replace")
+        if not self._secrets.is_sealed(text):
+            return stored
+        try:
+            return replace(stored, body=self._secrets.open(_sealed_for(name), text).encode())
+        except SecretsUnreadable:
+            raise IdempotencyConflict(
+                "The response to the first request can no longer be read; use a new Idempotency-Key."
+            ) from None
 
     async def _end(
         self, account_sid: str, key: str, end: Callable[[Connection, tuple[str, str]], None]
@@ -125,3 +144,8 @@ class IdempotencyStore:
         """Delete claims older than ``KEPT``, up to ``limit``; returns their number."""
         before = utc_now() - KEPT
         return await self._writer.commit(lambda connection: keys.purge(connection, before, limit))
+
+
+def _sealed_for(name: tuple[str, str]) -> str:
+    """Purpose of a sealed response, so that it opens for its account and key alone."""
+    return f"{_PURPOSE} {' '.join(name)}"

@@ -16,6 +16,8 @@ accounts: Final = sa.Table(
     whole("max_cps", nullable=False),
     whole("max_calls", nullable=False),
     text("webhook_secret", nullable=False),
+    text("former_webhook_secret"),
+    whole("former_webhook_until"),
     whole("requests_per_minute"),
     whole("max_spend_paise_per_hour"),
     whole("recording_retention_days"),

@@ -83,9 +83,9 @@ def test_a_limit_that_was_lowered_has_nothing_left() -> None:
 
 def test_what_a_request_is_counted_by() -> None:
     plain = Principal("account", "key-1", "platform", frozenset())
-    assert allowances_of(plain, "send", 600, None) == [Allowance("key", "key-1", 600)]
+    assert allowances_of(plain, "platform", "send", 600, None) == [Allowance("key", "key-1", 600)]
     own = Principal("account", "key-1", "platform", frozenset(), requests_per_minute=10_000)
-    assert allowances_of(own, "send", 600, 60) == [
+    assert allowances_of(own, "platform", "send", 600, 60) == [
         Allowance("account", "account", 10_000),
         Allowance("endpoint", "key-1 send", 60),
     ]
@@ -93,9 +93,23 @@ def test_what_a_request_is_counted_by() -> None:
 
 def test_all_keys_of_the_assistant_are_counted_together_and_apart_from_the_platforms() -> None:
     plain = Principal("account", "key-1", "assistant", frozenset())
-    other = Principal("account", "key-2", "assistant", frozenset(), requests_per_minute=5000)
-    assert allowances_of(plain, "get", 100, None) == [Allowance("account", "account assistant", 100)]
-    assert allowances_of(other, "get", 100, None) == [Allowance("account", "account assistant", 5000)]
+    other = Principal("account", "key-2", "assistant", frozenset(), assistant_requests_per_minute=5000)
+    assert allowances_of(plain, "assistant", "get", 100, None) == [
+        Allowance("account", "account assistant", 100)
+    ]
+    assert allowances_of(other, "assistant", "get", 100, None) == [
+        Allowance("account", "account assistant", 5000)
+    ]
+
+
+def test_a_key_of_all_services_is_counted_as_what_it_asks() -> None:
+    key = Principal("account", "key-1", "all", frozenset(), 7000, assistant_requests_per_minute=50)
+    assert allowances_of(key, "assistant", "get", 100, None) == [
+        Allowance("account", "account assistant", 50)
+    ]
+    assert allowances_of(key, "messaging", "get", 600, None) == [Allowance("account", "account", 7000)]
+    free = Principal("account", "key-1", "all", frozenset())
+    assert allowances_of(free, "tools", "get", 600, None) == [Allowance("key", "key-1", 600)]
 
 
 def test_old_windows_are_forgotten() -> None:

@@ -25,6 +25,7 @@ from sip.events import (
     SessionEvent,
 )
 from sip.location.rfc3263 import Destination
+from sip.message.encoding import readable
 from sip.message.fields import NameAddr
 from sip.message.message import Headers, Request, Response, reply, serialise
 from sip.message.parser import parse_message
@@ -77,6 +78,7 @@ __all__ = [
     "reply",
     "parse_message",
     "read_reasons",
+    "readable",
     "reason_phrase",
     "reason_value",
     "serialise",

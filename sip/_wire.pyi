@@ -31,7 +31,12 @@ class Reader:
         """The message; None when it is not plain, or not acceptable, and is to be read in Python."""
 
 def write(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """A message of its start line, its header lines (but Content-Length, which is made here) and its body."""
+    """
+    A message of its start line, its header lines (but Content-Length, which is made here) and its body.
+
+    Raises:
+        UnicodeEncodeError: The text keeps bytes that are not UTF-8; `write_in_python` writes those.
+    """
 
 def receive_datagrams(socket: int, most: int) -> list[tuple[bytes, tuple[str, int]]]:
     """

@@ -13,6 +13,8 @@ import struct
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
+from sip.message.encoding import readable
+
 _MAGIC = b"HEP3"
 _HEAD = struct.Struct("!HHH")
 _GENERIC_VENDOR = 0
@@ -71,7 +73,7 @@ def encode_hep(message: HepMessage, capture_id: int, password: str = "") -> byte
     ]
     if password:
         chunks.append(_chunk(_PASSWORD, password.encode()))
-    chunks.append(_chunk(_CORRELATION, message.correlation.encode("utf-8", "replace")[:1024]))
+    chunks.append(_chunk(_CORRELATION, readable(message.correlation).encode()[:1024]))
     head = b"".join(chunks)
     room = _MAX_PACKET_BYTES - len(_MAGIC) - 2 - len(head) - _HEAD.size
     body = head + _chunk(_PAYLOAD, message.payload[: max(0, room)])

@@ -24,6 +24,7 @@ from typing import Any, Final, TextIO
 from aiohttp.http_exceptions import HttpProcessingError
 
 from callcontrol.accounts.keys import PREFIXES
+from sip import readable
 
 __all__ = [
     "CallNamer",
@@ -233,7 +234,7 @@ class NonBlockingWriter:
 
 
 class NonBlockingHandler(logging.Handler):
-    """Logging handler that writes to a `NonBlockingWriter`."""
+    """Logging handler that writes to a `NonBlockingWriter`, without lone surrogates."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
@@ -244,7 +245,8 @@ class NonBlockingHandler(logging.Handler):
         if self.writer is None:
             return
         try:
-            self.writer.put(self.format(record))
+            # Text of a peer may keep bytes that are not UTF-8.
+            self.writer.put(readable(self.format(record)))
         except Exception:
             # As in every handler of the standard library: a line that cannot be formatted raises nothing.
             self.handleError(record)

@@ -146,8 +146,13 @@ def pack(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def pack_exact(value: Any) -> str:
+    """As ``pack``, in ASCII: text with lone surrogates can be stored, and is read back the same."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 def unpack(text: str) -> Any:
-    """Parse the result of ``pack``."""
+    """Parse the result of ``pack`` or ``pack_exact``."""
     return json.loads(text)
 
 

@@ -7,6 +7,7 @@ carrier (``trusts_identity``) asserts is believed.
 
 Header fields are not verified: they are shown to the application and forwarded by policy. A value that is too
 long or not printable is left out and never cut: half a signature or half an address would be worse than none.
+Bytes that are not UTF-8 are read as Latin-1, and forwarded as UTF-8.
 """
 
 import re
@@ -17,7 +18,7 @@ from typing import Any, Final
 from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.trunks.number_format import caller_number_in, number_in, user_of
-from sip import Headers, NameAddr, ParseError, Request, SipUri
+from sip import Headers, NameAddr, ParseError, Request, SipUri, readable
 
 ANONYMOUS: Final = "anonymous"
 """Shown for a caller that withholds its number or has none."""
@@ -302,8 +303,9 @@ def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
             continue
         if len(found) >= MAX_CUSTOM_HEADERS:
             break
-        if _X_HEADER.fullmatch(name) and _is_safe(value, _MAX_VALUE_CHARS):
-            found.setdefault(name.lower(), (name, value))
+        shown = readable(value)
+        if _X_HEADER.fullmatch(name) and _is_safe(shown, _MAX_VALUE_CHARS):
+            found.setdefault(name.lower(), (name, shown))
     return tuple(found.values())
 
 
@@ -314,8 +316,9 @@ def user_to_user(headers: Headers) -> tuple[str, ...]:
 
 def _values(headers: Headers, name: str, limit_chars: int) -> Iterator[str]:
     for value in headers.get_all(name)[:_MAX_ENTRIES]:
-        if _is_safe(value, limit_chars):
-            yield value
+        shown = readable(value)
+        if _is_safe(shown, limit_chars):
+            yield shown
 
 
 def _parsed(values: Iterable[str]) -> Iterator[NameAddr]:

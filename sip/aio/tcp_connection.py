@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol, Flow):
             return
         answer = error.answer
         if answer is not None:
-            answer.headers.replace_via(answer.via.with_source(*self.remote))
+            answer.headers.stamp_via(*self.remote)
             self._write(serialise(answer))
         self._break(f"It cannot be framed any more: {error.reason}")
 

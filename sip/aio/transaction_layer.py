@@ -190,9 +190,7 @@ class TransactionLayer:
         key = server_key(request)
         via = request.via
         remote = flow.remote
-        stamped = via.with_source(remote[0], remote[1])
-        if stamped is not via:
-            request.headers.replace_via(stamped)
+        request.headers.stamp_via(remote[0], remote[1])
         if flow.reliable:
             if via.params:
                 flow.note_via(via)
@@ -217,9 +215,7 @@ class TransactionLayer:
         if response is None:
             return
         via = response.via
-        stamped = via.with_source(flow.remote[0], flow.remote[1])
-        if stamped is not via:
-            response.headers.replace_via(stamped)
+        response.headers.stamp_via(flow.remote[0], flow.remote[1])
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)

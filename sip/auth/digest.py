@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sip.errors import InvalidValue
+from sip.message.encoding import to_bytes
 from sip.message.grammar import quote
 from sip.message.message import Request, Response
 from sip.message.uri import SipUri
@@ -151,9 +152,7 @@ def digest_response(
     name = _HASHES[hash_name(challenge.algorithm)]
 
     def digest(*parts: str) -> str:
-        return hashlib.new(
-            name, ":".join(parts).encode("utf-8", "surrogatepass"), usedforsecurity=False
-        ).hexdigest()
+        return hashlib.new(name, to_bytes(":".join(parts)), usedforsecurity=False).hexdigest()
 
     cnonce, count = client
     secret = digest(credentials.username, challenge.realm, credentials.password)

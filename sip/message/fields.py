@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sip.errors import InvalidValue, ParseError
+from sip.message.encoding import readable
 from sip.message.grammar import (
     WHITE_SPACE,
     Params,
@@ -22,6 +23,7 @@ from sip.message.grammar import (
     parse_number,
     parse_params,
     quote,
+    split_verbatim,
     unquote,
     without_controls,
 )
@@ -52,8 +54,8 @@ class NameAddr:
     An address with its display name and header parameters, as in From, To and Contact.
 
     ``display_name`` is plain text; writing adds quotes and escapes, reading
-    drops control characters. Without angle brackets, parameters belong to the
-    header field.
+    drops control characters and makes bytes that are not UTF-8 `readable`.
+    Without angle brackets, parameters belong to the header field.
 
     Raises:
         InvalidValue: A parameter would not read back as itself.
@@ -189,6 +191,29 @@ class Via:
         return text + format_params(self.params) if self.params else text
 
 
+def stamp_via(text: str, stamped: Via) -> str:
+    """
+    Return the text of a Via with `received` and `rport` of `stamped`, and all else as written.
+
+    A response repeats each Via: its sender may look for more of its own text than the branch.
+
+    Source: RFC 3261 8.2.6.2, 18.2.1, RFC 3581 4.
+    """
+    parts: list[str] = []
+    for part in split_verbatim(text, ";"):
+        written = part.partition("=")[0].rstrip(WHITE_SPACE)
+        name = written.lstrip(WHITE_SPACE).lower()
+        if name == "rport":
+            parts.append(f"{written}={stamped.rport}")
+        elif name != "received":
+            parts.append(part)
+    if stamped.received is not None:
+        if not parts[-1].strip(WHITE_SPACE):
+            parts.pop()  # A semicolon ended the text.
+        parts.append(f"received={stamped.received}")
+    return ";".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class CSeq:
     """Sequence number and method of a request."""
@@ -246,7 +271,7 @@ def _parse_name_addr(text: str) -> NameAddr:
     if end < 0:
         raise ParseError("Unbalanced angle brackets")
     uri = SipUri.parse(text[start + 1 : end].strip(WHITE_SPACE))
-    return NameAddr(without_controls(name) or None, uri, _address_params(text[end + 1 :]))
+    return NameAddr(readable(without_controls(name)) or None, uri, _address_params(text[end + 1 :]))
 
 
 def _parse_bare_address(text: str) -> NameAddr:

@@ -23,6 +23,7 @@ _VALUE = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"|[^\x00-\x20\x7f;,"<>]*')
 # Parameters in the form of nearly all peers, checked in one match.
 _PLAIN_PARAMS = re.compile(r"(?:;[A-Za-z0-9\-.!%*_+`'~]+(?:=[^\x00-\x20\x7f;,\"<>]*)?)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CALL_ID = re.compile(r"[^\x00-\x20\x7f]+")
 # Pieces of a list: a quoted string, an address in brackets, a separator, or other text. An unclosed quote or
 # bracket takes the remaining text: searching for the end of each of many would take quadratic time.
 _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|<[^>]*(?:>|\Z)|[,;]|[^,;"<]+', re.DOTALL)
@@ -31,6 +32,11 @@ _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|<[^>]*(?:>|\Z)|[,;]|[^,
 def is_token(text: str) -> bool:
     """Return True for a token, as method, header field and parameter names must be."""
     return _TOKEN.fullmatch(text) is not None
+
+
+def is_call_id(text: str) -> bool:
+    """Return True for any text without spaces and control characters: peers use more than RFC 3261 allows."""
+    return _CALL_ID.fullmatch(text) is not None
 
 
 def quote(text: str) -> str:
@@ -62,18 +68,24 @@ def split_list(text: str, separator: str = ",") -> list[str]:
 
     Separators inside quoted strings and angle brackets do not count.
     """
+    parts = split_verbatim(text, separator)
+    return [element for part in parts if (element := part.strip(WHITE_SPACE))]
+
+
+def split_verbatim(text: str, separator: str) -> list[str]:
+    """Split as `split_list` does, into parts as written, also empty ones: joined they are the text again."""
     if '"' not in text and "<" not in text:
-        return [element for part in text.split(separator) if (element := part.strip(WHITE_SPACE))]
-    elements: list[str] = []
+        return text.split(separator)
+    parts: list[str] = []
     pieces: list[str] = []
     for piece in _PIECE.findall(text):
         if piece == separator:
-            elements.append("".join(pieces).strip(WHITE_SPACE))
+            parts.append("".join(pieces))
             pieces.clear()
         else:
             pieces.append(piece)
-    elements.append("".join(pieces).strip(WHITE_SPACE))
-    return [element for element in elements if element]
+    parts.append("".join(pieces))
+    return parts
 
 
 def parse_params(text: str) -> Params:

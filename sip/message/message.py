@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from sip.errors import InvalidValue, ParseError
 from sip.message import native as acceleration
-from sip.message.fields import CSeq, NameAddr, Via
-from sip.message.grammar import WHITE_SPACE, is_token, parse_number, split_list
+from sip.message.encoding import to_bytes
+from sip.message.fields import CSeq, NameAddr, Via, stamp_via
+from sip.message.grammar import WHITE_SPACE, is_call_id, is_token, parse_number, split_list
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 
@@ -111,9 +112,10 @@ class Headers:
     Header fields in order.
 
     Names are case-insensitive, and compact forms equal their long ones.
-    Values are text without line ends. Typed views are parsed on first access
-    and cached until the field changes; those that every message needs are
-    attributes: the top Via, From, To, Call-ID and CSeq.
+    Values are text without line ends that keeps every byte received
+    (`sip.message.encoding`). Typed views are parsed on first access and cached
+    until the field changes; those that every message needs are attributes: the
+    top Via, From, To, Call-ID and CSeq.
     """
 
     __slots__ = ("call_id", "cseq", "entries", "from_", "to", "via", "views")
@@ -257,15 +259,16 @@ class Headers:
         self.entries[place] = entry
         self.entries[place + 1 :] = [old for old in self.entries[place + 1 :] if old[0] != entry[0]]
 
-    def replace_via(self, via: Via) -> None:
-        """Replace the top Via and cache its typed view, which is needed again at once."""
-        place = self._find("via")
-        entry = ("via", "Via", str(via))
+    def stamp_via(self, host: str, port: int) -> None:
+        """Add the source address of a request to its top Via; see `Via.with_source`."""
+        via = self.via
+        stamped = via.with_source(host, port)
+        place = None if stamped is via else self._find("via")
         if place is None:
-            self.entries.append(entry)
-        else:
-            self.entries[place] = entry  # One value: the parser stores each Via in an entry of its own.
-        self.via = via
+            return
+        key, name, text = self.entries[place]  # One value: the parser stores each Via in an entry of its own.
+        self.entries[place] = (key, name, stamp_via(text, stamped))
+        self.via = stamped
 
     def push_via(self, value: str) -> None:
         """Insert our Via before all other fields; its value is not checked."""
@@ -319,13 +322,13 @@ class Headers:
 
 def check_encodable(text: str) -> None:
     """
-    Reject text without a UTF-8 form, for example half of a surrogate pair from JSON.
+    Reject text that has no bytes, for example half of a surrogate pair from JSON.
 
     Raises:
         InvalidValue: The text cannot be encoded.
     """
     try:
-        text.encode()
+        to_bytes(text)
     except UnicodeEncodeError:
         raise InvalidValue("A header field value must be encodable as UTF-8") from None
 
@@ -460,13 +463,16 @@ def serialise(message: Message) -> bytes:
     """
     entries = message.headers.entries
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
-    return _write(start, entries, message.body)
+    try:
+        return _write(start, entries, message.body)
+    except UnicodeEncodeError:  # Bytes that are not UTF-8, which the native module leaves to Python.
+        return write_in_python(start, entries, message.body)
 
 
 def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """Write a message as `sip._wire.write` does, for installations without the native module."""
+    """Write a message as `sip._wire.write` does, with any bytes; for installations without it as well."""
     lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
-    return f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    return to_bytes(f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n") + body
 
 
 _write = write_in_python if acceleration.wire is None else acceleration.wire.write
@@ -520,7 +526,7 @@ def _addresses(headers: Headers, key: str) -> list[NameAddr]:
 
 def _call_id(headers: Headers, key: str) -> str:
     value = _required(headers, key)
-    if not value or not value.isprintable() or " " in value:
+    if not is_call_id(value):
         raise ParseError("Malformed Call-ID", near=value)
     return value
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from sip.errors import ParseError
 from sip.message import native as acceleration
+from sip.message.encoding import readable, to_bytes, to_text
 from sip.message.fields import CSeq, NameAddr, Via
 from sip.message.grammar import WHITE_SPACE, is_token, parse_number, split_list
 from sip.message.message import KNOWN_NAMES, Entry, Headers, Message, Request, Response, identify
@@ -78,7 +79,7 @@ def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
         raise ParseError("Message too large", limits.message_bytes, status=513)
     start = len(data) - len(data.lstrip(b"\r\n"))
     body = find_body(data, start)
-    head = _decode(data[start : len(data) if body is None else body])
+    head = to_text(data[start : len(data) if body is None else body])
     try:
         if body is None:
             raise ParseError("No empty line after the header fields", len(data))
@@ -89,7 +90,7 @@ def parse_carefully(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Message:
         message.body = _cut_body(data, body, headers)
     except ParseError as error:
         if error.near:
-            error.offset = max(0, data.find(error.near.encode(), start))
+            error.offset = max(0, data.find(to_bytes(error.near), start))
         error.answer = _answer(head, error)
         raise
     return message
@@ -103,14 +104,6 @@ def find_body(data: bytes | bytearray, start: int = 0) -> int | None:
     if without_cr >= 0:
         return without_cr + 2
     return with_cr + 3 if with_cr >= 0 else None
-
-
-def _decode(head: bytes | bytearray) -> str:
-    try:
-        return head.decode()
-    except UnicodeDecodeError:
-        # Old equipment sends Latin-1 in display names. Every byte has a character there.
-        return head.decode("latin-1")
 
 
 def _split_lines(head: str, limits: Limits) -> list[str]:
@@ -163,7 +156,7 @@ def _parse_start_line(line: str, headers: Headers) -> Message:
         status, _, reason = rest.partition(" ")
         if version.upper() != "SIP/2.0" or not _STATUS.fullmatch(status):
             raise ParseError("Malformed status line")
-        return Response(int(status), reason.strip(WHITE_SPACE), headers)
+        return Response(int(status), readable(reason.strip(WHITE_SPACE)), headers)
     # More than one space between the three parts is harmless; space inside one makes a fourth.
     parts = [part for part in line.split(" ") if part]
     if len(parts) != 3 or not is_token(parts[0]):
@@ -223,7 +216,7 @@ def content_length(text: str) -> int:
 
 def answer_to(head: bytes, error: ParseError) -> Response | None:
     """Return the response to a rejected request, from its header fields; None when it gets none."""
-    return _answer(_decode(head), error)
+    return _answer(to_text(head), error)
 
 
 def _answer(head: str, error: ParseError) -> Response | None:
@@ -253,7 +246,7 @@ def _answer(head: str, error: ParseError) -> Response | None:
     to = headers.first("to") or ""
     if ";tag=" not in to.replace(" ", "").lower():
         # A repetition of the request gets the same tag, although no state is kept.
-        tag = hashlib.blake2s(f"{via}\n{call_id}".encode(), digest_size=6).hexdigest()
+        tag = hashlib.blake2s(to_bytes(f"{via}\n{call_id}"), digest_size=6).hexdigest()
         headers.set("To", f"{to};tag={tag}")
     phrase = reason_phrase(error.status)
     return Response(error.status, phrase if error.status != 400 else error.reason, headers)

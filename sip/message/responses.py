@@ -2,6 +2,7 @@
 
 import hashlib
 
+from sip.message.encoding import to_bytes
 from sip.message.grammar import parse_number
 from sip.message.message import Request, Response, reply
 
@@ -47,7 +48,7 @@ def stateless_tag(secret: bytes, request: Request) -> str:
     """
     via = request.via
     text = f"{via.branch}\n{via.host}\n{request.call_id}\n{request.from_.tag}\n{request.cseq.number}"
-    return hashlib.blake2s(text.encode("utf-8", "replace"), key=secret, digest_size=8).hexdigest()
+    return hashlib.blake2s(to_bytes(text), key=secret, digest_size=8).hexdigest()
 
 
 def refusal(request: Request, min_se_s: int, hop: str, *, has_tls: bool) -> Response | None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from sip.errors import InvalidValue, ParseError
+from sip.message.encoding import to_bytes
 from sip.message.grammar import Params, check_params, find_param, format_params, parse_params
 
 CACHED_URI_CHARS = 256
@@ -202,7 +203,10 @@ def _canonical_user(user: str) -> str:
         # Left in place, "%4" before an undone "%41" would become the escape "%4A".
         raise InvalidValue("Malformed escape in a URI")
     user = _ESCAPE.sub(_undo_escape, user)
-    return _UNESCAPED.sub(_escape, user)
+    try:
+        return _UNESCAPED.sub(_escape, user)
+    except UnicodeEncodeError:
+        raise InvalidValue("Malformed character in a URI") from None
 
 
 def _undo_escape(match: re.Match[str]) -> str:
@@ -211,4 +215,4 @@ def _undo_escape(match: re.Match[str]) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    return "".join([f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass")])
+    return "".join([f"%{byte:02X}" for byte in to_bytes(match[0])])

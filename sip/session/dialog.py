@@ -70,7 +70,7 @@ class Dialog:
         if contact is None or not contact.uri.host:
             raise ParseError("Missing Contact header field, or no host in it")
         call_id, number, remote = request.call_id, request.cseq.number, request.from_
-        routes, allow = request.record_routes, ",".join(headers.all_of("allow"))
+        allow = ",".join(headers.all_of("allow"))
         to, from_ = headers.first("to") or "", headers.first("from") or ""
         return cls(
             call_id,
@@ -81,7 +81,7 @@ class Dialog:
             _target(contact.uri),
             remote_seq=number,
             local_contact=local_contact,
-            route_set=tuple(map(str, routes)),
+            route_set=_routes_of(request),
             _allow=allow,
         )
 
@@ -117,7 +117,7 @@ class Dialog:
 
     def _take_route(self, response: Response) -> None:
         try:
-            self.route_set = tuple(map(str, reversed(response.record_routes)))
+            self.route_set = _routes_of(response)[::-1]
         except ParseError:
             self.route_set = ()
 
@@ -227,6 +227,18 @@ def _session_id_of(request: Request, response: Response) -> str:
         return ""
     theirs = (response.headers.first("session-id") or "").partition(";")[0].strip()
     return f"{ours.partition(';')[0]};remote={theirs}" if _UUID.fullmatch(theirs) else ours
+
+
+def _routes_of(message: Message) -> tuple[str, ...]:
+    """
+    Return the Record-Route entries as written: a proxy may look for its own text in a Route.
+
+    Raises:
+        ParseError: An entry is malformed.
+
+    Source: RFC 3261 12.1.1, 16.12.
+    """
+    return tuple(message.headers.get_all("Record-Route")) if message.record_routes else ()
 
 
 def _target(uri: SipUri) -> SipUri:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
 
 from sip.errors import ParseError
-from sip.message.grammar import find_param, is_token, parse_params
+from sip.message.encoding import to_bytes, to_text
+from sip.message.grammar import WHITE_SPACE, find_param, is_call_id, is_token, parse_params
 from sip.message.message import Request
 from sip.session.model import State
 
@@ -45,9 +46,9 @@ class Replaces:
         Raises:
             ParseError: It is malformed, or does not have exactly one tag of each side.
         """
-        call_id, semicolon, rest = text.strip().partition(";")
-        call_id = call_id.strip()
-        if not call_id or not call_id.isprintable() or " " in call_id or "," in call_id:
+        call_id, semicolon, rest = text.strip(WHITE_SPACE).partition(";")
+        call_id = call_id.strip(WHITE_SPACE)
+        if not is_call_id(call_id) or "," in call_id:
             raise ParseError("Malformed Call-ID in Replaces")
         params = parse_params(semicolon + rest)
         names = [name for name, _ in params]
@@ -64,7 +65,7 @@ class Replaces:
 
     def in_uri(self) -> str:
         """Return the value as an escaped header field of a URI."""
-        return "Replaces=" + quote(str(self), safe=_HVALUE_SAFE)
+        return "Replaces=" + quote(to_bytes(str(self)), safe=_HVALUE_SAFE)
 
 
 def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
@@ -72,7 +73,7 @@ def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
     Parse the header fields of a URI, the text after its question mark, and undo their escapes.
 
     Raises:
-        ParseError: There are too many, a name is no token, or a value holds control characters or no UTF-8.
+        ParseError: There are too many, a name is no token, or a value holds control characters.
 
     Source: RFC 3261 19.1.1.
     """
@@ -84,15 +85,16 @@ def uri_headers(text: str | None) -> Sequence[tuple[str, str]]:
     fields: list[tuple[str, str]] = []
     for part in parts:
         name, _, value = part.partition("=")
-        try:
-            field = (unquote_to_bytes(name).decode(), unquote_to_bytes(value).decode())
-        except UnicodeDecodeError:
-            raise ParseError("A header field in a URI is not UTF-8") from None
+        field = (_unescaped(name), _unescaped(value))
         # An escaped line end would inject a header field of the peer into our message.
         if not is_token(field[0]) or any(character < " " or character == "\x7f" for character in field[1]):
             raise ParseError("Malformed header field in a URI")
         fields.append(field)
     return fields
+
+
+def _unescaped(text: str) -> str:
+    return to_text(unquote_to_bytes(to_bytes(text)))
 
 
 def replaces_of(request: Request) -> Replaces:

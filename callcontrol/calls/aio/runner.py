@@ -27,6 +27,7 @@ from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.models.parties import RouteAttempt
 from callcontrol.trunks.inbound_invite import Caller, Received
+from sip import readable
 from sip.aio import InboundSession
 
 _UNRECORDED_RETRY_S: Final = 5
@@ -62,7 +63,8 @@ class CallRunner:
         caller: Caller | None = None,
     ) -> None:
         """Adopt the session of a caller; from now on all its events are handled."""
-        self.record.sip_call_id = self.log.call_id = call_id = session.call_id
+        self.log.call_id = call_id = session.call_id
+        self.record.sip_call_id = readable(call_id)
         self._performer.adopt(session, trunk, received, caller)
         self._context.traces.claim(self.record.call_sid, "a", call_id)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from callcontrol.clock import WallClock
 from callcontrol.ids import CallSid
+from sip import readable
 from sip.aio import TraceRecord
 from sip.redaction import withhold_secrets
 
@@ -146,7 +147,7 @@ class TraceBook:
                 direction=record.direction,
                 transport=record.transport,
                 peer=record.peer,
-                call_id=record.call_id,
+                call_id=readable(record.call_id),
                 message=withhold_secrets(record.message).decode("utf-8", "replace"),
             )
             for record, leg in found

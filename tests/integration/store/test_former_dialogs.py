@@ -25,7 +25,7 @@ async def test_what_ends_the_legs_is_in_the_row_of_a_call_that_is_up_and_of_no_o
     [found] = await storage.calls.unfinished()
     assert found.dialogs == {"0": {"kind": "called"}}
     call.dialogs["0"] = {"kind": "up"}
-    call.dialogs["1"] = {"kind": "calling"}
+    call.dialogs["1"] = {"kind": "calling", "call_id": "a peer's byte \udce9 that is not UTF-8"}
     storage.calls.update(call)
     await storage.calls.flush()
     [found] = await storage.calls.unfinished()

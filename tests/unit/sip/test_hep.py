@@ -69,6 +69,10 @@ def test_ipv6_has_chunks_of_its_own_and_no_password_has_none() -> None:
     assert not {3, 4, 14} & set(chunks)
 
 
+def test_a_call_id_that_is_not_utf_8_is_sent_as_text() -> None:
+    assert read_chunks(encode_hep(make(correlation="\udce9\udc80"), 1))[17] == "é\ufffd".encode()
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "sip.example.com"])
 def test_an_address_that_is_none_is_sent_as_zeros(host: str) -> None:
     assert read_chunks(encode_hep(make(target=(host, 5060)), 1))[4] == bytes(4)

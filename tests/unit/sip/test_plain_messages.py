@@ -75,3 +75,10 @@ def test_text_beyond_ascii_is_written_as_utf_8() -> None:
     start = serialise(request).split(b"\r\n", 1)[0].decode()
     assert serialise(request) == write_in_python(start, request.headers.entries, request.body)
     assert "Subject: नमस्ते é\r\n".encode() in serialise(request)
+
+
+def test_bytes_that_are_not_utf_8_are_written_as_they_came() -> None:
+    request = parse_message(PLAIN[0].replace(b"Asha Rao", b"Jos\xe9"))
+    assert read_plain(serialise(request), DEFAULT_LIMITS) is None
+    assert b'\r\nFrom: "Jos\xe9" <sip:+918047000001@' in serialise(request)
+    assert request.from_.display_name == "José"

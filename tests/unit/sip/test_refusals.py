@@ -127,7 +127,7 @@ async def test_a_malformed_request_is_told_why(stage: Stage) -> None:
     at, _, target, answer = stage.network.wire[-1]
     assert answer.startswith(b"SIP/2.0 400 ")
     assert target == RAW
-    assert b"received=192.0.2.9;rport=5060" in answer
+    assert b";rport=5060;received=192.0.2.9\r\n" in answer
     assert b"CSeq: nonsense" in answer, "the peer knows its own text again"
     nothing_kept(stage)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sip.errors import ParseError
+from sip.message.encoding import to_bytes
 from sip.message.framer import PING, StreamFramer
 from sip.message.message import Request, Response, serialise
 from sip.message.parser import parse_message
@@ -89,8 +90,8 @@ def check_answer(data: bytes, answer: Response) -> None:
     assert ";tag=" in (answer.headers.get("To") or "")
     for field in ("From", "Call-ID", "CSeq"):
         value = answer.headers.get(field)
-        assert value and value.encode() in data
-    assert answer.via.branch is None or answer.via.branch.encode() in data
+        assert value and to_bytes(value) in data
+    assert answer.via.branch is None or to_bytes(answer.via.branch) in data
 
 
 @pytest.mark.parametrize("name", list(FATES))

@@ -13,6 +13,7 @@ from callcontrol.database.statements import (
     clean,
     insert_into,
     pack,
+    pack_exact,
     to_micros,
     to_micros_or_none,
     to_moment,
@@ -83,7 +84,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "details": pack(record.details) if record.details is not None else None,
         "sequence": record.sequence,
         "node": record.node,
-        "dialogs": clean(pack(record.dialogs)) if record.dialogs and record.ended_at is None else None,
+        "dialogs": pack_exact(record.dialogs) if record.dialogs and record.ended_at is None else None,
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Statement, clean, insert_into, pack, unpack
+from callcontrol.database.statements import Statement, insert_into, pack_exact, unpack
 from callcontrol.database.tables.calls import former_dialogs
 from callcontrol.models import CallRecord
 
@@ -24,7 +24,7 @@ _OF_NODE: Final = Statement(
 def keep(connection: Connection, node: str, records: Iterable[CallRecord]) -> None:
     """Save the dialogs of calls that a previous process of the node left behind."""
     rows = [
-        {"call_sid": record.call_sid, "node": node, "dialogs": clean(pack(record.dialogs))}
+        {"call_sid": record.call_sid, "node": node, "dialogs": pack_exact(record.dialogs)}
         for record in records
     ]
     _INSERT.many(connection, rows)

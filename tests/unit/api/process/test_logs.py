@@ -79,3 +79,12 @@ def test_requests_that_are_no_http_leave_no_traceback() -> None:
         )
     (line,) = stream.getvalue().splitlines()
     assert line.endswith("INFO    aiohttp.server: unreadable HTTP: LineTooLong")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_bytes_of_a_peer_that_are_not_utf_8_are_text_in_the_log(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging(form, "info", stream)
+    logging.getLogger("sip.test").info("refused by %s", "\udce9", extra={"call_id": "\udce9\udc80@h"})
+    line = stream.getvalue().encode().decode()
+    assert "refused by é" in line and "é\ufffd@h" in line

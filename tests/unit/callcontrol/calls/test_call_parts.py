@@ -142,6 +142,14 @@ class TestTraces:
         (entry,) = self.book.of("call")
         assert entry.message == f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}(withheld)\r\na=ptime:20\r\n"
 
+    def test_a_call_id_that_is_not_utf_8_is_shown_as_text(self) -> None:
+        self.book.note(message("\udce9\udc80", 1.0, b"INVITE sip:a SIP/2.0\r\nCall-ID: \xe9\x80\r\n"))
+        self.book.claim("call", "a", "\udce9\udc80")
+        (entry,) = self.book.of("call")
+        assert entry.call_id == "é\N{REPLACEMENT CHARACTER}"
+        entry.message.encode()
+        assert self.book.call_of("\udce9\udc80") == "call"
+
     def test_a_call_of_very_many_legs_keeps_the_first_and_the_last(self) -> None:
         for number in range(1000):
             self.book.note(message(f"x{number}", float(number), b"INVITE sip:a SIP/2.0\r\n"))

@@ -181,6 +181,16 @@ def test_what_an_invite_said_is_shown_within_bounds() -> None:
     assert Received().shown() == {}
 
 
+def test_bytes_that_are_not_utf_8_are_read_as_latin_1() -> None:
+    fields = [("X-Name", "Jos\udce9"), ("X-Control", "\udc80"), ("Diversion", "\"\udce9\" <sip:1@h;x=\udce9>")]
+    received = Received.of(Headers([*fields, ("User-to-User", "\udce9")]))
+    assert received.shown() == {
+        "headers": {"X-Name": "José", "X-Control": "\N{REPLACEMENT CHARACTER}"},
+        "diversion": ['"é" <sip:1@h;x=é>'],
+        "user_to_user": ["é"],
+    }
+
+
 def test_nothing_is_shown_that_has_a_withheld_number() -> None:
     received = Received.of(Headers([("Identity", PASSPORT), ("Privacy", "id"), ("User-to-User", "00")]))
     assert received.shown(Caller("+919800000000", "Asha")) == {

@@ -20,6 +20,12 @@ def test_any_value_is_read_or_refused(text: str) -> None:
     assert uri_headers(replaces.in_uri()) == [("Replaces", str(replaces))]
 
 
+def test_a_call_id_with_bytes_that_are_not_utf_8_is_escaped_in_a_uri() -> None:
+    replaces = Replaces.parse("\udce9@h;to-tag=t;from-tag=f")
+    assert replaces.in_uri() == "Replaces=%E9%40h%3Bto-tag%3Dt%3Bfrom-tag%3Df"
+    assert uri_headers(replaces.in_uri()) == [("Replaces", str(replaces))]
+
+
 @given(st.text(max_size=200))
 def test_any_header_part_of_a_uri_is_read_or_refused(text: str) -> None:
     try:

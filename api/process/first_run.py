@@ -10,8 +10,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from callcontrol.assistant.sandbox import TEST_PREFIX
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.calls.sandbox import TEST_PREFIX
 from callcontrol.models import Account, Binding, Service
 
 __all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]

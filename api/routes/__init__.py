@@ -16,6 +16,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    sandbox,
     stream_settings,
     subscriptions,
     tools,
@@ -38,6 +39,7 @@ __all__ = ["ENDPOINTS"]
 
 _MODULES = (
     calls,
+    sandbox,
     mcp,
     twilio,
     dids,

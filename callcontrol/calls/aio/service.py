@@ -287,6 +287,10 @@ class CallControl:
         """Number of current legs at a carrier or a gateway."""
         return self._capacity.legs_at(sid)
 
+    def check_capacity(self, account: Account) -> None:
+        """Check that a new call of the account is allowed now; raises the errors of ``Capacity.check``."""
+        self._capacity.check(account, asyncio.get_running_loop().time())
+
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
         """States of the registrations with a carrier, or of all, the worst first."""
         return self._registrations.views(carrier_sid)

@@ -52,8 +52,8 @@ $(VENV)/.ready: $(VENV)/.tools $(BUILD_INPUTS)
 	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[postgres,test]"
 	@touch $@
 
-run: setup ## Start the server with embedded defaults; prints an API key and a curl line that places a call.
-	@$(BIN)/trunkline serve
+run: setup ## Start a server for development, on loopback; prints an API key and a curl line that places a call.
+	@$(BIN)/trunkline serve --dev
 
 demo: setup ## Place one call end to end (SIP, RTP, WebSocket agent), show it and check its audio.
 	@$(BIN)/trunkline demo

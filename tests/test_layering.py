@@ -21,6 +21,7 @@ MAY_IMPORT = {
         *("fixtures", "sip", "media"),
         *("callcontrol.numbers.inventory", "callcontrol.aio.tasks", "callcontrol.aio.tokens"),
         *("callcontrol.messaging.approval", "callcontrol.messaging.models", "callcontrol.messaging.network"),
+        "callcontrol.calls.sandbox",
     },
     "api": {"api", "callcontrol", "sip", "media", "fixtures"},
 }

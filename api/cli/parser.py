@@ -89,6 +89,12 @@ def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         lines.append(f"  {PREFIX + variable.name}{default}\n      {variable.help}")
     lines.append("\nSIGTERM and SIGINT drain: no new calls, then an end after TRUNKLINE_DRAIN_S seconds.")
     parser = _command(commands, "serve", "run the server in the foreground", "\n".join(lines))
+    parser.add_argument(
+        "--dev",
+        action="store_true",
+        help="for development: webhooks and streams may reach private and loopback addresses; refuses to listen on"
+        " other addresses than loopback",
+    )
     parser.set_defaults(run=_later("serve", "run"))
 
 

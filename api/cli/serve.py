@@ -8,17 +8,26 @@ import shutil
 import sys
 from pathlib import Path
 
-from api.process.config import Settings
-from api.process.logs import configure_logging, standard_descriptors
+from api.process.config import Settings, for_development
+from api.process.logs import configure_logging, print_line, standard_descriptors
 from api.process.server import run_loop, serve
 
 __all__ = ["run"]
 
+_DEVELOPMENT = (
+    "For development (--dev): it listens on loopback only; webhooks and streams may reach private and loopback"
+    " addresses."
+)
 
-def run(settings: Settings, _: argparse.Namespace) -> int:
+
+def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, and return 0 after a drain."""
+    if arguments.dev:
+        settings = for_development(settings)
     standard_descriptors()
     configure_logging(settings.log_format, settings.log_level)
+    if arguments.dev:
+        print_line(_DEVELOPMENT)
     run_loop(serve(settings, _command()))
     return 0
 

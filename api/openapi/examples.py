@@ -28,6 +28,7 @@ EXAMPLES: Mapping[str, Any] = {
     },
     "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
     "update_live_call": {"mute_status": "mute", "party": "a"},
+    "call_from_sandbox": {"from": _ECHO, "to": _OWN, "hangup_after_seconds": 5},
     "update_twilio_call": {"Status": "completed"},
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from api.process.values import (
     Number,
     PortRange,
     WholeNumber,
+    is_loopback,
     parse_advertise,
     parse_advertises,
     parse_bool,
@@ -50,7 +51,16 @@ from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from media.audio import TONE_PLANS
 from media.streams import DIALECTS
 
-__all__ = ["PREFIX", "VARIABLES", "ConfigError", "Problem", "Settings", "Variable", "load_settings"]
+__all__ = [
+    "PREFIX",
+    "VARIABLES",
+    "ConfigError",
+    "Problem",
+    "Settings",
+    "Variable",
+    "for_development",
+    "load_settings",
+]
 
 PREFIX = "TRUNKLINE_"
 
@@ -226,7 +236,9 @@ class Settings:
         "sandbox", Choice("sandbox", "none"), "numbers for sale: those of the sandbox, or none"
     )
     allow_private_destinations: bool = _setting(
-        "0", parse_bool, "1 lets webhooks and streams reach private addresses and plain http and ws"
+        "0",
+        parse_bool,
+        "1 lets webhooks and streams reach private addresses and plain http and ws; serve --dev sets it",
     )
     trusted_sources: tuple[IpNetwork, ...] = _setting(
         "", parse_networks, "CIDRs that are never banned nor rate-limited"
@@ -314,6 +326,30 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
     known = {PREFIX + name for variable in VARIABLES for name in (variable.name, variable.former) if name}
     unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
     return Settings(**values, unknown_variables=unknown, renamed_variables=tuple(renamed))
+
+
+def for_development(settings: Settings) -> Settings:
+    """
+    Change settings for development: webhooks and streams may reach private and loopback addresses.
+
+    Such a server listens on loopback only, since whoever reaches it can have it connect to the machine's own
+    services.
+
+    Raises:
+        ConfigError: The settings name another address to listen on.
+    """
+    listened = [("HTTP_LISTEN", settings.http_listen.host), ("RTP_LISTEN", settings.rtp_listen)]
+    listened += [("SIP_LISTEN", listen.host) for listen in settings.sip_listen]
+    if settings.sandbox_carrier:
+        listened += [("SANDBOX_LISTEN", listen.host) for listen in settings.sandbox_listen]
+    problems = [
+        Problem(PREFIX + name, f"{host} is no loopback address, and --dev listens on these only", "")
+        for name, host in dict.fromkeys(listened)
+        if not is_loopback(host)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return replace(settings, allow_private_destinations=True)
 
 
 def _read_environment(

@@ -265,6 +265,7 @@ class Server:
             announcer=Speaker(PromptLibrary(PROMPTS_DIRECTORY)),
             announcements=announcements,
             sandbox_carrier=self._sandbox_sid,
+            sandbox_parties=self.sandbox,
         )
 
     async def _start_http(self) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "Number",
     "PortRange",
     "WholeNumber",
+    "is_loopback",
     "parse_advertise",
     "parse_advertises",
     "parse_bool",
@@ -175,6 +176,14 @@ def parse_gateway(text: str) -> ListenAddress:
     if bare and _is_address(address.host):
         address = HostPort(address.host, 5061 if transport.startswith("tls") else 5060)
     return ListenAddress(address.host, address.port, transport)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for a loopback address, and for the name localhost."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _is_address(host: str) -> bool:

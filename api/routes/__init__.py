@@ -17,6 +17,7 @@ from api.routes import (
     numbers,
     otp,
     recordings,
+    sandbox,
     stream_settings,
     subscriptions,
     tools,
@@ -39,6 +40,7 @@ __all__ = ["ENDPOINTS"]
 
 _MODULES = (
     calls,
+    sandbox,
     mcp,
     twilio,
     dids,

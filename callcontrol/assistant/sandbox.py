@@ -6,19 +6,13 @@ The sandbox carrier of this server carries them; the test numbers are its number
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from callcontrol.calls.charges import Rates
+from callcontrol.calls.sandbox import is_test_number
 from callcontrol.errors import Forbidden
 from callcontrol.models import TEST_PREFIX, CallRecord
 from callcontrol.models.parties import Party, PhoneTarget
-
-_TEST_DIGITS: Final = len(TEST_PREFIX) + 3
-
-
-def is_test_number(number: str) -> bool:
-    """True if a number in E.164 is a test number, regardless of where the sandbox carrier runs."""
-    return number.startswith(TEST_PREFIX) and len(number) == _TEST_DIGITS
 
 
 def is_sandbox(record: CallRecord) -> bool:

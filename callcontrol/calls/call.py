@@ -256,8 +256,8 @@ class CallMachine(Machine[CallState]):
         self.legs[leg.id] = leg
         if reaching_a:
             self._a_id = leg.id
-            self.record.carrier_sid = attempt.carrier.carrier_sid
-            self.record.gateway_sid = attempt.gateway.gateway_sid
+            self.record.carrier_sid = attempt.carrier.carrier_sid or None
+            self.record.gateway_sid = attempt.gateway.gateway_sid or None
         return leg
 
     def is_up(self, leg_id: LegId) -> bool:

@@ -50,7 +50,7 @@ class Invitation:
     The parts of an INVITE that decide its routing.
 
     ``carriers`` are those that the caller authenticated as, by certificate or password; without any the
-    source address identifies the carrier.
+    source address identifies the carrier. An ``origin`` is the trunk of our own call, and counts alone.
     """
 
     source: tuple[str, int]
@@ -59,6 +59,7 @@ class Invitation:
     from_: NameAddr
     headers: Headers = field(default_factory=Headers)
     carriers: Sequence[str] = ()
+    origin: InboundTrunk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,10 @@ def receive(
 
     403 for an unknown source; 404 for a number of no account, or for one that the carrier may not deliver.
     """
-    origins = origins_of(invitation.carriers, invitation.source, routes)
+    if invitation.origin is not None:
+        origins = [invitation.origin]
+    else:
+        origins = origins_of(invitation.carriers, invitation.source, routes)
     if not origins:
         return 403
     number = _number(invitation, origins, routes)

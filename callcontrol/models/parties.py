@@ -36,11 +36,16 @@ Target = PhoneTarget | SipTarget
 
 @dataclass(frozen=True, slots=True)
 class RouteAttempt:
-    """Route to a party: a gateway of a carrier, and the user part of the Request-URI there."""
+    """
+    Route to a party: a gateway of a carrier, and the user part of the Request-URI there.
+
+    An ``on_net`` route leads to this server itself.
+    """
 
     carrier: Carrier
     gateway: Gateway
     user: str
+    on_net: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ class Capacity:
         self._trunk_legs: dict[str, int] = {}
         self._trunk_paces: dict[str, _Pace] = {}
 
-    def enter(self, account: Account, now: float) -> None:
+    def check(self, account: Account, now: float) -> None:
         """
-        Count a new call.
+        Check that a new call is allowed now, without counting it.
 
         Raises:
             ServiceUnavailable: The server or the account is at its limit of calls, or the server at its rate.
@@ -68,6 +68,10 @@ class Capacity:
             reason, refusal = refused
             self.refused[reason] += 1
             raise refusal
+
+    def enter(self, account: Account, now: float) -> None:
+        """Count a new call; raises the errors of ``check``."""
+        self.check(account, now)
         self._pace.use()
         self._account_pace(account.account_sid).use()
         self.calls += 1

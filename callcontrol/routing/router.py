@@ -1,6 +1,6 @@
 """Selection of the gateways to a party, with every rule that may forbid a route."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from callcontrol.directory.directory import Directory
@@ -15,6 +15,7 @@ from callcontrol.errors import (
 from callcontrol.models import TEST_PREFIX, Carrier, Gateway, PhoneNumber
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.on_net import on_net_route
 from callcontrol.routing.targets import check_allowed
 from callcontrol.trunks.gateway_health import GatewayTable, HealthState
 from callcontrol.trunks.number_format import number_in, user_for, user_of
@@ -29,7 +30,11 @@ _CARRIERS: Final = "POST /v1/trunk-portal/carriers"
 
 
 class Router:
-    """Routes all calls by the directory, the health of gateways and the limits of carriers."""
+    """
+    Routes all calls by the directory, the health of gateways and the limits of carriers.
+
+    ``on_net`` returns the address at which this server takes its own calls, None while it has none.
+    """
 
     def __init__(
         self,
@@ -37,15 +42,19 @@ class Router:
         capacity: Capacity,
         allowed_countries: Collection[str],
         gateways: GatewayTable | None = None,
+        on_net: Callable[[], Gateway | None] = lambda: None,
     ) -> None:
         self.gateways = gateways or GatewayTable()
         self._routes = routes
         self._capacity = capacity
         self._allowed_countries = allowed_countries
+        self._on_net = on_net
 
     def attempts(self, account_sid: str, party: Party, now: float) -> list[RouteAttempt]:
         """
         Routes to a party for an account, best first; at least one.
+
+        A number that an account here holds is reached on net, unless the party names a carrier.
 
         Raises:
             Forbidden: The number may not be dialled.
@@ -60,6 +69,9 @@ class Router:
         if not party.passthrough:
             # A number on the account's own carrier is not verified to belong to the account.
             trusted = self._own_number(account_sid, party.caller_id).carrier_sid is None
+        own = self._held_here(account_sid, party, trusted=trusted)
+        if own is not None:
+            return [own]
         candidates = self._candidates(account_sid, party)
         if not trusted:
             candidates = self._own_carriers(candidates, party.caller_id)
@@ -116,6 +128,13 @@ class Router:
             return None
         check_allowed(SipTarget(uri.user, uri.host, uri.port), self._allowed_countries)
         return (found[1], uri.user) if found[0].carrier_sid == carrier.carrier_sid else None
+
+    def _held_here(self, account_sid: str, party: Party, *, trusted: bool) -> RouteAttempt | None:
+        gateway = self._on_net()
+        if gateway is None or party.carrier_sid is not None or not isinstance(party.target, PhoneTarget):
+            return None
+        number = self._routes.number(party.target.number)
+        return None if number is None else on_net_route(account_sid, number, gateway, trusted=trusted)
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target

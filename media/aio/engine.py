@@ -51,6 +51,8 @@ class MediaEngine:
         self.settings = settings or EngineSettings()
         self.advertised = self.settings.advertise or self.settings.listen
         """Address given to far ends."""
+        listen = self.settings.listen
+        self._here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen, listen)
         self._native: _engine.Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_driving: Callable[[], None] | None = None
@@ -60,6 +62,14 @@ class MediaEngine:
         self.recordings = Recordings(self.next_id)
         self.conferences: dict[int, Conference] = {}
         """Open conferences, by id."""
+
+    def destination(self, address: str) -> str:
+        """
+        Return where to send the media of a far end at an address.
+
+        The address that this engine advertises is its own: the NAT in front of it need not turn packets back.
+        """
+        return self._here if address == self.settings.advertise else address
 
     async def start(self) -> None:
         """

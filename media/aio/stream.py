@@ -95,7 +95,7 @@ class RtpStream:
         """
         self._check_open()
         try:
-            self.native.connect(_settings_of(remote))
+            self.native.connect(_settings_of(remote, self._engine.destination(remote.address)))
         except (ValueError, TypeError) as error:
             raise InvalidMedia(f"cannot connect to {remote}: {error}") from error
         self.remote = remote
@@ -365,11 +365,11 @@ class RtpStream:
         return None if name is None else MarkReached(name, cleared=cleared)
 
 
-def _settings_of(remote: RemoteMedia) -> _engine.MediaSettings:
+def _settings_of(remote: RemoteMedia, address: str) -> _engine.MediaSettings:
     settings = _engine.MediaSettings()
-    settings.set_remote(remote.address, remote.port)
+    settings.set_remote(address, remote.port)
     if remote.rtcp_port is not None:
-        settings.set_rtcp_remote(remote.rtcp_address or remote.address, remote.rtcp_port)
+        settings.set_rtcp_remote(remote.rtcp_address or address, remote.rtcp_port)
     settings.set_codec(
         remote.codec, remote.clock_rate, remote.payload_type, _number(remote.receive_payload_type)
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from sip.aio.transaction_io import Key
-from sip.aio.transport import Clock, Flow, Handle
+from sip.aio.transport import Address, Clock, Flow, Handle
 from sip.message.message import Request, Response, reply, serialise
 from sip.message.responses import stateless_tag
 from sip.protection.overload import CallShedder, OverloadSettings
@@ -52,6 +52,8 @@ class Guard:
         """True under overload: `passes` must be called for every INVITE over UDP."""
         self.starting = False
         """True while the program starts: messages that wait then are no sign of overload."""
+        self.own: Address | None = None
+        """Address from which this process sends to itself: always admitted, without trust in its host."""
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
@@ -77,6 +79,8 @@ class Guard:
 
     def admit(self, data: bytes, flow: Flow) -> bool:
         """True if a message of a host that is not in `trusted` is to be parsed."""
+        if flow.remote == self.own:
+            return True
         if self._shedder.severe and not flow.reliable and data.startswith(b"INVITE "):
             self.rejected["overload"] += 1
             return False
@@ -93,7 +97,7 @@ class Guard:
         so that a forged source gains no amplification. A challenge passes, since credentials answer it.
         """
         host = flow.remote[0]
-        if host in self.trusted or response.status in _CHALLENGES:
+        if host in self.trusted or flow.remote == self.own or response.status in _CHALLENGES:
             return response
         if not self.protection.may_answer(host, self._clock.time()):
             return None

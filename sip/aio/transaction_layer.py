@@ -223,7 +223,7 @@ class TransactionLayer:
     def trust(self, flow: Flow) -> None:
         """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
         guard, host = self._guard, flow.remote[0]
-        if guard is not None and host not in guard.trusted:
+        if guard is not None and host not in guard.trusted and flow.remote != guard.own:
             guard.protection.trust(host, self.clock.time())
 
     # Sending.

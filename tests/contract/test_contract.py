@@ -28,6 +28,7 @@ from tests.contract import (
     chapter_numbers,
     chapter_otp,
     chapter_recordings,
+    chapter_sandbox,
     chapter_sessions,
     chapter_streams,
     chapter_subscriptions,
@@ -44,6 +45,7 @@ from tests.contract.stage import Stage, staged
 ROWS = read_rows()
 CHAPTERS = (
     chapter_calls,
+    chapter_sandbox,
     chapter_mcp,
     chapter_subscriptions,
     chapter_numbers,

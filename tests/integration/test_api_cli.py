@@ -274,9 +274,9 @@ def test_a_data_directory_that_cannot_be_made(environment: dict[str, str], tmp_p
 class Process:
     """`trunkline serve`, up and greeting."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "api", "serve"],
+            [sys.executable, "-m", "api", "serve", *options],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -293,7 +293,15 @@ class Process:
         self.url = found[1]
 
     def get(self, path: str, key: str) -> tuple[int, Any]:
-        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {key}"})
+        return self.ask(urllib.request.Request(self.url + path), key)
+
+    def post(self, path: str, key: str, body: Any) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method="POST")
+        return self.ask(request, key)
+
+    def ask(self, request: urllib.request.Request, key: str) -> tuple[int, Any]:
+        request.add_header("Authorization", f"Bearer {key}")
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status, json.loads(answer.read())
@@ -403,3 +411,27 @@ def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> N
     assert "Traceback" not in errors
     assert found[0] not in errors
     assert "stopped" in errors
+
+
+def test_only_a_server_for_development_reaches_agents_on_loopback(environment: dict[str, str]) -> None:
+    call = {"from": "+918047000001", "to": "+919800000003", "stream_url": "ws://127.0.0.1:9/ws"}
+    for options, status in (((), 400), (("--dev",), 201)):
+        data = {"TRUNKLINE_DATA_DIR": f"{environment['TRUNKLINE_DATA_DIR']}-{status}"}
+        process = Process(environment | data, *options)
+        try:
+            assert ("--dev" in process.greeting.splitlines()[0]) is bool(options)
+            found = re.search(r"vp_[A-Za-z0-9_-]+", process.greeting)
+            assert found is not None
+            assert process.post("/v1/calls", found[0], call)[0] == status
+        finally:
+            process.stop()
+
+
+@pytest.mark.parametrize("variable", ["HTTP_LISTEN", "SIP_LISTEN"])
+def test_a_server_for_development_refuses_addresses_that_others_reach(
+    environment: dict[str, str], variable: str
+) -> None:
+    address = {"HTTP_LISTEN": "0.0.0.0:0", "SIP_LISTEN": "udp:127.0.0.1:0,udp:192.0.2.1:0"}[variable]
+    done = run({**environment, f"TRUNKLINE_{variable}": address}, "serve", "--dev")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"TRUNKLINE_{variable}" in done.stderr and "--dev" in done.stderr

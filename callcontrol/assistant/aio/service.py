@@ -12,11 +12,12 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant import store as assistant_calls
 from callcontrol.assistant.analytics import AnalyticsQuery, AssistantCallFilter, DayCount, query_of
 from callcontrol.assistant.calls import PRODUCT, status_of
-from callcontrol.assistant.sandbox import is_sandbox, is_test_number
+from callcontrol.assistant.sandbox import is_sandbox
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, MachineDetection
 from callcontrol.calls.records.store import calls
 from callcontrol.calls.requests import CreateCall
+from callcontrol.calls.sandbox import is_test_number
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer

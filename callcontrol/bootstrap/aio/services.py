@@ -31,11 +31,13 @@ from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures, CallServices
 from callcontrol.calls.aio.host_limits import CallGate
+from callcontrol.calls.aio.sandbox import SandboxCalls
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.recording import RECORDINGS_FOLDER
 from callcontrol.calls.records.aio import CallStore, CdrService
+from callcontrol.calls.sandbox import SandboxParties
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import IdempotencyStore
 from callcontrol.database.aio.writer import Writer, WriterSettings
@@ -292,6 +294,7 @@ class Providers:
         announcer: Prompts of voice OTP.
         announcements: Synthesizer of announcements with passwords, which must not be stored.
         sandbox_carrier: Carrier of sandbox calls, when there is one.
+        sandbox_parties: Parties behind it that call this server, when it runs in this process.
     """
 
     inventory: Inventory
@@ -301,6 +304,7 @@ class Providers:
     announcer: Speaker
     announcements: Synthesizer
     sandbox_carrier: str | None = None
+    sandbox_parties: SandboxParties | None = None
 
 
 class Services:
@@ -311,6 +315,7 @@ class Services:
         storage: The database and the services on it.
         gate: Admits calls while they can be recorded.
         calls: Call control, with its SIP and RTP sockets.
+        sandbox_calls: Calls of sandbox parties to numbers of accounts.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         receiver, dispatcher: Events of the messaging network, and submission to it.
     """
@@ -346,6 +351,9 @@ class Services:
                 add_message=storage.messages.add,
                 speech=providers.speech,
             ),
+        )
+        self.sandbox_calls = SandboxCalls(
+            self.calls, directory, storage.refresh, providers.sandbox_parties
         )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(

@@ -41,6 +41,7 @@ from sip.protection.rate_limits import ProtectionSettings
 
 if TYPE_CHECKING:
     from callcontrol.calls.aio.media.conferences import Conferences
+    from callcontrol.calls.aio.on_net import OnNet
     from callcontrol.calls.aio.registry import CallRegistry
     from callcontrol.calls.aio.sip_legs import SipLegs
 
@@ -139,6 +140,7 @@ class CallContext:
     settings: CallControlSettings
     services: CallServices
     user_agent: UserAgent
+    on_net: "OnNet"
     engine: MediaEngine
     router: Router
     capacity: Capacity

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.aio.on_net import OnNet, on_net_call
 from callcontrol.calls.aio.registry import leg_ref_of
 from callcontrol.calls.aio.runner import CallRunner
+from callcontrol.calls.hangup_cause import EXCHANGE_ROUTING_ERROR
 from callcontrol.calls.inbound import Arrival, Invitation, origin_for, receive, wanted_events
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.directory.directory import Directory
@@ -17,6 +19,7 @@ from callcontrol.errors import DomainError
 from callcontrol.ids import CallSid
 from callcontrol.models import CallRecord
 from callcontrol.routing.capacity import Capacity
+from callcontrol.routing.on_net import OnNetCall
 from callcontrol.trunks.inbound_invite import Received, identify
 from sip import Request, Secret, State
 from sip.aio import InboundSession, Screened, ScreenVerdict, Source
@@ -42,6 +45,7 @@ class Arrivals:
         capacity: Capacity,
         metrics: CallMetrics,
         runners: Mapping[str, CallRunner],
+        on_net: OnNet,
         begin: Begin,
     ) -> None:
         self._settings = settings
@@ -49,6 +53,7 @@ class Arrivals:
         self._capacity = capacity
         self._metrics = metrics
         self._runners = runners
+        self._on_net = on_net
         self._begin = begin
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing: asyncio.Task[None] | None = None
@@ -61,7 +66,10 @@ class Arrivals:
             await asyncio.wait(self._tasks)
 
     def screen(self, source: Source, request: Request) -> Screened:
-        """Accept only carriers; challenge other sources, or reject them with 403 or silence."""
+        """Accept carriers and our own calls only; challenge other sources, or answer 403 or nothing."""
+        own = self._on_net.take(source, request)
+        if own is not None:
+            return Screened(ScreenVerdict.ACCEPT, (own,))
         caller = identify((source.host, source.port), source.names, request, self._services.routes)
         if caller.known:
             return Screened(ScreenVerdict.ACCEPT, caller.carriers)
@@ -79,6 +87,10 @@ class Arrivals:
 
     def on_invite(self, session: InboundSession) -> None:
         """Handle a new call: begin it, reject it, or refresh the directory first if its number is unknown."""
+        own = on_net_call(session)
+        if own is not None and own.rejection is not None:
+            self._refuse_loop(session, own, own.rejection)
+            return
         if session.replaces is not None:
             take_replacement(session, self._runners, self._services.routes)
             return
@@ -87,6 +99,16 @@ class Arrivals:
             self._spawn(self._refresh_and_retry(session))
         else:
             self._accept(session, arrival)
+
+    def _refuse_loop(self, session: InboundSession, own: OnNetCall, status: int) -> None:
+        self._metrics.refused["loop"] += 1
+        log.warning(
+            "on-net call refused with %d: it came by %d numbers held here",
+            status,
+            len(own.numbers) - 1,
+            extra={"call_id": session.call_id},
+        )
+        session.reject(status, headers=[("Reason", EXCHANGE_ROUTING_ERROR.reason_header())])
 
     def has_room(self) -> bool:
         """True when one more call may begin now."""
@@ -126,14 +148,15 @@ class Arrivals:
             raise
 
     def _receive(self, session: InboundSession) -> Arrival | int:
-        request = session.request
+        request, own = session.request, on_net_call(session)
         invitation = Invitation(
             source=session.source,
             request_uri=request.uri,
             to=request.to,
             from_=request.from_,
             headers=request.headers,
-            carriers=tuple(map(str, session.identities)),
+            carriers=_proved(session),
+            origin=(own.carrier, own.gateway) if own is not None else None,
         )
         return receive(
             invitation,
@@ -172,7 +195,7 @@ class Arrivals:
             from_=arrival.caller.shown,
             sip=received.shown(arrival.caller) or None,
             to=arrival.number.number,
-            carrier_sid=arrival.carrier.carrier_sid,
+            carrier_sid=arrival.carrier.carrier_sid or None,
             gateway_sid=arrival.gateway.gateway_sid or None,
             phone_number_id=arrival.number.phone_number_id,
             app_sid=arrival.inbound.app_sid,
@@ -182,6 +205,11 @@ class Arrivals:
             details=arrival.details,
         )
         self._begin(arrival, record, session, received)
+
+
+def _proved(session: InboundSession) -> tuple[str, ...]:
+    """Carriers that a caller has authenticated as."""
+    return tuple(str(identity) for identity in session.identities if not isinstance(identity, OnNetCall))
 
 
 def take_replacement(
@@ -197,9 +225,8 @@ def take_replacement(
     if leg_ref is None or runner is None:
         session.reject(481)
         return
-    carriers = tuple(map(str, session.identities))
-    origin = origin_for(carriers, session.source, runner.record.account_sid, routes)
-    if origin is None:
+    origin = origin_for(_proved(session), session.source, runner.record.account_sid, routes)
+    if origin is None or on_net_call(session) is not None:
         session.reject(403)
     elif not origin[0].allows_refer:
         session.reject(603)

@@ -14,6 +14,7 @@ from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.negotiation import Descriptions, media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
 from callcontrol.calls.aio.sip_legs import SipLegs
+from callcontrol.calls.aio.sip_trace import on_net_key
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
 from callcontrol.calls.effects import Effect, media, records, signalling, transfers
 from callcontrol.calls.events import Event
@@ -182,7 +183,8 @@ class Performer:
         if effect.peer_leg is None:
             self.media.first_leg, self._record.sip_call_id = effect.leg, call_id
             self._mailbox.log.call_id = call_id
-        self._context.traces.claim(self._record.call_sid, "a" if effect.peer_leg is None else "b", call_id)
+        key = on_net_key(call_id) if attempt.on_net else call_id
+        self._context.traces.claim(self._record.call_sid, "a" if effect.peer_leg is None else "b", key)
 
     def _take_in(self, effect: transfers.AdoptLeg) -> None:
         waiting = self.part(TransferPerformer).take(effect.token)
@@ -263,7 +265,8 @@ class Performer:
             self._mailbox.post_outcome(RouteFound(attempts))
 
     def _rest_gateway(self, effect: records.RestGateway) -> None:
-        self._context.router.gateways.failed(effect.gateway_sid, self._mailbox.now(), effect.rest_s)
+        if effect.gateway_sid:  # An on-net call has no gateway that could rest.
+            self._context.router.gateways.failed(effect.gateway_sid, self._mailbox.now(), effect.rest_s)
 
     def _arm(self, effect: records.Arm) -> None:
         self._mailbox.arm(effect.timer, effect.delay_s)

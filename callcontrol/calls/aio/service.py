@@ -20,6 +20,7 @@ from callcontrol.calls.aio.inbound import Arrivals
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
+from callcontrol.calls.aio.on_net import OnNet
 from callcontrol.calls.aio.outbound import Originator
 from callcontrol.calls.aio.registry import CallRegistry
 from callcontrol.calls.aio.runner import CallRunner
@@ -91,7 +92,14 @@ class CallControl:
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
         self.gateways = GatewayTable(settings.ping_every_s)
-        self._router = Router(services.routes, self._capacity, settings.allowed_countries, self.gateways)
+        self._on_net = OnNet(settings.sip)
+        self._router = Router(
+            services.routes,
+            self._capacity,
+            settings.allowed_countries,
+            self.gateways,
+            lambda: self._on_net.gateway,
+        )
         self.engine = MediaEngine(settings.media)
         answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources
         self.guard = Guard(
@@ -99,7 +107,13 @@ class CallControl:
             _trust(services.routes, settings.trusted_sources),
         )
         self._arrivals = Arrivals(
-            settings, services, self._capacity, self.metrics, self._runners, self._begin_inbound
+            settings,
+            services,
+            self._capacity,
+            self.metrics,
+            self._runners,
+            self._on_net,
+            self._begin_inbound,
         )
         self.user_agent = UserAgent(
             settings.sip_listens,
@@ -160,6 +174,7 @@ class CallControl:
             settings=settings,
             services=self._services,
             user_agent=self.user_agent,
+            on_net=self._on_net,
             engine=self.engine,
             router=self._router,
             capacity=self._capacity,
@@ -185,6 +200,8 @@ class CallControl:
         except (OSError, ValueError):
             await self.engine.close()
             raise
+        await self._on_net.start(self.user_agent.addresses, self._traces.note_on_net)
+        self.guard.own = self._on_net.source
         self._recovery.begin()
         self._prober.start()
         self._started = True
@@ -209,6 +226,7 @@ class CallControl:
         With ``succeeded`` the next process holds the registrations, so they are not removed.
         """
         self.user_agent.draining = True
+        self._on_net.retire()
         self._succeeded = succeeded
         await self._leave_registrars()
         try:
@@ -233,6 +251,7 @@ class CallControl:
             self._started = False
             await self._recovery.close()
             await self._prober.close()
+            await self._on_net.close()
             await self.user_agent.close()
         if self.hep is not None:
             self.hep.close()
@@ -286,6 +305,10 @@ class CallControl:
     def legs_at(self, sid: str) -> int:
         """Number of current legs at a carrier or a gateway."""
         return self._capacity.legs_at(sid)
+
+    def check_capacity(self, account: Account) -> None:
+        """Check that a new call of the account is allowed now; raises the errors of ``Capacity.check``."""
+        self._capacity.check(account, asyncio.get_running_loop().time())
 
     def registrations(self, carrier_sid: str | None = None) -> list[RegistrationView]:
         """States of the registrations with a carrier, or of all, the worst first."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from callcontrol.calls.aio.context import CallContext
+from callcontrol.calls.aio.on_net import on_net_call
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.transfers import TransferRequested
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
@@ -83,6 +84,7 @@ class SipLegs:
         private: bool,
     ) -> None:
         self._user_agent = context.user_agent
+        self._on_net = context.on_net
         self._post = post
         self._on_late_answer = on_late_answer
         self._open_headers = context.settings.forwarded_headers
@@ -96,6 +98,8 @@ class SipLegs:
         self._referred: dict[LegId, Session] = {}
         self._origin: Origin | None = None
         self._max_forwards = _MAX_FORWARDS
+        self._numbers = (record.to,) if record.direction == "inbound" else ()
+        """Numbers held here that the call has come to, in the calls it continues too."""
 
     def adopt(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
         """Make a session that came in over a carrier's trunk a leg of the call."""
@@ -104,6 +108,9 @@ class SipLegs:
             # Prevents endless loops: a number that leads back to us would make each call open another (RFC
             # 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
+        own = on_net_call(session)
+        if own is not None:
+            self._numbers = own.numbers
         if not self._private:
             self._origin = Origin(carrier, received, self._open_headers)
         self.take_in(leg, session, carrier, received)
@@ -144,16 +151,20 @@ class SipLegs:
         if self._private:
             other = None  # Headers of one party are not forwarded to the other in a private call.
         destination = destination_of(attempt.carrier, attempt.gateway)
-        local_host = self._user_agent.local_host(destination)
+        user_agent = self._on_net.user_agent if attempt.on_net else self._user_agent
+        local_host = user_agent.local_host(destination)
         invite = invite_for(attempt, party, offer, destination, local_host=local_host, origin=self._origin)
         if attempt.carrier.registers:
             route_by(invite, self._service_route(attempt.carrier, attempt.gateway))
         invite.headers.append(("Session-ID", self._ids.header(leg, other)))
         invite.max_forwards = self._max_forwards
         invite.redirects = redirects
-        session: OutboundSession = self._user_agent.invite(
-            invite, self._listener(leg, attempt.gateway.gateway_sid)
-        )
+        session: OutboundSession
+        if attempt.on_net:
+            numbers = (*self._numbers, str(party.target))
+            session = self._on_net.invite(invite, self._listener(leg), attempt, numbers)
+        else:
+            session = user_agent.invite(invite, self._listener(leg, attempt.gateway.gateway_sid))
         self._attach(leg, _SipLeg(session, attempt.carrier, other))
         self._save(leg)
         return session.call_id

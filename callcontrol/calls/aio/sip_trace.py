@@ -69,6 +69,8 @@ class TraceBook:
     Bounded in calls, in dialogs per call, in messages per dialog, in bytes per message and in total bytes.
     Messages of an INVITE that no call has claimed yet are kept apart and few, so that a flood of them
     displaces no messages of real calls.
+
+    The two sides of an on-net call have one Call-ID: the dialog of the calling side has a key of its own.
     """
 
     def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS, max_bytes: int = _MAX_BYTES) -> None:
@@ -86,21 +88,26 @@ class TraceBook:
         dialog = self._dialogs.get(call_id)
         return None if dialog is None else dialog.call_sid
 
-    def note(self, record: TraceRecord) -> None:
-        """Add a message, if its dialog is kept or begins with it."""
+    def note_on_net(self, record: TraceRecord) -> None:
+        """Add a message of the calling side of on-net calls."""
+        self.note(record, on_net_key(record.call_id))
+
+    def note(self, record: TraceRecord, key: str | None = None) -> None:
+        """Add a message, if its dialog is kept or begins with it; ``key`` stands in for its Call-ID."""
+        key = key or record.call_id
         size_bytes = len(record.message)
         if size_bytes > _MAX_MESSAGE_BYTES:
             record = replace(record, message=record.message[:_MAX_MESSAGE_BYTES] + _CUT)
             size_bytes = len(record.message)
-        dialog = self._dialogs.get(record.call_id)
+        dialog = self._dialogs.get(key)
         if dialog is not None:
             self.size_bytes += dialog.add(record, size_bytes)
             while self.size_bytes > self._max_bytes and len(self._calls) > 1:
                 self._forget_oldest()
             return
-        dialog = self._unclaimed.get(record.call_id)
+        dialog = self._unclaimed.get(key)
         if dialog is None and record.message.startswith(b"INVITE "):
-            dialog = self._unclaimed[record.call_id] = _Dialog()
+            dialog = self._unclaimed[key] = _Dialog()
             if len(self._unclaimed) > _MAX_UNCLAIMED:
                 self._unclaimed.popitem(last=False)
         if dialog is not None:
@@ -152,3 +159,8 @@ class TraceBook:
             )
             for record, leg in found
         ]
+
+
+def on_net_key(call_id: str) -> str:
+    """Key of the calling side of an on-net call; no Call-ID has a space."""
+    return f"{call_id} on net"

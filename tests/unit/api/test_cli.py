@@ -140,3 +140,8 @@ def test_wrong_settings_are_all_named(
 def test_a_missing_config_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["serve", "--config", str(tmp_path / "missing.toml")]) == 2
     assert "--config" in capsys.readouterr().err
+
+
+def test_a_server_is_for_development_when_asked() -> None:
+    assert parse("serve", "--dev").dev
+    assert not parse("serve").dev

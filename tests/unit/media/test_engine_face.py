@@ -21,6 +21,7 @@ from media.errors import (
 from media.types import (
     DtmfReceived,
     DtmfSent,
+    EngineSettings,
     FirstPacket,
     MarkReached,
     MediaEvent,
@@ -118,6 +119,9 @@ class NotedEngine:
     def forget_stream(self, stream_id: int) -> None:
         self.forgotten.append(stream_id)
 
+    def destination(self, address: str) -> str:
+        return address
+
 
 class Face:
     def __init__(self) -> None:
@@ -141,6 +145,16 @@ REMOTE = RemoteMedia("198.51.100.1", 4000, "PCMA", 8, 20, 96)
 
 def test_the_advertised_address_is_told_with_the_port(face: Face) -> None:
     assert face.stream.local == ("192.0.2.1", 20000)
+
+
+@pytest.mark.parametrize(
+    ("listen", "here"), [("10.0.0.5", "10.0.0.5"), ("0.0.0.0", "127.0.0.1"), ("::", "::1")]
+)
+def test_what_is_for_the_advertised_address_is_sent_to_ourselves(listen: str, here: str) -> None:
+    engine = MediaEngine(EngineSettings(listen=listen, advertise="203.0.113.7"))
+    assert engine.destination("203.0.113.7") == here
+    assert engine.destination("198.51.100.1") == "198.51.100.1"
+    assert MediaEngine(EngineSettings(listen="0.0.0.0")).destination("0.0.0.0") == "0.0.0.0"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.process.config import PREFIX, VARIABLES, ConfigError, Variable, load_settings
+from api.process.config import PREFIX, VARIABLES, ConfigError, Variable, for_development, load_settings
 from api.process.server import sip_listens, user_agent_settings
 from api.process.values import HostPort, ListenAddress, PortRange
 from sip.aio import ClientCertificates, TlsSettings
@@ -271,3 +271,28 @@ def test_a_near_miss_in_a_file_is_hinted_at(tmp_path: Path) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     assert list(problems({}, tmp_path / "missing.toml")) == ["--config"]
+
+
+def test_development_allows_private_destinations() -> None:
+    settings = load_settings(
+        {"TRUNKLINE_HTTP_LISTEN": "localhost:0", "TRUNKLINE_SIP_LISTEN": "udp:127.8.0.1:0,tcp:[::1]:0"}
+    )
+    assert not settings.allow_private_destinations
+    assert for_development(settings).allow_private_destinations
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTP_LISTEN", "0.0.0.0:8080"),
+        ("HTTP_LISTEN", "voice.example.com:8080"),
+        ("SIP_LISTEN", "udp:127.0.0.1:5060,udp:192.0.2.7:5060,tcp:192.0.2.7:5060"),
+        ("RTP_LISTEN", "192.0.2.7"),
+        ("SANDBOX_LISTEN", "udp:[2001:db8::7]:5080"),
+    ],
+)
+def test_development_refuses_addresses_that_others_reach(name: str, value: str) -> None:
+    settings = load_settings({PREFIX + name: value})
+    with pytest.raises(ConfigError) as caught:
+        for_development(settings)
+    assert [problem.variable for problem in caught.value.problems] == [PREFIX + name]

@@ -17,9 +17,10 @@ from callcontrol.assistant.calls import (
     status_of,
     transcript_url,
 )
-from callcontrol.assistant.sandbox import confined, is_sandbox, is_test_number, rates_of
+from callcontrol.assistant.sandbox import confined, is_sandbox, rates_of
 from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.charges import Rates
+from callcontrol.calls.sandbox import is_test_number
 from callcontrol.errors import Forbidden
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, PhoneTarget, SipTarget

@@ -1,0 +1,138 @@
+"""
+Calls from this server to itself, to numbers that accounts here hold; see ``callcontrol.routing.on_net``.
+
+They leave from a loopback socket of their own and come in at the first UDP address that the server listens on,
+as calls of any carrier do. An INVITE is accepted as on net if it comes from that very socket, and names a
+dialog that was begun there and has not come in yet: no other process of this machine can send from the
+socket's port, and no other machine from a loopback address.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from callcontrol.models import Gateway
+from callcontrol.models.parties import RouteAttempt
+from callcontrol.routing.on_net import OnNetCall, gateway_at
+from sip import OutboundInvite, Request, SessionEvent
+from sip.aio import (
+    InboundSession,
+    Listen,
+    OutboundSession,
+    ScreenVerdict,
+    Source,
+    TraceRecord,
+    UserAgent,
+    UserAgentSettings,
+)
+from sip.aio.transport import Address, Flow, Receive
+from sip.aio.udp import UdpTransport
+
+log = logging.getLogger(__name__)
+
+_MAX_EXPECTED: Final = 4096
+"""INVITEs on their way; each usually arrives within a millisecond."""
+
+_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class OnNet:
+    """
+    The calling side of on-net calls.
+
+    Attributes:
+        gateway: Address that the calls are sent to; None while there are none, because the server has not
+            started or listens on no UDP address.
+        source: Address that they are sent from.
+    """
+
+    def __init__(self, settings: UserAgentSettings) -> None:
+        # All requests fit in datagrams over loopback, and only a datagram has the socket's address.
+        self._settings = replace(settings, max_udp_request_bytes=0, tls=None)
+        self._user_agent: UserAgent | None = None
+        self._expected: OrderedDict[tuple[str, str], OnNetCall] = OrderedDict()
+        self.gateway: Gateway | None = None
+        self.source: Address | None = None
+
+    @property
+    def user_agent(self) -> UserAgent:
+        """User agent of the calling side; only for routes to ``gateway``."""
+        assert self._user_agent is not None
+        return self._user_agent
+
+    async def start(self, addresses: Sequence[Listen], on_message: Callable[[TraceRecord], None]) -> None:
+        """Bind the socket; ``addresses`` are those that the server listens on."""
+        listen = next((address for address in addresses if address.transport == "udp"), None)
+        if listen is None:
+            log.info("no udp: address is listened on, so calls to numbers held here leave by carriers")
+            return
+        server = (_LOOPBACK.get(listen.host, listen.host), listen.port)
+        own = Listen("udp", "::1" if ":" in listen.host else "127.0.0.1", 0)
+        user_agent = UserAgent(
+            [own],
+            self._settings,
+            on_invite=lambda session: session.reject(403),
+            on_message=on_message,
+            screen=lambda source, request: ScreenVerdict.DROP,
+            open_transport=lambda address, receive: _ToServer(address, receive, server),
+        )
+        try:
+            await user_agent.start()
+        except OSError as error:
+            log.warning(
+                "calls to numbers held here leave by carriers: cannot listen on %s: %s", own.host, error
+            )
+            return
+        self._user_agent = user_agent
+        self.source = (own.host, user_agent.addresses[0].port)
+        self.gateway = gateway_at(*server)
+
+    def retire(self) -> None:
+        """Send no further calls: the server takes no new ones."""
+        self.gateway = None
+
+    async def close(self) -> None:
+        """Free the socket."""
+        self.retire()
+        if self._user_agent is not None:
+            await self._user_agent.close()
+
+    def invite(
+        self,
+        invite: OutboundInvite,
+        on_event: Callable[[SessionEvent], None],
+        attempt: RouteAttempt,
+        numbers: tuple[str, ...],
+    ) -> OutboundSession:
+        """Send the INVITE of a leg; ``numbers`` are those of ``OnNetCall``."""
+        assert self.source is not None
+        session = self.user_agent.invite(invite, on_event)
+        self._expected[session.key] = OnNetCall(attempt.carrier, gateway_at(*self.source), numbers)
+        if len(self._expected) > _MAX_EXPECTED:
+            self._expected.popitem(last=False)
+        return session
+
+    def take(self, source: Source, request: Request) -> OnNetCall | None:
+        """Return the call whose INVITE this is, once; None for the INVITE of anybody else."""
+        if self.source is None or (source.host, source.port) != self.source or source.transport != "udp":
+            return None
+        return self._expected.pop((request.call_id, request.from_.tag or ""), None)
+
+
+def on_net_call(session: InboundSession) -> OnNetCall | None:
+    """Return the on-net call that a session is; None for a call of a carrier."""
+    return next((identity for identity in session.identities if isinstance(identity, OnNetCall)), None)
+
+
+class _ToServer(UdpTransport):
+    """Socket that sends to the server alone, even where that advertises another address in its Contact."""
+
+    def __init__(self, listen: Listen, receive: Receive, server: Address) -> None:
+        super().__init__(listen, receive)
+        self._server = server
+
+    def flow_to(self, remote: Address, name: str | None = None) -> Flow:
+        """Return the flow to the server."""
+        return super().flow_to(self._server)

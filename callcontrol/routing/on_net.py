@@ -1,0 +1,67 @@
+"""
+On-net calls: to numbers that accounts here hold, by SIP from this server to itself.
+
+They arrive as inbound calls. The carrier of both sides is ``ON_NET``, which no database has; records of such
+calls name no carrier.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from callcontrol.models import Carrier, Gateway, PhoneNumber
+from callcontrol.models.parties import RouteAttempt
+from callcontrol.trunks.number_format import user_for
+
+MAX_NUMBERS: Final = 10
+"""Numbers that one call may come to on net, one after the other."""
+
+_LOOP_DETECTED: Final = 482
+_TOO_MANY_HOPS: Final = 483
+_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+# A timer would only show that this server lives.
+ON_NET: Final = Carrier("", None, "On net", _SINCE, _SINCE, session_expires_s=None)
+"""Carrier of on-net calls; its caller identities are believed, since they are ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnNetCall:
+    """
+    An on-net call on its way.
+
+    ``carrier`` is that of its arrival, ``gateway`` the address that it leaves from. ``numbers`` are those
+    that the call and the calls it continues have come to on net, the called one last.
+    """
+
+    carrier: Carrier
+    gateway: Gateway
+    numbers: tuple[str, ...]
+
+    @property
+    def rejection(self) -> int | None:
+        """Status that ends a loop of numbers, or a chain of too many; None for any other call."""
+        if self.numbers[-1] in self.numbers[:-1]:
+            return _LOOP_DETECTED
+        return _TOO_MANY_HOPS if len(self.numbers) > MAX_NUMBERS else None
+
+
+def gateway_at(host: str, port: int) -> Gateway:
+    """Return an address of this server as a gateway of ``ON_NET``."""
+    return Gateway("", ON_NET.carrier_sid, host, _SINCE, _SINCE, port)
+
+
+def on_net_route(
+    account_sid: str, number: PhoneNumber, gateway: Gateway, *, trusted: bool
+) -> RouteAttempt | None:
+    """
+    Route from an account to a number that an account here holds; None when the call must leave by a carrier.
+
+    A number on a customer's own carrier is the customer's claim, and so is a caller-ID that is not
+    ``trusted``: with either, the call stays within its account.
+    """
+    within = number.account_sid == account_sid
+    if not within and not (trusted and number.carrier_sid is None):
+        return None
+    carrier = ON_NET if trusted else replace(ON_NET, account_sid=account_sid)
+    return RouteAttempt(carrier, gateway, user_for(carrier, number.number), on_net=True)

@@ -15,7 +15,7 @@ HOME_REGION: Final = "IN"
 """Region of numbers written without a country code."""
 
 NOT_A_NUMBER: Final = "must be a telephone number, such as +919876543210, 919876543210 or 9876543210"
-"""What a field that is no telephone number is told."""
+"""Error of a field that is no telephone number."""
 
 MAX_NUMBER_CHARS: Final = 64
 """Longest writing that is read."""

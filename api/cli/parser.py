@@ -280,7 +280,7 @@ def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         group, "add", "give a number to an account without a purchase; prints JSON with phone_number_id"
     )
     parser.add_argument("--account", required=True, metavar="SID", help="account that gets the number")
-    parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
+    parser.add_argument("--number", required=True, metavar="+91...", help="the number")
     parser.add_argument("--friendly-name", metavar="NAME", help="label")
     parser.set_defaults(run=_later("admin", "add_number"))
     parser = _command(group, "list", "list the numbers of an account; prints JSON with numbers")
@@ -293,7 +293,7 @@ def _numbers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "Its inbound calls go nowhere from then on. What was prepaid is not paid back.",
     )
     parser.add_argument("--account", required=True, metavar="SID", help="account that has the number")
-    parser.add_argument("--number", required=True, metavar="+91...", help="the number in E.164")
+    parser.add_argument("--number", required=True, metavar="+91...", help="the number")
     parser.set_defaults(run=_later("admin", "release_number"))
 
 

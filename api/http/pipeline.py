@@ -31,7 +31,6 @@ from callcontrol.bootstrap.aio.services import Services
 from callcontrol.clock import timestamp
 from callcontrol.errors import (
     DomainError,
-    FieldError,
     Forbidden,
     NotFound,
     RateLimited,
@@ -178,7 +177,7 @@ class Pipeline:
         self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal
     ) -> web.StreamResponse:
         path = _path(request, endpoint, principal)
-        query = validate_query(endpoint.query, _single(request))
+        query = validate_query(endpoint.query, request.query.items())
         raw = await read_body(request, endpoint.media_types)
         body = _body(endpoint, raw, request.content_type)
         if endpoint.places_calls and self.lifecycle.phase is not Phase.READY:
@@ -303,15 +302,6 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
         return {"success": True, "data": reply.data}
     pagination = {shown: reply.meta[name] for name, shown in _PAGINATION.items()}
     return {"success": True, "data": reply.data, "pagination": pagination}
-
-
-def _single(request: web.Request) -> Mapping[str, str]:
-    """Query parameters, each at most once."""
-    query = request.query
-    repeated = [name for name in dict.fromkeys(query) if len(query.getall(name)) > 1]
-    if repeated:
-        raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated[:100]])
-    return dict(query)
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:

@@ -11,6 +11,7 @@ __all__ = ["time_span"]
 
 _DATE_CHARS = len("YYYY-MM-DD")
 _DAY = timedelta(days=1)
+_FORMAT = "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"
 
 
 def time_span(
@@ -50,7 +51,7 @@ def _moment(field: str, text: str | None, errors: list[FieldError], *, is_end: b
     except OverflowError:
         errors.append(FieldError(field, "is beyond the calendar, which has the years 1 to 9999"))
     except ValueError:
-        errors.append(FieldError(field, "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"))
+        errors.append(FieldError(field, _FORMAT))
     return None
 
 

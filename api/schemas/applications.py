@@ -23,7 +23,7 @@ class CreateApplication(StreamFields):
     target: Annotated[Target, Field(description="Where calls go.")]
     stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
     forward_to: (
-        Annotated[str, Field(max_length=256, description="E.164, or sip: on a gateway's host.")] | None
+        Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None
     ) = None
     caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
         None

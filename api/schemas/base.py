@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +20,7 @@ __all__ = [
     "RequestModel",
     "ResponseModel",
     "all_optional",
+    "query_names",
     "validate_body",
     "validate_query",
 ]
@@ -27,7 +30,7 @@ _MAX_NAME_CHARS = 100
 
 
 class RequestModel(BaseModel):
-    """A request body or query: strict types, no undeclared fields, immutable."""
+    """A request body or query: strict types, no undeclared fields in a body, immutable."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -97,21 +100,35 @@ def validate_body(model: type[ModelT], given: Any) -> ModelT:
     return _validate(model, given, lambda: model.model_validate(given))
 
 
-def validate_query(model: type[ModelT], given: Mapping[str, str]) -> ModelT:
+@cache
+def query_names(model: type[RequestModel]) -> frozenset[str]:
+    """Return the names of a query's parameters."""
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
+
+
+def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> ModelT:
     """
     Check query parameters against their model; numbers and booleans are read from their text.
 
+    Parameters that the model does not know are ignored: the client may be newer than the server, and others
+    on the way add their own.
+
     Raises:
-        ValidationFailed: It names every missing, unknown and invalid parameter.
+        ValidationFailed: It names every missing and invalid parameter, and every one given more than once.
     """
-    if not given and model is NoQuery:
+    if model is NoQuery:
         return model()
-    unsafe = [name for name, value in given.items() if UNSTORABLE.search(name + value)]
+    names = query_names(model)
+    known = [(name, text) for name, text in given if name in names]
+    texts = dict(known)
+    if len(texts) < len(known):
+        counts = Counter(name for name, _ in known)
+        repeated = [name for name, count in counts.items() if count > 1]
+        raise ValidationFailed([FieldError(name, "is given more than once") for name in repeated])
+    unsafe = [name for name, text in known if UNSTORABLE.search(text)]
     if unsafe:
-        raise ValidationFailed(
-            [FieldError(_path((name,)), "must not contain NUL") for name in unsafe[:_MAX_ERRORS]]
-        )
-    return _validate(model, given, lambda: model.model_validate_strings(dict(given), strict=False))
+        raise ValidationFailed([FieldError(name, "must not contain NUL") for name in unsafe])
+    return _validate(model, texts, lambda: model.model_validate_strings(texts, strict=False))
 
 
 def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT:

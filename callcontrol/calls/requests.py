@@ -37,7 +37,7 @@ class CreateCall:
     """
     A call to place: the party, the caller-ID, and the steps after the answer.
 
-    ``to`` is E.164, a 10-digit Indian number or a ``sip:`` address at a gateway of a carrier. Exactly one of
+    ``to`` is a number in any writing or a ``sip:`` address at a gateway of a carrier. Exactly one of
     ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` defines the steps; a verb is its JSON object, and
     an agent is replaced by its stream, or the ``step`` that talks for it, before the plan is made
     (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` defines the steps

@@ -16,7 +16,7 @@ MAX_DURATION_S: Final = 7200
 """Range of the limit of the time that two parties talk."""
 
 NOT_A_MOBILE: Final = "must be an Indian mobile number, such as 9812345678"
-"""What a party that is no Indian mobile number is told."""
+"""Error of a party that is no Indian mobile number."""
 
 _SUBSCRIBER: Final = re.compile(r"\+91[6-9][0-9]{9}", re.ASCII)
 _IS_MASKED: Final = "must be a subscriber's number, not one of your masked numbers"

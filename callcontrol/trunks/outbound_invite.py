@@ -7,11 +7,13 @@ carrier with ``trusts_identity`` gets the caller's number even if the caller wit
 the caller allows.
 """
 
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
+from callcontrol.e164 import read_number
 from callcontrol.models import Carrier, Gateway
 from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import ANONYMOUS, Caller, Received, custom_headers
@@ -215,8 +217,9 @@ def _history(
 
 
 def _own_diversion(carrier: Carrier, host: str) -> str:
-    number = number_in(carrier.diversion or "")
-    user = caller_user_for(carrier, number) if number is not None else carrier.diversion
+    user = carrier.diversion or ""
+    with contextlib.suppress(ValueError):
+        user = caller_user_for(carrier, read_number(user))
     return str(NameAddr(None, SipUri("sip", user=user, host=host), _OWN_DIVERSION))
 
 

@@ -8,9 +8,9 @@ from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from callcontrol.directory.directory import plain_address
+from callcontrol.e164 import read_number
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Carrier, Gateway, Protocol
-from callcontrol.trunks.number_format import number_in
 from callcontrol.trunks.outbound_invite import proxy_of
 from media.capabilities import CODECS
 from sip import InvalidValue
@@ -135,8 +135,11 @@ def _way_out_errors(carrier: Carrier) -> list[FieldError]:
     except InvalidValue:
         message = "must be a host, host:port, or a sip: address such as sip:proxy.example;transport=tcp"
         errors.append(FieldError("outbound_proxy", message))
-    if carrier.diversion and number_in(carrier.diversion) is None:
-        errors.append(FieldError("diversion", "must be a telephone number, in E.164"))
+    try:
+        if carrier.diversion:
+            read_number(carrier.diversion)
+    except ValueError as error:
+        errors.append(FieldError("diversion", str(error)))
     domain = carrier.register_from_domain
     if domain and plain_address(domain) is None and not is_host_name(domain):
         errors.append(FieldError("register_from_domain", "must be a domain or an IP address"))

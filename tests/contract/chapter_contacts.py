@@ -178,7 +178,7 @@ def _one_of(two: Given) -> Given:
 
 
 _WRONG = {
-    "phoneNumber": "9876543210",
+    "phoneNumber": "98765",
     "email": "asha",
     "firstName": 7,
     "notes": "x" * 2001,
@@ -198,7 +198,7 @@ CASES = (
     *row(
         f"POST {_CONTACTS}",
         ok(201, body={"phoneNumber": _number, **_PROFILE}, then=_is_all_there),
-        ok(201, name="typed otherwise", body={"phoneNumber": "+91 91234-567.80"}, then=_one_spelling),
+        ok(201, name="typed otherwise", body={"phoneNumber": "091234-567.80"}, then=_one_spelling),
         refused(400, "VALIDATION_ERROR", body=_WRONG, fields=_WRONG_NAMES),
         refused(400, "VALIDATION_ERROR", name="nothing", body={}, fields=("phoneNumber",)),
         refused(

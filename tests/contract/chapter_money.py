@@ -28,7 +28,7 @@ CASES = (
     *row(
         "GET /v1/wallet",
         ok(then=_has_what_was_paid_in),
-        refused(400, "VALIDATION_ERROR", query={"colour": "red"}, fields=("colour",)),
+        ok(name="a parameter that is not known", query={"colour": "red"}, then=_has_what_was_paid_in),
         unseen(by="poor", then=_is_empty),
     ),
     *row(
@@ -38,7 +38,7 @@ CASES = (
             400,
             "VALIDATION_ERROR",
             query={"kind": "Money!", "page": "0", "colour": "red"},
-            fields=("kind", "page", "colour"),
+            fields=("kind", "page"),
         ),
         refused(400, "VALIDATION_ERROR", name="no cursor", query={"cursor": "mine"}, fields=("cursor",)),
         unseen(by="poor", then=nothing),

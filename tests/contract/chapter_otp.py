@@ -128,7 +128,7 @@ CASES = (
             400,
             "VALIDATION_ERROR",
             query={"status": "gone", "to": "garbage", "page": "0", "colour": "red"},
-            fields=("status", "to", "page", "colour"),
+            fields=("status", "to", "page"),
         ),
         unseen(before=(sent_password,), then=nothing),
     ),

@@ -468,7 +468,6 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
         ("page=99999999999999999999", "page"),
         ("per_page=101", "per_page"),
         ("per_page=0", "per_page"),
-        ("limit=5", "limit"),
     ],
 )
 async def test_list_queries_that_are_wrong(client: Client, query: str, field: str) -> None:

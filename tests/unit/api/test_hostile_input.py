@@ -74,7 +74,7 @@ def test_queries(model: type[RequestModel], data: st.DataObject) -> None:
     texts = WORDS | st.text(max_size=20)
     query = data.draw(st.dictionaries(fields_of(model) | st.text(max_size=5), texts, max_size=6))
     try:
-        taken = validate_query(model, query)
+        taken = validate_query(model, query.items())
     except ValidationFailed as refusal:
         check_refusal(refusal)
     else:

@@ -48,7 +48,10 @@ async def test_masked_calls_are_listed_with_their_total(client: Client, storage:
         ("party=%2B919812345678", MaskedCallFilter(party="+919812345678")),
         ("party=+919812345678", MaskedCallFilter(party="+919812345678")),
         ("session_id=s-1", MaskedCallFilter(session_id="s-1")),
-        ("start_date=2026-01-31&end_date=2026-01-31", MaskedCallFilter(start=DAY, end=DAY + timedelta(days=1))),
+        (
+            "start_date=2026-01-31&end_date=2026-01-31",
+            MaskedCallFilter(start=DAY, end=DAY + timedelta(days=1)),
+        ),
         (
             "start_date=2026-01-31T00:00:00Z&end_date=2026-01-31T05:30:00%2B05:30",
             MaskedCallFilter(start=DAY, end=DAY + MILLISECOND),
@@ -73,7 +76,6 @@ async def test_filters_mean_what_they_say(
         ("start_date=yesterday&end_date=2026-13-01", {"start_date", "end_date"}),
         ("start_date=2026-02-01&end_date=2026-01-31", {"end_date"}),
         ("end_date=9999-12-31", {"end_date"}),
-        ("colour=red", {"colour"}),
     ],
 )
 async def test_every_wrong_filter_is_named(
@@ -140,7 +142,6 @@ async def test_statistics_in_rupees_and_minutes(client: Client, stage: ApiStage)
         ("start_date=2026-02-01&end_date=2026-01-31", {"end_date"}),
         ("start_date=9998-01-01", {"start_date"}),
         ("end_date=0001-01-02", {"end_date"}),
-        ("page=1", {"page"}),
     ],
 )
 async def test_windows_that_are_none(client: Client, query: str, named: set[str]) -> None:

@@ -61,7 +61,6 @@ async def test_the_ledger_by_page_and_by_cursor(client: Client, storage: Storage
         ("start_date=x", "start_date"),
         ("cursor=MTo1OmFiYw", "cursor"),
         ("page=2&cursor=MTo1OjI", "page"),
-        ("status=x", "status"),
     ],
 )
 async def test_queries_that_are_wrong(client: Client, query: str, field: str) -> None:

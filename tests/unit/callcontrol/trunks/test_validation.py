@@ -54,6 +54,7 @@ def test_the_defaults_are_valid() -> None:
         ({"outbound_proxy": "no proxy"}, {"outbound_proxy"}),
         ({"outbound_proxy": "sip:proxy.example:99999"}, {"outbound_proxy"}),
         ({"diversion": "the switchboard"}, {"diversion"}),
+        ({"diversion": "98047"}, {"diversion"}),
         ({"register_from_domain": "a b"}, {"register_from_domain"}),
         ({"session_expires_s": 60, "register_expires_s": 1}, {"session_expires_s", "register_expires_s"}),
         (

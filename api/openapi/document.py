@@ -57,7 +57,7 @@ def openapi_document(
             "version": product_version(),
             "description": (
                 "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
-                "Each service takes keys of its own."
+                "Each service takes keys of its own. HEAD is answered wherever GET is."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

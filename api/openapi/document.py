@@ -57,7 +57,8 @@ def openapi_document(
             "version": product_version(),
             "description": (
                 "Calls, numbers, carrier trunks, voice agents, messaging and tools over a REST API. "
-                f"Each service takes keys of its own, and keys of all services, {PREFIXES['all']}..."
+                f"Each service takes keys of its own, and keys of all services, {PREFIXES['all']}... "
+                "HEAD is answered wherever GET is."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from callcontrol.accounts.keys import EVERY_SCOPE
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.models import TEST_PREFIX, Account, Binding
+from callcontrol.models import TEST_PREFIX, Account
 
 __all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
 
@@ -71,9 +71,8 @@ async def prepare_demo(storage: Storage) -> DemoAccount | None:
         scopes=(EVERY_SCOPE,),
     )
     number = await storage.numbers.add(account.account_sid, DEMO_NUMBER, friendly_name="Demo number")
-    # Binding the number also registers it as caller-ID of outbound calls.
-    binding = Binding(target="forward", forward_to=ECHO_NUMBER, caller_id="passthrough")
-    await storage.numbers.bind(account.account_sid, number.phone_number_id, binding, force=False)
+    # It may call, and is free for the first binding that somebody tries.
+    await storage.numbers.register(account.account_sid, number.phone_number_id)
     return DemoAccount(account.account_sid, DEMO_NUMBER, key)
 
 

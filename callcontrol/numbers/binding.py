@@ -8,6 +8,7 @@ any                         register     carrier configured      registered; rep
 registered, not bound       deregister   carrier configured      not registered
 bound                       deregister   force                   not registered and not bound
 any                         bind         target fields valid     bound, and registered
+bound to one's own server   bind         another address of it   bound to the new address
 bound elsewhere             bind         force                   bound to the new target
 bound                       unbind       none                    not bound; outbound stays registered
 ==========================  ===========  ======================  ==========================================
@@ -73,6 +74,9 @@ _TARGET_FIELDS: Final = {
     # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
 }
+_OWN_SERVER: Final = frozenset({"media_stream", "webhook"})
+"""Targets that are a server of the customer, whose address may change without ``force``."""
+
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
 """Languages of the platform's own prompts."""
 
@@ -112,20 +116,28 @@ def bind(
     """
     Bind inbound calls of a number to a target, registering the number if needed.
 
-    Repeating the same binding changes nothing.
+    Repeating the same binding changes nothing. A stream or a webhook may move to another address, or change its
+    options.
 
     Raises:
         NotConfigured: There is no platform carrier.
         InboundConflict: It is bound elsewhere, and ``force`` was not given.
     """
     _require_carrier(number, configured)
-    if number.binding is not None and number.binding != binding and not force:
+    if not force and _is_elsewhere(number.binding, binding):
         raise InboundConflict(
             "Inbound calls of this number are bound elsewhere; pass force true to take over."
         )
     if number.binding == binding and number.registered:
         return number
     return replace(number, registered=True, binding=binding, updated_at=now)
+
+
+def _is_elsewhere(present: Binding | None, wanted: Binding) -> bool:
+    """True if calls go to somebody else at present."""
+    if present is None or present == wanted:
+        return False
+    return present.target != wanted.target or wanted.target not in _OWN_SERVER
 
 
 def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:

@@ -217,6 +217,12 @@ CASES = (
             body={"target": "forward", "forward_to": "+919800000001", "force": True},
             then=_wired(inbound_target="forward"),
         ),
+        ok(
+            name="another address of the stream",
+            path={"id": bound_number},
+            body={**_STREAM, "stream_url": "ws://127.0.0.1:9/new"},
+            then=_wired(inbound_target="media_stream"),
+        ),
         *_wiring(_STREAM),
         refused(
             400,
@@ -237,7 +243,7 @@ CASES = (
             409,
             "inbound_conflict",
             path={"id": bound_number},
-            body={"target": "media_stream", "stream_url": "wss://another.example/ws"},
+            body={"target": "forward", "forward_to": "+919800000001"},
         ),
         refused(503, "not_configured", path={"id": unwired_number}, body=_STREAM, during=no_platform_carrier),
     ),

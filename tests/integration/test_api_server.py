@@ -131,9 +131,13 @@ async def test_a_recording_is_found_where_the_call_says(api: Api) -> None:
         assert status == 403
 
 
-async def test_a_call_comes_in_to_the_demo_number(api: Api) -> None:
+async def test_a_call_comes_in_to_the_demo_number_once_it_is_bound(api: Api) -> None:
     server = api.server
     assert server.demo is not None and server.sandbox is not None
+    (number,) = (await api("GET", "/v1/phone-numbers"))[1]["data"]
+    assert number["inbound_target_type"] == "none"
+    path, forward = f"/v1/phone-numbers/{number['id']}/inbound", {"target": "forward", "forward_to": ECHO}
+    assert (await api("PUT", path, forward))[0] == 200, "no force is needed"
     incoming = server.sandbox.call(server.demo.number)
     query = "/v1/calls?direction=inbound&status=in-progress"
     async with asyncio.timeout(40):

@@ -112,7 +112,7 @@ class CallStore:
             DomainError: The attachment refuses; nothing was written.
         """
         record.node = self._node
-        published = [*self._products.of(record).start_events(record), *events]
+        published: list[PublishedEvent] = [*self._products.of(record).start_events(record), *events]
         await self._writer.commit(
             partial(
                 self._transactions.insert,

@@ -131,7 +131,7 @@ async def test_the_end_of_a_call_and_its_missed_event_are_one_transaction(
 async def test_a_call_that_is_taken_back_leaves_no_event_behind(storage: Storage, account: Account) -> None:
     await subscribe(storage, account, "one")
     event = WebhookEvent("e1", account.account_sid, "call.initiated", URL, b"{}", NOW, "call-1")
-    undone = [missed(account), event]
+    undone: list[PublishedEvent] = [missed(account), event]
     assert await publish(storage, *undone, missed(account, "missed-2")) == 3
     await storage.writer.commit(lambda connection: fan_out.take_back(connection, undone))
     (row,) = await queued(storage)

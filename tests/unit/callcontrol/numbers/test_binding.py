@@ -60,6 +60,32 @@ def test_binding_elsewhere_needs_force() -> None:
     assert numbers.bind(BOUND, FORWARD, configured=True, force=True, now=LATER).binding == FORWARD
 
 
+@pytest.mark.parametrize(
+    "former",
+    [STREAM, Binding(target="webhook", webhook_url="https://shop.example/calls")],
+    ids=lambda binding: binding.target,
+)
+def test_the_own_server_moves_without_force(former: Binding) -> None:
+    moved = replace(former, stream_url=former.stream_url and "wss://new.example/ws", record=True)
+    bound = replace(REGISTERED, binding=former)
+    assert numbers.bind(bound, moved, configured=True, force=False, now=LATER).binding == moved
+
+
+@pytest.mark.parametrize(
+    ("former", "other"),
+    [
+        (FORWARD, replace(FORWARD, forward_to="+919800000002")),
+        (Binding("voice_agent", agent_id="a"), Binding("voice_agent", agent_id="b")),
+        (Binding("masking", language="en"), Binding("masking", language="hi")),
+        (STREAM, Binding("missed_call")),
+    ],
+    ids=lambda binding: binding.target,
+)
+def test_another_party_needs_force(former: Binding, other: Binding) -> None:
+    with pytest.raises(InboundConflict):
+        numbers.bind(replace(REGISTERED, binding=former), other, configured=True, force=False, now=LATER)
+
+
 def test_unbinding_keeps_the_registration() -> None:
     done = numbers.unbind(BOUND, now=LATER)
     assert (done.registered, done.binding) == (True, None)

@@ -7,7 +7,7 @@ import pytest
 
 from callcontrol.bootstrap.products import PRODUCTS
 from callcontrol.calls.aio.mailbox import CallLogger
-from callcontrol.calls.aio.sip_trace import TraceBook
+from callcontrol.calls.aio.sip_trace import TraceBook, on_net_key
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.plan import Hangup, Plan, Play, SendDtmf, Stream
@@ -108,6 +108,19 @@ class TestTraces:
         assert [(entry.leg, entry.call_id) for entry in entries] == [("a", "x"), ("b", "y"), ("a", "x")]
         assert entries[0].at == NOW + timedelta(seconds=1)
         assert entries[0].message == "INVITE sip:a SIP/2.0\r\n"
+
+    def test_the_sides_of_an_on_net_call_are_told_apart(self) -> None:
+        self.book.note_on_net(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.claim("calling", "a", on_net_key("x"))
+        self.book.note(message("x", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.claim("called", "a", "x")
+        self.book.note_on_net(message("x", 4.0))
+        self.book.note(message("x", 3.0))
+        for call_sid, seconds in (("calling", [1, 4]), ("called", [2, 3])):
+            entries = self.book.of(call_sid)
+            assert [(entry.at - NOW).seconds for entry in entries] == seconds
+            assert {entry.call_id for entry in entries} == {"x"}
+        assert self.book.call_of("x") == "called"
 
     def test_only_invites_begin_a_dialog(self) -> None:
         self.book.note(message("x", 1.0))

@@ -299,3 +299,15 @@ async def test_guessing_a_password_ends_in_silence() -> None:
     assert scene.guard.rejected["credentials"] == 20
     assert scene.server.inbound == []
     await server.ua.close()
+
+
+async def test_our_own_address_is_let_in_and_others_of_its_host_are_not() -> None:
+    scene = await make_scene()
+    scene.guard.own = STRANGER
+    neighbour = scene.peer((STRANGER[0], 5070))
+    now = scene.network.clock.time()
+    for _ in range(30):
+        scene.guard.protection.on_malformed(STRANGER[0], now)
+    assert scene.ask(scene.stranger, "OPTIONS", for_s=1) == [200]
+    assert scene.ask(neighbour, "OPTIONS", for_s=1) == []
+    assert STRANGER[0] in scene.guard.banned

@@ -18,7 +18,6 @@ from api.http.middleware import edge
 from api.http.pipeline import Pipeline
 from api.http.ratelimit import RateLimiter
 from api.mcp.gateway import McpGateway
-from api.openapi.document import openapi_document
 from api.process.lifecycle import Lifecycle
 from api.process.metrics import Metrics
 from api.process.values import IpNetwork
@@ -71,8 +70,7 @@ def create_app(
         app.router.add_route(endpoint.method, path, handler)
         if endpoint.media_type is not None:
             app.router.add_route("HEAD", path, handler)
-    public = ServiceRoutes(lifecycle, metrics)
-    public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
+    public = ServiceRoutes(lifecycle, metrics, ENDPOINTS, public_url)
     for route in public.endpoints:
         for path in (route.path, *route.also):
             app.router.add_get(path, route.handler)

@@ -48,6 +48,8 @@ class Database(ABC):
         self._unreadable = False
         self.unwritable = False
         """True while the writer has given up on the database; reads then have a short limit."""
+        self.serving = False
+        """True once the process has started; until then a slow operation says nothing of the disk."""
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True, secrets: Cipher | None = None) -> "Database":

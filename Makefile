@@ -11,6 +11,8 @@ PIPECAT := .cache/pipecat
 TIME ?= 60
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
 NATIVE_PARTS := media sip
+# What the product imports; fixtures has the sandbox carrier.
+PRODUCT := sip media callcontrol api fixtures
 NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native modules are built from, and nothing else: a change here, and only here, builds them again.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
@@ -20,16 +22,14 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find
 help: ## Show this help.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-# Modules are compiled here: an editable installation does not, and a service may not write beside them.
-setup: $(VENV)/.ready ## Install what a fresh machine needs: system packages, .venv, the native build.
-	@$(BIN)/python -m compileall -q sip media callcontrol api
+setup: $(VENV)/.compiled ## Install what a fresh machine needs: system packages, .venv, libraries, the native build.
 
 $(VENV)/.system:
-	@scripts/system-packages build
+	@scripts/step "checking the system packages" scripts/system-packages build
 	@mkdir -p $(VENV) && touch $@
 
 $(VENV)/.test-system: $(VENV)/.system
-	@scripts/system-packages test
+	@scripts/step "checking the system packages of the tests" scripts/system-packages test
 	@touch $@
 
 # Where the tests find pipecat; the product needs nothing of it.
@@ -37,19 +37,27 @@ $(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/pipecat-environment $(PIPECAT)
 
 $(BIN)/pip: $(VENV)/.system
-	@echo "setup: creating $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@scripts/step "creating $(VENV)" $(PYTHON) -m venv $(VENV)
+	@scripts/step "bringing pip up to date" $(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $(BIN)/pip
 
 $(VENV)/.tools: $(BIN)/pip
-	@echo "setup: installing the build tools"
-	@$(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
+	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.tools $(BUILD_INPUTS)
-	@echo "setup: building and installing trunkline (the first time takes a minute or two)"
-	@$(BIN)/pip install --quiet --no-build-isolation --editable ".[postgres,test]"
+$(VENV)/.libraries: $(VENV)/.tools pyproject.toml
+	@$(BIN)/python scripts/requirements postgres test > $(VENV)/requirements.txt
+	@scripts/step "installing the libraries" $(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.libraries $(BUILD_INPUTS)
+	@scripts/step "building the native parts and installing trunkline" \
+		$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# An editable installation compiles no modules, and a service may not write beside them.
+$(VENV)/.compiled: $(VENV)/.ready $(shell find $(PRODUCT) -name '*.py')
+	@scripts/step "compiling the modules" $(BIN)/python -m compileall -q $(PRODUCT)
 	@touch $@
 
 run: setup ## Start a server for development, on loopback; prints an API key and a curl line that places a call.

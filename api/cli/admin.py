@@ -10,9 +10,8 @@ from typing import Any
 
 from api.process.config import Settings
 from api.process.secret_keys import secret_box
-from api.schemas.numbers import number_json
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.administration import Administration
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CURRENCY, ApiKey, PhoneNumber
@@ -36,14 +35,14 @@ __all__ = [
 
 _OF_GATEWAY = "gateway."
 
-_Work = Callable[[Storage, argparse.Namespace], Awaitable[dict[str, Any]]]
+_Work = Callable[[Administration, argparse.Namespace], Awaitable[dict[str, Any]]]
 
 
 def _on_storage(work: _Work) -> Callable[[Settings, argparse.Namespace], int]:
     """Make a command of work on the database; it prints the result as JSON."""
 
     async def run(settings: Settings, arguments: argparse.Namespace) -> dict[str, Any]:
-        storage = await Storage.open(settings.database_url, deliver=False, secrets=secret_box(settings))
+        storage = await Administration.open(settings.database_url, secret_box(settings))
         try:
             return await work(storage, arguments)
         finally:
@@ -57,7 +56,7 @@ def _on_storage(work: _Work) -> Callable[[Settings, argparse.Namespace], int]:
 
 
 @_on_storage
-async def create_account(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def create_account(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts create`."""
     account, key = await storage.accounts.create(
         name=arguments.name,
@@ -86,7 +85,7 @@ _ACCOUNT_FIELDS = ("name", "kyc_complete", "is_active", "max_cps", "max_calls", 
 
 
 @_on_storage
-async def update_account(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def update_account(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts update`."""
     given = {name: getattr(arguments, name) for name in _ACCOUNT_FIELDS if hasattr(arguments, name)}
     changes = {name: value for name, value in given.items() if value is not None or name in _MAY_BE_NONE}
@@ -109,14 +108,14 @@ async def update_account(storage: Storage, arguments: argparse.Namespace) -> dic
 
 
 @_on_storage
-async def webhook_secret(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def webhook_secret(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts webhook-secret`."""
     account = await storage.accounts.get(arguments.account)
     return {"account_sid": account.account_sid, "webhook_secret": account.webhook_secret}
 
 
 @_on_storage
-async def top_up(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def top_up(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline wallet top-up`."""
     balance_paise = await storage.wallet.top_up(
         arguments.account, arguments.amount, reference=arguments.reference, note=arguments.note
@@ -125,7 +124,7 @@ async def top_up(storage: Storage, arguments: argparse.Namespace) -> dict[str, A
 
 
 @_on_storage
-async def create_key(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def create_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys create`."""
     scopes = None
     if arguments.scopes is not None:
@@ -141,21 +140,21 @@ async def create_key(storage: Storage, arguments: argparse.Namespace) -> dict[st
 
 
 @_on_storage
-async def list_keys(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def list_keys(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys list`; it cannot show a key, for none is stored."""
     keys = await storage.keys.list(arguments.account)
     return {"account_sid": arguments.account, "keys": [_key(record) for record in keys]}
 
 
 @_on_storage
-async def rotate_key(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def rotate_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys rotate`."""
     record, key, old = await storage.keys.rotate(arguments.account, arguments.key, arguments.overlap)
     return {"key": key, **_key(record), "replaces": _key(old)}
 
 
 @_on_storage
-async def revoke_key(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def revoke_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys revoke`."""
     return _key(await storage.keys.revoke(arguments.account, arguments.key))
 
@@ -180,7 +179,7 @@ def _key(record: ApiKey) -> dict[str, Any]:
 
 
 @_on_storage
-async def add_number(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def add_number(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers add`."""
     number = await storage.numbers.add(
         arguments.account, arguments.number, friendly_name=arguments.friendly_name
@@ -189,14 +188,17 @@ async def add_number(storage: Storage, arguments: argparse.Namespace) -> dict[st
 
 
 @_on_storage
-async def list_numbers(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def list_numbers(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers list`."""
+    # Imported here: the schemas of the API take longer to import than all that another command needs.
+    from api.schemas.numbers import number_json
+
     numbers = await storage.numbers.every(arguments.account)
     return {"account_sid": arguments.account, "numbers": [number_json(number) for number in numbers]}
 
 
 @_on_storage
-async def release_number(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def release_number(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers release`."""
     number = await storage.numbers.release_by_number(arguments.account, arguments.number)
     return {**_number(number), "status": "released"}
@@ -211,7 +213,7 @@ def _number(number: PhoneNumber) -> dict[str, Any]:
 
 
 @_on_storage
-async def add_carrier(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def add_carrier(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline carriers add`."""
     if (arguments.username is None) != (arguments.password is None):
         missing = "username" if arguments.username is None else "password"
@@ -246,7 +248,7 @@ async def add_carrier(storage: Storage, arguments: argparse.Namespace) -> dict[s
 
 
 @_on_storage
-async def update_carrier(storage: Storage, arguments: argparse.Namespace) -> dict[str, Any]:
+async def update_carrier(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline carriers update`."""
     policy, gateway_policy = _policies(arguments.set)
     trunks, carrier_sid = storage.trunks, arguments.carrier

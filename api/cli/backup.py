@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from api.process.config import Settings
 from api.process.failures import StartFailed
-from callcontrol.bootstrap.aio.services import KEY_FILE
+from callcontrol.secrets.aio import KEY_FILE
 
 __all__ = ["run"]
 

@@ -19,7 +19,6 @@ from api.http.middleware import edge
 from api.http.pipeline import Pipeline
 from api.http.ratelimit import RateLimiter
 from api.mcp.gateway import McpGateway
-from api.openapi.document import openapi_document
 from api.process.lifecycle import Lifecycle
 from api.process.metrics import Metrics
 from api.process.values import IpNetwork
@@ -69,8 +68,7 @@ def create_app(
     )
     outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(cors_origins))
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
-    public = ServiceRoutes(lifecycle, metrics)
-    public.document = openapi_document(ENDPOINTS, public.endpoints, public_url)
+    public = ServiceRoutes(lifecycle, metrics, ENDPOINTS, public_url)
     routed = list(_routed(pipeline, public))
     for method, path, handler in routed:
         app.router.add_route(method, path, handler)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from api.process.config import Settings
-from callcontrol.bootstrap.aio.services import KEY_FILE
-from callcontrol.secrets.aio import SecretBox, key_file
+from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 
 __all__ = ["secret_box"]
 

@@ -132,6 +132,7 @@ class Server:
             await self._parts.aclose()
             raise
         self.control.guard.starting = False
+        self.storage.database.serving = True
         self.lifecycle.phase = Phase.READY
         self.hot_restart.ready(self.control.user_agent.sharing.answer, self._alone)
 

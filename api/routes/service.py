@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from aiohttp import web
 
-from api.http.endpoint import PublicEndpoint
+from api.http.endpoint import Endpoint, PublicEndpoint
 from api.http.errors import ApiError
 from api.openapi.asyncapi import stream_documents
-from api.openapi.document import product_version
+from api.openapi.document import openapi_document, product_version
 from api.process.lifecycle import Lifecycle, Phase
 from api.process.metrics import METRICS_CONTENT_TYPE, Metrics
 from media.streams.schemas import FRAMES
@@ -26,16 +27,23 @@ _ALIVE = {200: "It is alive."}
 
 
 class ServiceRoutes:
-    """Public endpoints; `document` is the OpenAPI document that they serve."""
+    """Public endpoints; the documents of these, of `endpoints` and of the streams are built on first use."""
 
-    def __init__(self, lifecycle: Lifecycle, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        metrics: Metrics,
+        endpoints: Sequence[Endpoint[Any, Any]],
+        public_url: str,
+    ) -> None:
         self._lifecycle = lifecycle
         self._metrics = metrics
+        self._described = endpoints
+        self._public_url = public_url
         self._page = resources.files("api").joinpath("static/docs.html").read_text(encoding="utf-8")
         self._page_policy = _content_policy(self._page)
-        self._streams = stream_documents()
         self._written: dict[str, bytes] = {}
-        self.document: Mapping[str, Any] = {}
+        self._writing = asyncio.Lock()
         self.endpoints = (
             PublicEndpoint("/health", "Liveness of the process", self.health, statuses=_ALIVE),
             PublicEndpoint(
@@ -78,29 +86,32 @@ class ServiceRoutes:
 
     async def openapi(self, _: web.Request) -> web.Response:
         """Answer GET /openapi.json."""
-        return self._json("openapi.json", self.document)
+        return await self._json(
+            "openapi.json", lambda: openapi_document(self._described, self.endpoints, self._public_url)
+        )
 
     async def asyncapi(self, _: web.Request) -> web.Response:
         """Answer GET /asyncapi.json."""
-        return self._json("asyncapi.json", self._streams["asyncapi.json"])
+        return await self._json("asyncapi.json", lambda: stream_documents()["asyncapi.json"])
 
     async def stream_schema(self, request: web.Request) -> web.Response:
         """Answer GET /schemas/streams/{dialect}.json."""
-        name = f"schemas/streams/{request.match_info['dialect']}.json"
-        document = self._streams.get(name)
-        if document is None:
+        dialect = request.match_info["dialect"]
+        if dialect not in FRAMES:
             known = ", ".join(FRAMES)
             raise ApiError(404, "NOT_FOUND", f"There is no such stream protocol; there are {known}.")
-        return self._json(name, document)
+        name = f"schemas/streams/{dialect}.json"
+        return await self._json(name, lambda: stream_documents()[name])
 
-    def _json(self, name: str, document: Mapping[str, Any]) -> web.Response:
+    async def _json(self, name: str, make: Callable[[], Mapping[str, Any]]) -> web.Response:
         """
-        Answer with a document, which is serialized once.
+        Answer with a document, which is built and serialized once.
 
-        The largest takes tens of milliseconds, in which the event loop would stall all calls.
+        The largest takes half a second, in which the event loop would stall all calls: a thread builds it.
         """
-        if name not in self._written:
-            self._written[name] = json.dumps(document).encode()
+        async with self._writing:
+            if name not in self._written:
+                self._written[name] = await asyncio.to_thread(lambda: json.dumps(make()).encode())
         return web.Response(body=self._written[name], content_type="application/json", charset="utf-8")
 
     async def docs(self, _: web.Request) -> web.Response:

@@ -29,6 +29,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from callcontrol.errors import SecretsUnreadable
 
+KEY_FILE: Final = "secret.key"
+"""File of the default key, in the data directory beside the SQLite database."""
+
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _MARK: Final = "sealed:1:"

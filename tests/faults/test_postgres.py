@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
-from callcontrol.database.aio.database import Database, _Postgres
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.postgres import Postgres
 from callcontrol.database.tables.system import writer_probe
 from tests.faults.database_proxy import DatabaseProxy
 from tests.faults.hosts import Fault, Host
@@ -83,7 +84,7 @@ def test_a_database_that_stands_still(host: Host, postgres: PostgresServer) -> N
 async def test_what_is_committed_on_a_connection_that_was_cut_off(postgres: PostgresServer) -> None:
     """A connection that a cut left in the middle of a transaction is not written on: that would be lost."""
     url = await postgres.url()
-    backend = _Postgres(make_url(url), None)
+    backend = Postgres(make_url(url), None)
     async with backend._engine.connect() as connection:
         # A BEGIN that the pool knows nothing of, as when its answer came after the time for it.
         driver = (await connection.get_raw_connection()).driver_connection

@@ -271,6 +271,48 @@ def test_a_data_directory_that_cannot_be_made(environment: dict[str, str], tmp_p
         assert "Traceback" not in done.stderr
 
 
+OF_SERVERS = {
+    *("aiohttp.web", "alembic", "asyncpg", "dns", "mcp", "mcp_types", "phonenumbers", "prometheus_client", "pydantic"),
+    *("sqlalchemy.ext.asyncio", "starlette", "uvicorn", "callcontrol.calls.aio.service", "media.aio", "sip.aio"),
+}
+"""Modules that take long to import, and that a command needs for no more than a second of work."""
+
+
+def imported(environment: dict[str, str], *arguments: str) -> set[str]:
+    """The modules that a program imports, as the interpreter lists them."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    return set(re.findall(r"^import time:.*\| +(\S+)$", done.stderr, re.MULTILINE))
+
+
+def test_a_command_imports_nothing_that_only_a_server_needs(environment: dict[str, str]) -> None:
+    # The first command on a database makes its schema, which takes alembic.
+    account = json.loads(run(environment, "accounts", "create", "--name", "Acme").stdout)["account_sid"]
+    of_account = ("--account", account)
+    for arguments in (
+        ("--help",),
+        ("keys", "create", *of_account, "--service", "platform"),
+        ("keys", "list", *of_account),
+        ("accounts", "update", *of_account, "--max-cps", "20"),
+        ("wallet", "top-up", *of_account, "--amount", "1", "--reference", "r"),
+    ):
+        loaded = imported(environment, "-m", "api", *arguments)
+        assert "api.cli.parser" in loaded
+        assert not loaded & OF_SERVERS, arguments
+
+
+def test_a_server_imports_nothing_that_only_later_requests_need(environment: dict[str, str]) -> None:
+    loaded = imported(environment, "-c", "import api.process.server")
+    assert "api.routes" in loaded
+    assert not loaded & {"alembic", "asyncpg", "mcp", "mcp_types", "sqlalchemy.ext.asyncio", "starlette", "uvicorn"}
+
+
 class Process:
     """`trunkline serve`, up and greeting."""
 

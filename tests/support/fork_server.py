@@ -229,9 +229,6 @@ def _warm_up() -> bytes:
     """Do the work common to all servers once; return the content of a new database."""
     for name in _IMPORTED:
         importlib.import_module(name)
-    # Cached for the application of each server; it takes half as long as the imports.
-    openapi, routes = importlib.import_module("api.openapi.document"), importlib.import_module("api.routes")
-    openapi.openapi_document(routes.ENDPOINTS, (), "")
     sqlalchemy, schema = (
         importlib.import_module("sqlalchemy"),
         importlib.import_module("callcontrol.database.schema"),

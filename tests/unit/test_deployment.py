@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +125,37 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
         text=True,
     )
     assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+def test_a_step_of_the_set_up_tells_that_it_runs_and_how_long_it_took(tmp_path: Path) -> None:
+    """The command of the step ends when the step has said that it still runs."""
+    output = tmp_path / "output"
+    wait = f"until grep -q 'so far' {output}; do :; done"
+    with output.open("w") as file:
+        subprocess.run(
+            [ROOT / "scripts" / "step", "counting", "bash", "-c", wait],
+            stdout=file,
+            env={**os.environ, "STEP_EVERY_S": "0.1"},
+            check=True,
+            timeout=60,
+        )
+    begin, *running, end = output.read_text().splitlines()
+    assert begin == "setup: counting"
+    assert running and all(re.fullmatch(r"setup: counting: \d+ s so far", line) for line in running)
+    assert re.fullmatch(r"setup: counting took \d+ s", end)
+
+
+def test_a_step_of_the_set_up_that_fails_ends_it_with_its_own_status() -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "step", "failing", "bash", "-c", "exit 3"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (3, "setup: failing\n")
+    assert re.fullmatch(r"setup: failing failed after \d+ s\n", done.stderr)
+
+
+def test_the_libraries_of_the_set_up_are_those_of_the_package() -> None:
+    listed = subprocess.check_output([sys.executable, ROOT / "scripts" / "requirements", "postgres", "test"], text=True)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["postgres"], *extras["test"]]
+    assert listed.splitlines() == list(dict.fromkeys(wanted))

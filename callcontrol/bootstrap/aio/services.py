@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -25,7 +25,7 @@ from callcontrol.assistant.aio.keys import AssistantKeys
 from callcontrol.assistant.aio.service import AssistantService
 from callcontrol.assistant.calls import EVENTS as ASSISTANT_EVENTS
 from callcontrol.assistant.calls import agent_updated
-from callcontrol.bootstrap import reseal as sealed_rows
+from callcontrol.bootstrap.aio.administration import seal_secrets
 from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
@@ -45,7 +45,6 @@ from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.errors import SecretsUnreadable
 from callcontrol.instructions.aio import InstructionClient
 from callcontrol.instructions.verbs import VerbRules
 from callcontrol.masking.aio.logs import MaskingLogs
@@ -78,7 +77,7 @@ from callcontrol.otp import store as otps
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
-from callcontrol.secrets.aio import SecretBox, key_file
+from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.service import Toolbox
 from callcontrol.trunks.aio.service import TrunkService
@@ -90,10 +89,6 @@ from media.audio.speech import Synthesizer
 from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
-
-KEY_FILE: Final = "secret.key"
-"""File of the default key, in the data directory beside the SQLite database."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
@@ -219,7 +214,7 @@ class Storage:
         storage = cls(database, cipher, settings)
         try:
             await storage.writer.start()
-            await storage._prepare_secrets(thorough=deliver)
+            await seal_secrets(database, storage.writer, cipher, thorough=deliver)
             await storage.directory.start()
             if deliver:
                 await storage.outbox.start()
@@ -243,22 +238,6 @@ class Storage:
         await self.outbox.close()
         await self.writer.close()
         await self.database.close()
-
-    async def _prepare_secrets(self, *, thorough: bool) -> None:
-        """
-        Reject a wrong key, and seal all secrets with the first key.
-
-        With ``thorough`` all secrets are checked: those of an earlier version may be in the clear, and during
-        a rotation other processes may have sealed some with the previous first key.
-        """
-        current = await self.database.read(sealed_rows.sample_is_current)
-        if current and not (thorough and await self.database.read(sealed_rows.any_stale)):
-            return
-        count = await self.writer.commit(sealed_rows.reseal_all)
-        if isinstance(count, SecretsUnreadable):
-            raise count
-        if count:
-            log.info("%d secrets were encrypted with the key %s", count, self.secrets.key_names[0])
 
     async def forget_passwords(self) -> int:
         """Delete the digests of expired one-time passwords; returns their number."""

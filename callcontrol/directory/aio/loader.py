@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.engine import Connection
 
@@ -18,7 +18,9 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.revisions import revision
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import DomainError
-from sip.aio import NameServer, Resolver
+
+if TYPE_CHECKING:
+    from sip.aio import NameServer, Resolver
 
 log = logging.getLogger(__name__)
 
@@ -33,19 +35,22 @@ class DirectoryLoader(Directory):
     """
     Directory of this process, with its loader.
 
-    ``changes_since`` reads the changes after a revision.
+    ``changes_since`` reads the changes after a revision. Until ``start`` it stays empty, and ``refresh`` does
+    nothing: a command that changes rows beside a server needs no directory.
     """
 
     def __init__(
         self,
         database: Database,
         changes_since: Callable[[Connection, int], Changes],
-        name_servers: Sequence[NameServer] = (),
+        name_servers: "Sequence[NameServer]" = (),
     ) -> None:
         super().__init__()
         self._database = database
         self._changes_since = changes_since
-        self._resolver = Resolver(name_servers)
+        self._name_servers = name_servers
+        self._resolver: Resolver | None = None
+        self._started = False
         self._unresolved = False
         self._loading = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -58,6 +63,7 @@ class DirectoryLoader(Directory):
 
     async def start(self) -> None:
         """Load everything, then follow changes."""
+        self._started = True
         await self.refresh()
         if self._resolving is not None:
             # Names that do not resolve in time are added later; the start does not depend on DNS.
@@ -69,7 +75,8 @@ class DirectoryLoader(Directory):
         for task in (self._task, self._resolving, self._after_miss):
             await ended(task)
         self._task = self._resolving = self._after_miss = None
-        self._resolver.close()
+        if self._resolver is not None:
+            self._resolver.close()
 
     async def refresh(self) -> None:
         """
@@ -78,6 +85,8 @@ class DirectoryLoader(Directory):
         Raises:
             ServiceUnavailable: The database does not answer; the directory stays unchanged.
         """
+        if not self._started:
+            return
         async with self._loading:
             seen = self.revision
             if await self._database.look_up(revision) != seen:
@@ -140,6 +149,11 @@ class DirectoryLoader(Directory):
 
     async def _look_up(self, host: str) -> tuple[str, ...]:
         """Addresses that a named gateway may call from: of its name, and of the servers it resolves to."""
+        if self._resolver is None:
+            # Imported with the DNS library for the first gateway that is a name.
+            from sip.aio import Resolver
+
+            self._resolver = Resolver(self._name_servers)
         found: tuple[str, ...] = ()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_RESOLVE_TIMEOUT_S):

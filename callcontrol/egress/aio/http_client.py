@@ -12,7 +12,7 @@ import aiohttp
 from yarl import URL
 
 from callcontrol.aio.tokens import unix_time_s
-from callcontrol.egress.aio.resolver import checked_connector
+from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.requests import FormRequest, RequestProblem, is_success, query_url, signed_headers
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError

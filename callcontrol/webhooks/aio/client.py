@@ -9,8 +9,8 @@ from typing import Final
 import aiohttp
 
 from callcontrol.aio.tokens import unix_time_s, utc_now
+from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.aio.http_client import problem_of
-from callcontrol.egress.aio.resolver import checked_connector
 from callcontrol.egress.requests import is_success, query_url, signed_headers
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError

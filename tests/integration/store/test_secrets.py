@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.bootstrap.aio.services import KEY_FILE, Storage
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.database.aio.database import Database
 from callcontrol.database.encryption import BINDINGS, SEALED
 from callcontrol.database.tables import metadata
@@ -18,7 +18,7 @@ from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.trunks import carriers, phone_numbers
 from callcontrol.errors import SecretsUnreadable
 from callcontrol.models import Account, Binding, Carrier, PhoneNumber
-from callcontrol.secrets.aio import SecretBox
+from callcontrol.secrets.aio import KEY_FILE, SecretBox
 from tests.support.customers import add_platform_carrier
 from tests.support.secrets import SECRETS
 

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.aio import database as database_module
+from callcontrol.database.aio import postgres as postgres_module
 from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.aio.writer import Writer, WriterSettings
 from callcontrol.database.errors import CommitInDoubt
@@ -394,7 +394,7 @@ async def test_a_process_that_is_stopped_within_a_transaction_loses_its_turn(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else all others would wait for it; when it goes on it begins that transaction anew."""
-    monkeypatch.setattr(database_module, "_STOPPED_MS", 1_000)
+    monkeypatch.setattr(postgres_module, "_STOPPED_MS", 1_000)
     storage = await Storage.open(await postgres.url(), deliver=False, secrets=SECRETS)
     runs: list[int] = []
 

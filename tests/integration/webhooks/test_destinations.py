@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from callcontrol.egress.aio import resolver as destinations
-from callcontrol.egress.aio.resolver import CheckedResolver, DestinationGuard
+from callcontrol.egress.aio.connector import CheckedResolver
+from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.errors import DestinationForbidden
 from tests.support.waiting import until
 

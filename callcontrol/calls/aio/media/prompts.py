@@ -7,8 +7,8 @@ from typing import Final
 
 import aiohttp
 
+from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.aio.http_client import problem_of
-from callcontrol.egress.aio.resolver import checked_connector
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from media.audio import AudioError, Clip, PromptLibrary, hold_music, read_wav

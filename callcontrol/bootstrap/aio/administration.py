@@ -1,0 +1,128 @@
+"""Composition of what the command line changes, beside a server and without one."""
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from callcontrol.bootstrap import reseal as sealed_rows
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.errors import SecretsUnreadable
+from callcontrol.secrets.aio import SecretBox
+
+if TYPE_CHECKING:
+    from callcontrol.accounts.aio.accounts import AccountService
+    from callcontrol.accounts.aio.keys import KeyService
+    from callcontrol.directory.aio.loader import DirectoryLoader
+    from callcontrol.numbers.aio.service import NumberService
+    from callcontrol.trunks.aio.service import TrunkService
+    from callcontrol.wallet.aio import WalletService
+
+log = logging.getLogger(__name__)
+
+
+class Administration:
+    """
+    Database and the services on it that an operator's command uses.
+
+    A command uses one or two of them and should answer at once. So each is imported when it is first used, no
+    directory is loaded, and nothing is done in the background.
+
+    Attributes:
+        database: For reading.
+        writer: For writing.
+        accounts, keys, numbers, trunks, wallet: The services, as in ``Storage``.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.writer = Writer(database)
+
+    @classmethod
+    async def open(cls, url: str, secrets: SecretBox) -> "Administration":
+        """
+        Open a database and bring its schema up to date.
+
+        Raises:
+            ValueError: The URL names no supported database.
+            SecretsUnreadable: The database is sealed with a key that this process does not have.
+        """
+        opened = cls(await Database.open(url, secrets=secrets))
+        try:
+            await opened.writer.start()
+            await seal_secrets(opened.database, opened.writer, secrets)
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    async def close(self) -> None:
+        """Write all pending changes and close the database."""
+        await self.writer.close()
+        await self.database.close()
+
+    @cached_property
+    def keys(self) -> "KeyService":
+        """API keys."""
+        from callcontrol.accounts.aio.keys import KeyService
+
+        return KeyService(self.database, self.writer)
+
+    @cached_property
+    def accounts(self) -> "AccountService":
+        """Accounts."""
+        from callcontrol.accounts.aio.accounts import AccountService
+
+        return AccountService(self.database, self.writer, self.keys, self._directory.refresh)
+
+    @cached_property
+    def wallet(self) -> "WalletService":
+        """Wallets."""
+        from callcontrol.wallet.aio import WalletService
+
+        return WalletService(self.database, self.writer)
+
+    @cached_property
+    def numbers(self) -> "NumberService":
+        """Numbers of accounts."""
+        from callcontrol.egress.aio.resolver import DestinationGuard
+        from callcontrol.numbers.aio.service import NumberService
+
+        return NumberService(self.database, self.writer, self._directory, DestinationGuard())
+
+    @cached_property
+    def trunks(self) -> "TrunkService":
+        """Carriers and gateways."""
+        from callcontrol.trunks.aio.service import TrunkService
+
+        return TrunkService(self.database, self.writer, self._directory)
+
+    @cached_property
+    def _directory(self) -> "DirectoryLoader":
+        """A directory that stays empty: services refresh it after a change, and no command looks into it."""
+        from callcontrol.bootstrap.directory_rows import changes_since
+        from callcontrol.directory.aio.loader import DirectoryLoader
+
+        return DirectoryLoader(self.database, changes_since)
+
+
+async def seal_secrets(
+    database: Database, writer: Writer, secrets: SecretBox, *, thorough: bool = False
+) -> None:
+    """
+    Reject a wrong key, and seal all secrets with the first key.
+
+    With ``thorough`` all secrets are checked: those of an earlier version may be in the clear, and during a
+    rotation other processes may have sealed some with the previous first key.
+
+    Raises:
+        SecretsUnreadable: The database is sealed with a key that this process does not have.
+    """
+    current = await database.read(sealed_rows.sample_is_current)
+    if current and not (thorough and await database.read(sealed_rows.any_stale)):
+        return
+    count = await writer.commit(sealed_rows.reseal_all)
+    if isinstance(count, SecretsUnreadable):
+        raise count
+    if count:
+        log.info("%d secrets were encrypted with the key %s", count, secrets.key_names[0])

@@ -164,13 +164,13 @@ class Server:
 
     async def hand_over(self) -> HandedOverState:
         """Stop receiving on all addresses, and return the state that another process needs to take over."""
-        handed = self.control.user_agent.sharing.hand_over()
+        handed = self.control.hand_over()
         handed.sockets[self.http_socket.name] = await self.http_socket.pause()
         return handed
 
     async def take_back(self) -> None:
         """Resume receiving: the other process has ended."""
-        await self.control.user_agent.sharing.resume_reading()
+        await self.control.take_back()
         await self.http_socket.resume()
 
     def receive(self, frame: bytes, answer: SendFrame) -> None:

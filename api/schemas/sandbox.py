@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Digits
-from api.schemas.forms import Number
+from api.schemas.common import E164, Digits
 from callcontrol.calls.sandbox import LISTENER, Behaviour
 
 __all__ = ["PartyCallBody", "PartyCallObject"]
@@ -17,9 +16,9 @@ __all__ = ["PartyCallBody", "PartyCallObject"]
 class PartyCallBody(RequestModel):
     """A call for a sandbox party to place."""
 
-    to: Annotated[Number, Field(description="A number of the account.")]
+    to: Annotated[E164, Field(description="A number of the account.")]
     from_: Annotated[
-        Number,
+        E164,
         Field(
             alias="from",
             description="The calling sandbox number: +919800000 and three digits; it decides the behaviour.",

@@ -111,7 +111,7 @@ def receive(
     account = routes.account(number.account_sid)
     origin = None
     for candidate in origins:
-        if delivers(candidate[0], number):
+        if _may_come(invitation, candidate[0], number):
             origin = candidate
             break
     if account is None or not account.is_active or number.status != "active" or origin is None:
@@ -148,6 +148,11 @@ def origin_for(
     return next((item for item in origins if item[0].account_sid in (None, account_sid)), None)
 
 
+def _may_come(invitation: Invitation, carrier: Carrier, number: PhoneNumber) -> bool:
+    """True if the call may come to the number; who reaches it on net was decided when the call was routed."""
+    return invitation.origin is not None or delivers(carrier, number)
+
+
 def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Directory) -> PhoneNumber | None:
     """
     Find the called number by the request URI, or by To when a proxy has rewritten the URI.
@@ -169,7 +174,7 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
             for e164 in numbers_in(user_of(uri), carrier):
                 found = routes.number(e164)
                 # The number format of one account's carrier must not affect calls of other accounts.
-                if found is not None and delivers(carrier, found):
+                if found is not None and _may_come(invitation, carrier, found):
                     return found
     return None
 

@@ -175,9 +175,11 @@ async def with_head(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
 
 async def with_a_slash_at_its_end(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:
     """It is the same path."""
-    twice = [("page", "1"), ("page", "2")]
-    answer = await ask(stage, endpoint, key_of(stage, endpoint), end="/", query=twice)
-    assert (answer.status, answer.code) == (400, spelled(endpoint, "VALIDATION_ERROR")), answer
+    if endpoint.method != "GET" or endpoint.spoken is not None:
+        return
+    key = key_of(stage, endpoint)
+    plain, slashed = await ask(stage, endpoint, key), await ask(stage, endpoint, key, end="/")
+    assert (slashed.status, slashed.code) == (plain.status, plain.code), (plain, slashed)
 
 
 async def with_a_request_id(stage: Stage, endpoint: Endpoint[Any, Any]) -> None:

@@ -462,7 +462,7 @@ def test_only_a_server_for_development_reaches_agents_on_loopback(environment: d
         process = Process(environment | data, *options)
         try:
             assert ("--dev" in process.greeting.splitlines()[0]) is bool(options)
-            found = re.search(r"vp_[A-Za-z0-9_-]+", process.greeting)
+            found = re.search(r"vk_[A-Za-z0-9_-]+", process.greeting)
             assert found is not None
             assert process.post("/v1/calls", found[0], call)[0] == status
         finally:

@@ -53,6 +53,7 @@ class OnNet:
         self._settings = replace(settings, max_udp_request_bytes=0, tls=None)
         self._user_agent: UserAgent | None = None
         self._expected: OrderedDict[tuple[str, str], OnNetCall] = OrderedDict()
+        self._server: Address | None = None
         self.gateway: Gateway | None = None
         self.source: Address | None = None
 
@@ -68,7 +69,7 @@ class OnNet:
         if listen is None:
             log.info("no udp: address is listened on, so calls to numbers held here leave by carriers")
             return
-        server = (_LOOPBACK.get(listen.host, listen.host), listen.port)
+        server: Address = (_LOOPBACK.get(listen.host, listen.host), listen.port)
         own = Listen("udp", "::1" if ":" in listen.host else "127.0.0.1", 0)
         user_agent = UserAgent(
             [own],
@@ -87,11 +88,17 @@ class OnNet:
             return
         self._user_agent = user_agent
         self.source = (own.host, user_agent.addresses[0].port)
-        self.gateway = gateway_at(*server)
+        self._server = server
+        self.resume()
 
     def retire(self) -> None:
         """Send no further calls: the server takes no new ones."""
         self.gateway = None
+
+    def resume(self) -> None:
+        """Send calls again after `retire`."""
+        if self._server is not None:
+            self.gateway = gateway_at(*self._server)
 
     async def close(self) -> None:
         """Free the socket."""

@@ -56,6 +56,7 @@ from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from sip.aio import (
+    HandedOverState,
     Guard,
     HepSender,
     InboundSession,
@@ -234,6 +235,24 @@ class CallControl:
         except TimeoutError:
             log.info("%d calls are active after draining; ending them", len(self._runners))
         await self._end_all()
+
+    def hand_over(self) -> HandedOverState:
+        """
+        Stop receiving SIP, and return what another process needs to receive it.
+
+        That process does not know the calls that would be begun on net from here, so they leave by carriers.
+        Of those that are up it gets the messages, and must not take their address for an unknown source.
+        """
+        self._on_net.retire()
+        handed = self.user_agent.sharing.hand_over()
+        if self._on_net.source is not None:
+            handed.hosts.append(self._on_net.source[0])
+        return handed
+
+    async def take_back(self) -> None:
+        """Receive SIP again: the other process has ended."""
+        await self.user_agent.sharing.resume_reading()
+        self._on_net.resume()
 
     async def close(self) -> None:
         """End all calls and free every socket; harmless when repeated or before the start."""

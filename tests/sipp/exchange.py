@@ -145,6 +145,7 @@ class Exchange:
     ) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
         port = port or self.callee_port
+        assert wait_until(lambda: not _bound(port)), f"another process listens on {port}"
         sipp = start_sipp(
             scenario, self.directory, port, load, extra=["-mp", str(free_port()), *extra.split()]
         )
@@ -154,11 +155,14 @@ class Exchange:
 
     def finish(self, *running: Sipp) -> list[SippResult]:
         """Wait for the given SIPps; each must have ended with every call as its scenario says."""
-        results = [sipp.wait(_PATIENCE_S) for sipp in running]
-        for result in results:
-            assert result.exit_status == 0, (
-                f"{result.failed} failed\n{result.errors}\n{self.server.log()[-4000:]}"
-            )
+        results = []
+        for sipp in running:
+            results.append(sipp.wait(_PATIENCE_S))
+            if results[-1].exit_status != 0:
+                # What the others saw tells why; they may wait for a call that does not come any more.
+                others = [other.wait(1.0) for other in running[len(results) :]]
+                said = "\n".join(f"{one.failed} failed\n{one.errors}" for one in (*results, *others))
+                raise AssertionError(f"{said}\n{self.server.log()[-4000:]}")
         return results
 
     # The REST API
@@ -211,9 +215,16 @@ _LEFT_OVERS = ("trunkline_calls_active", "trunkline_rtp_ports_in_use", "trunklin
 
 
 def _bound(port: int) -> bool:
-    """Some process has the port (column 2 of /proc/net/udp and the like: address:port in hexadecimal)."""
-    lines = [line for kind in _TABLES for line in Path("/proc/net", kind).read_text().splitlines()[1:]]
-    return any(line.split()[1].endswith(f":{port:04X}") for line in lines)
+    """
+    Some process listens on the port.
+
+    Column 2 of /proc/net/udp and the like is the address and port in hexadecimal, column 4 the state: a
+    socket of UDP is in one, of TCP also connections are that have ended.
+    """
+    lines = [line.split() for kind in _TABLES for line in Path("/proc/net", kind).read_text().splitlines()]
+    return any(line[1].endswith(f":{port:04X}") and line[3] in _LISTENING for line in lines)
 
 
 _TABLES = ("udp", "udp6", "tcp", "tcp6")
+# Of UDP, and of TCP.
+_LISTENING = ("07", "0A")

@@ -27,6 +27,8 @@ __all__ = ["NoPortLeft", "free_port", "port_range"]
 # random places would leave gaps that no other fits into.
 _SINGLES: Final = range(2_000, 14_000)
 _RANGES: Final = range(14_000, 32_000)
+# Each SIPp listens for commands on the first of these that is free.
+_SIPP_COMMANDS: Final = range(8_888, 8_949)
 # A port is reused after three hundred others: later than tests that share a server need.
 _SINGLE_PORTS: Final = 1_200
 # The three ports after an allocated one stay free: SIPp uses some of them for media.
@@ -49,7 +51,7 @@ def free_port() -> int:
     ports = _single_ports()
     for _ in range(_SINGLE_PORTS // _STEP):
         port = next(ports)
-        if _can_be_bound(port):
+        if port not in _SIPP_COMMANDS and _can_be_bound(port):
             return port
     raise NoPortLeft("no port of 127.0.0.1 is free for both UDP and TCP")
 

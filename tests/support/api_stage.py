@@ -161,7 +161,7 @@ class ApiStage:
         await self.services.trunks.update_carrier(None, PLATFORM_CARRIER_SID, {"is_active": False})
 
     async def rest_platform_carrier(self) -> None:
-        """Have the platform's gateway ask for a rest, so that no call leaves for now."""
+        """Put the platform's gateway into a cooldown, so that no call leaves for now."""
         now = asyncio.get_running_loop().time()
         self.services.calls.gateways.failed(PLATFORM_GATEWAY_SID, now, retry_after_s=60.0)
 

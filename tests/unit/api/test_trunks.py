@@ -215,7 +215,7 @@ async def test_gateways_that_are_wrong(client: Client, body: Any, fields: list[s
 @pytest.mark.parametrize(
     ("body", "port"),
     [
-        ({"host": "192.0.2.1"}, 5060),
+        ({"host": "192.0.2.2"}, 5060),
         ({"host": "sip.example.com", "port": None, "protocol": "auto"}, None),
     ],
 )

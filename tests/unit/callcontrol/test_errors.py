@@ -61,6 +61,4 @@ def test_a_reason_is_listed_with_its_field_and_stays_when_the_field_is_renamed()
     refused = errors.ValidationFailed.of("to", "has no route", errors.NO_ROUTE)
     refusal = refused.renamed(lambda name: f"a.{name}")
     assert str(refusal) == "a.to: has no route"
-    assert refusal.details == {
-        "errors": [{"field": "a.to", "message": "has no route", "reason": "no_route"}]
-    }
+    assert refusal.details == {"errors": [{"field": "a.to", "message": "has no route", "reason": "no_route"}]}

@@ -234,7 +234,7 @@ class TestRouter:
         assert self.refusal(Party(SipTarget("desk", "10.9.9.9"), OWN_NUMBER)).reason == NO_ROUTE
 
     def refusal(self, party: Party) -> FieldError:
-        """What is said of a party without a route."""
+        """Return the error that names a party without a route."""
         with pytest.raises(ValidationFailed) as caught:
             self.gateways(party)
         (error,) = caught.value.errors

@@ -55,7 +55,7 @@ PLAIN = [
 
 
 def check_message(data: bytes) -> str:
-    """A message that is read is written so that it reads the same, as is its Via; an error can be answered."""
+    """A message that is read is written so that it reads the same, with its Via; an error can be answered."""
     try:
         message = parse_message(data)
     except ParseError as error:

@@ -272,8 +272,25 @@ def test_a_data_directory_that_cannot_be_made(environment: dict[str, str], tmp_p
 
 
 OF_SERVERS = {
-    *("aiohttp.web", "alembic", "asyncpg", "dns", "mcp", "mcp_types", "phonenumbers", "prometheus_client", "pydantic"),
-    *("sqlalchemy.ext.asyncio", "starlette", "uvicorn", "callcontrol.calls.aio.service", "media.aio", "sip.aio"),
+    *(
+        "aiohttp.web",
+        "alembic",
+        "asyncpg",
+        "dns",
+        "mcp",
+        "mcp_types",
+        "phonenumbers",
+        "prometheus_client",
+        "pydantic",
+    ),
+    *(
+        "sqlalchemy.ext.asyncio",
+        "starlette",
+        "uvicorn",
+        "callcontrol.calls.aio.service",
+        "media.aio",
+        "sip.aio",
+    ),
 }
 """Modules that take long to import, and that a command needs for no more than a second of work."""
 
@@ -310,7 +327,15 @@ def test_a_command_imports_nothing_that_only_a_server_needs(environment: dict[st
 def test_a_server_imports_nothing_that_only_later_requests_need(environment: dict[str, str]) -> None:
     loaded = imported(environment, "-c", "import api.process.server")
     assert "api.routes" in loaded
-    assert not loaded & {"alembic", "asyncpg", "mcp", "mcp_types", "sqlalchemy.ext.asyncio", "starlette", "uvicorn"}
+    assert not loaded & {
+        "alembic",
+        "asyncpg",
+        "mcp",
+        "mcp_types",
+        "sqlalchemy.ext.asyncio",
+        "starlette",
+        "uvicorn",
+    }
 
 
 class Process:

@@ -10,9 +10,7 @@ from tests.support.domain import OWN_NUMBER
 from tests.support.phone import eventually
 from tests.support.world import running
 
-OFFER = (
-    b"v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
-)
+OFFER = b"v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
 VIA = b"SIP/2.0/UDP 127.0.0.1;Odd=\xe9;branch=z9hG4bK1"
 FROM = b'"Jos\xe9" <sip:+919811111111@127.0.0.1>;X = \xff;tag=odd'
 TO = b"<sip:" + OWN_NUMBER.encode() + b"@127.0.0.1;x=\xe9>"

@@ -154,7 +154,9 @@ def test_a_step_of_the_set_up_that_fails_ends_it_with_its_own_status() -> None:
 
 
 def test_the_libraries_of_the_set_up_are_those_of_the_package() -> None:
-    listed = subprocess.check_output([sys.executable, ROOT / "scripts" / "requirements", "postgres", "test"], text=True)
+    listed = subprocess.check_output(
+        [sys.executable, ROOT / "scripts" / "requirements", "postgres", "test"], text=True
+    )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["postgres"], *extras["test"]]

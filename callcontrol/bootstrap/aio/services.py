@@ -90,6 +90,7 @@ from sip.aio import NameServer
 
 log = logging.getLogger(__name__)
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """

@@ -79,7 +79,10 @@ def test_bytes_that_are_not_utf_8_come_back_the_same(
             b"SIP/2.0/UDP gw.example;;branch=z9hG4bKa;",
             b"SIP/2.0/UDP gw.example;;branch=z9hG4bKa;received=192.0.2.9",
         ),
-        (b"SIP/2.0/UDP 192.0.2.9;received=10.0.0.1;branch=z9hG4bKa", b"SIP/2.0/UDP 192.0.2.9;branch=z9hG4bKa"),
+        (
+            b"SIP/2.0/UDP 192.0.2.9;received=10.0.0.1;branch=z9hG4bKa",
+            b"SIP/2.0/UDP 192.0.2.9;branch=z9hG4bKa",
+        ),
     ],
     ids=["unusual", "no utf-8", "rport", "quoted", "semicolons", "received"],
 )
@@ -88,9 +91,7 @@ async def test_the_source_is_added_to_the_top_via_and_nothing_else_of_it_changes
 ) -> None:
     """RFC 3261 18.2.1, RFC 3581 4."""
     below = b"SIP/2.0/TCP  Next ;x = \xe9"
-    stage.network.carry(
-        request(b"OPTIONS", via=via, name=b"A", more=b"v: " + below + b"\r\n"), RAW, BOB
-    )
+    stage.network.carry(request(b"OPTIONS", via=via, name=b"A", more=b"v: " + below + b"\r\n"), RAW, BOB)
     stage.advance()
     [answer] = sent_by_bob(stage)
     assert values(answer, b"Via") == [via + b";received=192.0.2.9" if stamped is None else stamped, below]

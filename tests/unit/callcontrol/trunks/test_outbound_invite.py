@@ -182,7 +182,7 @@ def test_what_an_invite_said_is_shown_within_bounds() -> None:
 
 
 def test_bytes_that_are_not_utf_8_are_read_as_latin_1() -> None:
-    fields = [("X-Name", "Jos\udce9"), ("X-Control", "\udc80"), ("Diversion", "\"\udce9\" <sip:1@h;x=\udce9>")]
+    fields = [("X-Name", "Jos\udce9"), ("X-Control", "\udc80"), ("Diversion", '"\udce9" <sip:1@h;x=\udce9>')]
     received = Received.of(Headers([*fields, ("User-to-User", "\udce9")]))
     assert received.shown() == {
         "headers": {"X-Name": "José", "X-Control": "\N{REPLACEMENT CHARACTER}"},

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 from benchmarks.machine import SUT_PREFIX, Usage, describe, sample
 from benchmarks.sut import background, bare_relay, rtpload_binary, run_rtpload
 from tests.support.ports import free_port
+from tests.support.server_process import wait_until
 
 _PAIRS = ("PCMU-PCMA", "PCMU-G722", "PCMU-L16", "PCMU-OPUS")
 _COLUMNS = (
@@ -127,9 +127,9 @@ def _silence(calls: int, seconds: float) -> Step:
         to = str(nobody.getsockname()[1])
         arguments = ["--calls", str(calls), "--load", to, "--echo", to, "--silent"]
         with _relay_process(arguments) as (pid, ports):
-            time.sleep(_SETTLED_S)
+            wait_until(lambda: False, _SETTLED_S)
             before = sample(pid)
-            time.sleep(seconds)
+            wait_until(lambda: False, seconds)
             end = sample(pid)
     used = end.since(before)
     packets = 2 * len(ports) * seconds * _PACKETS_A_SECOND
@@ -182,7 +182,9 @@ def _against(step: Step, floor: Step) -> Step:
 
 
 def _shown(step: Step) -> Step:
-    rtp = step["rtp"] if step["marked"] else {"loss_pct": "-", "rtt_ms": {"p50": "-", "p99": "-", "p999": "-"}}
+    rtp = (
+        step["rtp"] if step["marked"] else {"loss_pct": "-", "rtt_ms": {"p50": "-", "p99": "-", "p999": "-"}}
+    )
     rtt = rtp["rtt_ms"]
     cells = [step["what"], step["legs"], step["us_per_packet"], step.get("times_floor", "-")]
     cells += [step["server"]["cpu_pct"], step["us_per_leg"], rtp["loss_pct"]]

@@ -56,8 +56,8 @@ from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
 from sip.aio import (
-    HandedOverState,
     Guard,
+    HandedOverState,
     HepSender,
     InboundSession,
     TraceRecord,

@@ -38,7 +38,8 @@ struct Arrival {
 /// A far end of a driven engine: speaks packets of its own and keeps what it hears.
 struct Party {
     explicit Party(Driven& bench) : driven(bench), stream(bench.media->open_stream(nullptr)) {}
-    Party(Driven& bench, const Party& near) : driven(bench), stream(bench.media->open_stream(near.stream.get())) {}
+    Party(Driven& bench, const Party& near)
+        : driven(bench), stream(bench.media->open_stream(near.stream.get())) {}
 
     /// Say 20 ms that are not silent.
     void speak(bool marker = false) {
@@ -208,8 +209,8 @@ TEST_CASE("continuous: the pauses of the other party are filled") {
     call.right.flush();
     call.speak(1);
     for (int pauses = 0; pauses < 20; ++pauses) {
-        call.run_for(500 + pauses);
-        call.left.pass(500 + pauses);
+        call.run_for(500 + 5 * pauses);
+        call.left.pass(500 + 5 * static_cast<std::uint32_t>(pauses));
         call.speak(10);
     }
     const auto heard = call.right.flush();
@@ -297,7 +298,9 @@ TEST_CASE("continuous: a press in a pause is one event, with nothing in between"
     call.run_for(0);
     auto heard = call.right.flush();
     std::set<std::uint32_t> timestamps;
-    const auto is_event = [](const Arrival& arrival) { return arrival.packet.header.payload_type == event_type; };
+    const auto is_event = [](const Arrival& arrival) {
+        return arrival.packet.header.payload_type == event_type;
+    };
     const auto first = std::find_if(heard.begin(), heard.end(), is_event);
     REQUIRE(std::count_if(heard.begin(), heard.end(), is_event) == 8);
     CHECK(std::all_of(first, heard.end(), is_event));

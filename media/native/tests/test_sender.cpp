@@ -110,3 +110,51 @@ TEST_CASE("a long relay goes on across many wraps of the sequence numbers") {
         REQUIRE(header->sequence == expected++);
     }
 }
+
+TEST_CASE("silence in a pause of the relayed stream is no talk spurt, and the stream goes on at its place") {
+    auto sender = make();
+    REQUIRE(sender.relayed(from_far(7, 100), 160, 0));
+    CHECK(sender.idle_ns(60 * ms) == 40 * ms);
+    const auto silence = sender.local(0, 60 * ms, rtp::Feed::filler);
+    CHECK(silence.sequence == 1001);
+    CHECK(silence.timestamp == 50000 + 60 * 8);
+    CHECK_FALSE(silence.marker);
+    sender.advance(160, 60 * ms, rtp::Feed::filler);
+    CHECK(sender.fills());
+    // A straggler, and the same packet again.
+    CHECK_FALSE(sender.relayed(from_far(6, 100 - 160), 160, 70 * ms));
+    CHECK_FALSE(sender.relayed(from_far(7, 100), 160, 70 * ms));
+    const auto back = sender.relayed(from_far(8, 100 + 100 * 8), 160, 100 * ms);
+    REQUIRE(back);
+    CHECK(back->sequence == 1002);
+    CHECK(back->timestamp == 50000 + 100 * 8);
+    CHECK_FALSE(back->marker);
+}
+
+TEST_CASE("what silence has taken the place of follows behind it, or is dropped when it is too late") {
+    auto sender = make();
+    REQUIRE(sender.relayed(from_far(7, 100), 160, 0));
+    for (std::int64_t at = 40; at < 240; at += 20) {
+        sender.local(0, at * ms, rtp::Feed::filler);
+        sender.advance(160, at * ms, rtp::Feed::filler);
+    }
+    CHECK_FALSE(sender.relayed(from_far(8, 260), 160, 240 * ms));
+    const auto late = sender.relayed(from_far(15, 100 + 160 * 8), 160, 240 * ms);
+    REQUIRE(late);
+    CHECK(late->sequence == 1011);
+    CHECK(late->timestamp == 50000 + 240 * 8);
+    const auto next = sender.relayed(from_far(16, 100 + 160 * 9), 160, 241 * ms);
+    CHECK(next->timestamp == 50000 + 260 * 8);
+    // The next pause makes up for it: 80 ms behind, of which 59 ms pass before the silence begins.
+    CHECK(sender.idle_ns(400 * ms) == (400 - 241 - 20 - 80) * ms);
+}
+
+TEST_CASE("a clock that stood still goes on where the time is") {
+    auto sender = make();
+    sender.local(0, 0);
+    sender.advance(160, 0);
+    const auto after = sender.local(0, 1020 * ms);
+    CHECK(after.sequence == 1001);
+    CHECK(after.timestamp == 50000 + 1020 * 8);
+    CHECK(after.marker);
+}

@@ -156,9 +156,8 @@ bool Stream::hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std:
 /// Describe the noise of the present silence (RFC 3389).
 void Stream::send_noise(rtp::Feed feed, std::int64_t now_ns) {
     PacketRoom room;
-    const std::size_t size =
-        codec::write_noise(send_path_->noise_described(),
-                           std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+    const std::size_t size = codec::write_noise(
+        send_path_->noise_described(), std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
     rtp::Header header = sender_.local(*settings_.noise_type, now_ns, feed);
     header.marker = false;
     send_payload(room, header, size);

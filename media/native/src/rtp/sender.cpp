@@ -13,6 +13,9 @@ constexpr std::uint32_t max_jump_s = 60;
 /// A packet that is reflected comes back before so many others were sent.
 constexpr std::uint16_t lately_packets = 500;
 
+/// A clock of ours that is later than this stood still: nothing was to be sent.
+constexpr std::int64_t max_stall_ns = 200'000'000;
+
 /// How far a relayed stream may be sent behind its place after silence filled its pause.
 constexpr std::int64_t max_lag_ns = 100'000'000;
 /// A stream that comes later than that for so long has moved: its clock stood still, or its path is longer.
@@ -25,7 +28,8 @@ bool is_before(std::uint16_t sequence, std::uint16_t other) {
 }  // namespace
 
 Header Sender::local(std::uint8_t payload_type, std::int64_t now_ns, Feed feed) {
-    if (source_ != source_of(feed)) turn_to(source_of(feed), now_ns);
+    const bool paused = feed != Feed::transcoded && source_ != Source::none && idle_ns(now_ns) > max_stall_ns;
+    if (source_ != source_of(feed) || paused) turn_to(source_of(feed), now_ns);
     Header header{payload_type, mark_next_, next_sequence_, next_timestamp_, ssrc_};
     mark_next_ = false;
     ++next_sequence_;
@@ -67,6 +71,7 @@ std::optional<Header> Sender::relayed(const Header& in, std::uint32_t units, std
         const auto distance = static_cast<std::uint16_t>(in.sequence - relay_begin_);
         if (distance > 0x4000) relay_begin_ = static_cast<std::uint16_t>(in.sequence - 0x2000);
         newest_timestamp_ = in.timestamp;
+        newest_sequence_ = in.sequence;
     }
     const std::uint32_t end = out.timestamp + units;
     if (static_cast<std::int32_t>(end - next_timestamp_) > 0) {
@@ -131,9 +136,13 @@ void Sender::begin_relay(const Header& in, std::int64_t now_ns) {
 /// Go on with a relayed stream whose pause was filled: in its place, or behind the silence that was sent
 /// there. False for a packet that comes too late.
 bool Sender::resume_relay(const Header& in, std::int64_t now_ns) {
+    // A straggler from before the pause.
+    if (!is_before(newest_sequence_, in.sequence)) return false;
     const auto behind = static_cast<std::int32_t>(next_timestamp_ - (in.timestamp + timestamp_offset_));
     if (behind > 0 && ns_of(static_cast<std::uint32_t>(behind)) > max_lag_ns) {
-        if (late_since_ns_ == 0) late_since_ns_ = now_ns;
+        const bool first = late_since_ns_ == 0 || now_ns - late_ns_ > max_late_ns;
+        if (first) late_since_ns_ = now_ns;
+        late_ns_ = now_ns;
         // A talk spurt may begin after a pause in which its clock stood still.
         if (!in.marker && now_ns - late_since_ns_ < max_late_ns) return false;
         begin_relay(in, now_ns);

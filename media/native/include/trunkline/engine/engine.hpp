@@ -26,7 +26,7 @@ struct EngineOptions {
     std::uint16_t port_max = 29999;
     std::size_t threads = 1;
     std::int64_t quarantine_ns = 4'000'000'000;
-    bool driven = false;  ///< No threads and no clock of its own: see `Engine::advance`.
+    bool driven = false;      ///< No threads and no clock of its own: see `Engine::advance`.
     bool continuous = false;  ///< Streams that may send always do: see `MediaSettings::continuous`.
 };
 

@@ -68,10 +68,10 @@ class SendPath final : public util::Node {
     /// Record the share of our packets that the far end lost since its report before, in 1/256.
     void note_loss(std::uint8_t fraction);
 
-    FrameGatherer gathered;          ///< Of the linked stream's audio.
-    codec::NoiseMeter noise;         ///< Of the linked stream's pauses.
+    FrameGatherer gathered;                               ///< Of the linked stream's audio.
+    codec::NoiseMeter noise;                              ///< Of the linked stream's pauses.
     std::optional<codec::NoiseParameters> relayed_noise;  ///< The same as its far end described it.
-    std::uint32_t silent_ms = 0;     ///< How long there was nothing but silence to send.
+    std::uint32_t silent_ms = 0;                          ///< How long there was nothing but silence to send.
     std::uint32_t noise_due_ms = 0;  ///< When, on the same count, comfort noise is described next.
 
   private:

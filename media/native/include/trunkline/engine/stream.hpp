@@ -291,9 +291,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
         std::uint32_t timestamp_in = 0;
         std::uint32_t timestamp_out = 0;
         std::int64_t last_ns = 0;
-        bool down = false;   ///< It sounds, and its end has not come.
-        bool known = false;  ///< There was one, if only of a stream that was linked before.
-    } event_;                ///< A linked stream's event that cannot be relayed as it is.
+        bool down = false;                  ///< It sounds, and its end has not come.
+        bool known = false;                 ///< There was one, if only of a stream that was linked before.
+    } event_;                               ///< A linked stream's event that cannot be relayed as it is.
     std::int64_t press_sent_until_ns_ = 0;  ///< More packets of a linked stream's event may come.
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;

@@ -48,7 +48,8 @@ class StreamOutfit {
 
     /// True if anything may make the stream run a clock of its own.
     bool speaks() const {
-        return settings_.speaks_always() || uses(Use::output) || uses(Use::tap) || uses(Use::recorder) || uses(Use::source);
+        return settings_.speaks_always() || uses(Use::output) || uses(Use::tap) || uses(Use::recorder) ||
+               uses(Use::source);
     }
     bool uses(Use use) const { return counts_[index(use)] != 0; }
 

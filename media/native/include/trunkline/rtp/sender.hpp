@@ -96,8 +96,10 @@ class Sender {
     std::uint32_t timestamp_offset_ = 0;
     std::uint32_t newest_timestamp_ = 0;  ///< Of the relayed stream, as received.
     bool relayed_before_ = false;         ///< The relayed stream goes on once its pause is over.
-    std::uint32_t lag_ = 0;        ///< How far relayed packets are sent behind their place, after silence.
+    std::uint32_t lag_ = 0;           ///< How far relayed packets are sent behind their place, after silence.
     std::int64_t late_since_ns_ = 0;  ///< When packets began to come too late; 0 while they do not.
+    std::int64_t late_ns_ = 0;        ///< When the last of them came.
+    std::uint16_t newest_sequence_ = 0;  ///< Of the relayed stream, as received.
 };
 
 }  // namespace trunkline::rtp

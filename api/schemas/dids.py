@@ -44,8 +44,7 @@ class ListingSearch(RequestModel):
     """Filters of a search for numbers."""
 
     region: (
-        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9111.")]
-        | None
+        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9111.")] | None
     ) = None
     number_type: NumberType | None = None
     contains: (

@@ -33,8 +33,7 @@ class NumberList(RequestModel):
     status: Literal["active", "suspended", "pending", "released"] | None = None
     number_type: NumberType | None = None
     region: (
-        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9180.")]
-        | None
+        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9180.")] | None
     ) = None
     page: Page = 1
     per_page: PerPage = 20

@@ -289,9 +289,7 @@ _NUMBER_CASES = (
     *row(
         f"GET {_NUMBERS}",
         ok(before=(trunk_number,), then=_counted),
-        refused(
-            400, "VALIDATION_ERROR", query={"per_page": "0", "colour": "red"}, fields=("per_page",)
-        ),
+        refused(400, "VALIDATION_ERROR", query={"per_page": "0", "colour": "red"}, fields=("per_page",)),
         unseen(before=(trunk_number,), then=nothing),
     ),
     *row(

@@ -56,7 +56,7 @@ def recorded() -> Drive:
         (
             bridged,
             {"transfer": {"to": {"type": "phone", "number": "9812345678"}, "timeout": 20}},
-            LiveUpdate(transfer=TransferRequest(to="9812345678", timeout_s=20.0)),
+            LiveUpdate(transfer=TransferRequest(to="+919812345678", timeout_s=20.0)),
         ),
         (
             bridged,

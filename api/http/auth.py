@@ -22,8 +22,8 @@ async def authenticate(
     """
     Authenticate a request to a service by its Authorization headers.
 
-    ``plain`` are keys sent in a header of their own, without a scheme. A request may have both headers if they
-    hold the same key.
+    ``plain`` are keys sent in a header of their own, without a scheme. A request may have both headers if
+    they hold the same key.
 
     Raises:
         Unauthorized: There is no key, more than one key, or it is malformed, unknown or revoked.

@@ -196,7 +196,16 @@ async def test_every_refusal_has_the_one_form(client: Client, stage: ApiStage) -
         (SENDER, {}, 403),
         (None, {"X-API-Key": SENDER}, 403),
     ],
-    ids=["plain", "bearer", "both", "two keys", "plain with a scheme", "read only", "no scope", "no scope, plain"],
+    ids=[
+        "plain",
+        "bearer",
+        "both",
+        "two keys",
+        "plain with a scheme",
+        "read only",
+        "no scope",
+        "no scope, plain",
+    ],
 )
 async def test_which_key_reads(client: Client, key: str | None, headers: dict[str, str], status: int) -> None:
     answer = await client.get(PATH, key=key, headers=headers)

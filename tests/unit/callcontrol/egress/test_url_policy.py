@@ -407,7 +407,13 @@ def test_the_refusal_names_the_host() -> None:
 
 @pytest.mark.parametrize(
     ("host", "is_allowed"),
-    [("127.0.0.1", True), ("10.0.0.1", True), ("localhost", True), ("a.internal", True), ("169.254.1.1", False)],
+    [
+        ("127.0.0.1", True),
+        ("10.0.0.1", True),
+        ("localhost", True),
+        ("a.internal", True),
+        ("169.254.1.1", False),
+    ],
 )
 def test_the_refusal_names_the_setting_where_it_helps(host: str, is_allowed: bool) -> None:
     with pytest.raises(DestinationForbidden) as refusal:

@@ -13,7 +13,7 @@ import pytest
 from callcontrol.egress.aio.http_client import problem_of
 
 KEY: Any = None
-"""What was to be connected to; no text may show it."""
+"""Host and port to connect to; no text may show them."""
 
 
 def untrusted() -> ssl.SSLCertVerificationError:
@@ -52,7 +52,9 @@ def untrusted() -> ssl.SSLCertVerificationError:
             "the host name does not resolve",
         ),
         (
-            aiohttp.ClientConnectorDNSError(KEY, OSError(errno.ETIMEDOUT, "a.example did not resolve in 5 s")),
+            aiohttp.ClientConnectorDNSError(
+                KEY, OSError(errno.ETIMEDOUT, "a.example did not resolve in 5 s")
+            ),
             "a.example did not resolve in 5 s",
         ),
         (
@@ -63,7 +65,10 @@ def untrusted() -> ssl.SSLCertVerificationError:
             aiohttp.ClientConnectorSSLError(KEY, ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")),
             "TLS cannot be negotiated with the host",
         ),
-        (aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer"), "the host closed the connection"),
+        (
+            aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer"),
+            "the host closed the connection",
+        ),
         (aiohttp.ServerDisconnectedError(), "Server disconnected"),
         (aiohttp.InvalidURL("https://x/?key=secret"), "the address cannot be asked"),
         (ValueError("first\nsecond"), "first"),

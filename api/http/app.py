@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -27,7 +28,7 @@ from api.routes.service import ServiceRoutes
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.models import Service
 
-__all__ = ["REQUESTS_PER_MINUTE", "create_app"]
+__all__ = ["REQUESTS_PER_MINUTE", "Sources", "create_app"]
 
 REQUESTS_PER_MINUTE: Mapping[Service, int] = {
     "platform": 600,
@@ -44,6 +45,17 @@ _NUMBER = "{number}"
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Networks that are not rate-limited, and origins whose pages may read responses."""
+
+    trusted: Iterable[IpNetwork] = ()
+    origins: Iterable[str] = ()
+
+
+NO_SOURCES: Final = Sources()
+
+
 def create_app(
     services: Services,
     *,
@@ -51,22 +63,21 @@ def create_app(
     lifecycle: Lifecycle,
     metrics: Metrics,
     public_url: str,
-    trusted_sources: Iterable[IpNetwork] = (),
-    cors_origins: Iterable[str] = (),
+    sources: Sources = NO_SOURCES,
     requests_per_minute: Mapping[Service, int] = REQUESTS_PER_MINUTE,
     check_replies: bool = False,
 ) -> web.Application:
     """
     Build the application.
 
-    A path answers HEAD where it answers GET, and is the same with a slash at its end. Pages of `cors_origins`
-    may read responses. `check_replies` validates every response against its declared model; tests use it.
+    A path answers HEAD where it answers GET, and is the same with a slash at its end. `check_replies`
+    validates every response against its declared model; tests use it.
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
     pipeline = Pipeline(
-        services, mcp, lifecycle, limiter, trusts(trusted_sources), requests_per_minute, check_replies
+        services, mcp, lifecycle, limiter, trusts(sources.trusted), requests_per_minute, check_replies
     )
-    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(cors_origins))
+    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(sources.origins))
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
     public = ServiceRoutes(lifecycle, metrics, ENDPOINTS, public_url)
     routed = list(_routed(pipeline, public))

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from api.http.app import create_app
+from api.http.app import Sources, create_app
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.process.collectors import (
@@ -290,8 +290,7 @@ class Server:
             lifecycle=self.lifecycle,
             metrics=self.metrics,
             public_url=self.url,
-            trusted_sources=settings.trusted_sources,
-            cors_origins=settings.cors_origins,
+            sources=Sources(trusted=settings.trusted_sources, origins=settings.cors_origins),
         )
         # Its streams stay open until it closes, so it closes before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)

@@ -132,9 +132,7 @@ def refused(host: str, reason: str) -> DestinationForbidden:
     return DestinationForbidden(f"{host} {reason}; give a public address.{allowed}")
 
 
-def url_errors(
-    check_url: "CheckUrl", field: str, url: str, *, schemes: tuple[str, ...]
-) -> list[FieldError]:
+def url_errors(check_url: "CheckUrl", field: str, url: str, *, schemes: tuple[str, ...]) -> list[FieldError]:
     """Errors of a URL in a field of a request; ``check_url`` is ``Destinations.check_url``."""
     try:
         check_url(url, schemes=schemes)

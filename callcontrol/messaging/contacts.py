@@ -74,9 +74,7 @@ def _depth(value: Any) -> int:
     depth, level = 0, [value]
     while nested := [item for item in level if isinstance(item, Mapping | list)]:
         depth += 1
-        level = [
-            inner for item in nested for inner in (item.values() if isinstance(item, Mapping) else item)
-        ]
+        level = [inner for item in nested for inner in (item.values() if isinstance(item, Mapping) else item)]
     return depth
 
 

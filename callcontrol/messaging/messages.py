@@ -101,9 +101,7 @@ def template_refusal(content: Mapping[str, Any], template: Template | None) -> V
         return ValidationFailed.of("template.name", reason)
     given = len(wanted["bodyParameters"])
     if given != template.variables:
-        reason = (
-            f"must have one item for each variable of the template, {template.variables}; it has {given}"
-        )
+        reason = f"must have one item for each variable of the template, {template.variables}; it has {given}"
         return ValidationFailed.of("template.bodyParameters", reason)
     return None
 

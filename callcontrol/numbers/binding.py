@@ -116,8 +116,8 @@ def bind(
     """
     Bind inbound calls of a number to a target, registering the number if needed.
 
-    Repeating the same binding changes nothing. A stream or a webhook may move to another address, or change its
-    options.
+    Repeating the same binding changes nothing. A stream or a webhook may move to another address, or change
+    its options.
 
     Raises:
         NotConfigured: There is no platform carrier.

@@ -168,7 +168,9 @@ CASES = (
         f"POST {_SEND}",
         ok(201, body=_body(), then=_runs_to_its_end),
         ok(201, name="scheduled", body=_body(scheduledFor=_later, sendImmediately=False), then=_waits),
-        ok(201, name="scheduled, at once", body=_body(scheduledFor=_later, sendImmediately=True), then=_waits),
+        ok(
+            201, name="scheduled, at once", body=_body(scheduledFor=_later, sendImmediately=True), then=_waits
+        ),
         ok(201, name="a draft", body=_body(sendImmediately=False), then=_is_a_draft),
         refused(
             400,

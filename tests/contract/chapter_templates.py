@@ -190,9 +190,7 @@ CASES = (
             body={"name": fresh_name, "body": _TEXT},
             headers={"Authorization": _reading_key},
         ),
-        refused(
-            400, "ALREADY_EXISTS", body={"name": _taken_name, "body": _TEXT}, then=_names_the_other
-        ),
+        refused(400, "ALREADY_EXISTS", body={"name": _taken_name, "body": _TEXT}, then=_names_the_other),
         refused(
             409,
             "CONFLICT",

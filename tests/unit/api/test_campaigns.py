@@ -9,7 +9,7 @@ import pytest
 
 from api.openapi.examples import EXAMPLES
 from callcontrol.aio.tokens import utc_now
-from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.bootstrap.aio.services import Services, Storage
 from tests.support.api_facts import ACCOUNT, MESSAGING_KEY
 from tests.support.api_stage import asked
 from tests.support.campaigns import approve, messages_of, numbers, receive
@@ -92,11 +92,11 @@ async def test_a_draft_is_sent_by_a_later_request(client: Client, storage: Stora
     assert (answer.status, answer.json()["details"]) == (409, {"status": "cancelled"})
 
 
-async def test_a_draft_needs_its_template(client: Client, storage: Storage) -> None:
+async def test_a_draft_needs_its_template(client: Client, services: Services, storage: Storage) -> None:
     template = await approve(storage, ACCOUNT, _BODY["templateName"])
     body = {**_BODY, "sendImmediately": False}
     draft = (await client.post("/api/v1/send", body, key=MESSAGING_KEY)).data
-    await storage.templates.delete(ACCOUNT, template.template_id)
+    await services.templates.delete(ACCOUNT, template.template_id)
     answer = await client.post(f"/api/v1/campaigns/{draft['campaignId']}/send", key=MESSAGING_KEY)
     assert (answer.status, answer.json()["code"]) == (404, "NOT_FOUND")
     assert _BODY["templateName"] in answer.json()["message"]

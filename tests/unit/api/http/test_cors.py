@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from api.http.app import create_app
+from api.http.app import Sources, create_app
 from api.http.cors import Cors
 from api.process.metrics import Metrics
 from tests.support.api_stage import URL, ApiStage
@@ -24,7 +24,7 @@ def served_to(stage: ApiStage, *origins: str) -> AbstractAsyncContextManager[Cli
             lifecycle=stage.lifecycle,
             metrics=Metrics(),
             public_url=URL,
-            cors_origins=origins,
+            sources=Sources(origins=origins),
         )
     )
 
@@ -72,7 +72,7 @@ async def test_a_page_of_another_origin_reads_nothing(stage: ApiStage) -> None:
 
 async def test_every_origin_is_let_in_without_credentials(stage: ApiStage) -> None:
     async with served_to(stage, "*") as client:
-        asked = await preflight(client, "/api/v1/messages", OTHER)
+        asked = await preflight(client, "/api/v1/calls/outbound", OTHER)
         answer = await client.get("/v1/calls", headers={"Origin": OTHER})
     assert (asked.status, asked.headers["Access-Control-Allow-Methods"]) == (204, "POST")
     for one in (asked, answer):

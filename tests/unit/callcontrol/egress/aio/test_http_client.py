@@ -13,7 +13,7 @@ import pytest
 from callcontrol.egress.aio.http_client import problem_of
 
 KEY: Any = None
-"""What was to be connected to; no text may show it."""
+"""Host and port to connect to; no text may show them."""
 
 
 def untrusted() -> ssl.SSLCertVerificationError:

@@ -351,7 +351,8 @@ async def test_a_second_run_keeps_everything_but_the_key(tmp_path: Path) -> None
     async with running(tmp_path, SANDBOX_CARRIER="0") as server, aiohttp.ClientSession() as session:
         api = Api(server, session, key)
         status, refused = await api("POST", "/v1/calls", body)
-        assert (status, refused["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert (status, refused["error"]["code"]) == (400, "VALIDATION_ERROR")
+        assert refused["error"]["details"]["errors"][0]["reason"] == "no_route"
         assert await server.storage.trunks.platform_carriers() == []
 
 

@@ -92,8 +92,8 @@ def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--dev",
         action="store_true",
-        help="for development: webhooks and streams may reach private and loopback addresses; refuses to listen on"
-        " other addresses than loopback",
+        help="for development: webhooks and streams may reach private and loopback addresses; refuses to"
+        " listen on other addresses than loopback",
     )
     parser.set_defaults(run=_later("serve", "run"))
 

@@ -15,8 +15,8 @@ from api.process.server import run_loop, serve
 __all__ = ["run"]
 
 _DEVELOPMENT = (
-    "For development (--dev): it listens on loopback only; webhooks and streams may reach private and loopback"
-    " addresses."
+    "For development (--dev): it listens on loopback only; webhooks and streams may reach private and"
+    " loopback addresses."
 )
 
 

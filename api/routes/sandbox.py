@@ -24,7 +24,7 @@ routes = Routes("calls.read", "calls.write", tag="sandbox")
 )
 async def call_from_sandbox(context: Context[PartyCallBody, NoQuery]) -> Reply:
     """
-    Have a sandbox party call one of the account's numbers.
+    Place a call of a sandbox party to one of the account's numbers.
 
     The call arrives by SIP, goes where the number is bound and is charged as any inbound call.
     """

@@ -220,9 +220,7 @@ CASES = (
     *row(
         f"GET {_KEYS}",
         ok(before=(key(), key()), query={"per_page": "100"}, then=_tells_no_key),
-        refused(
-            400, "VALIDATION_ERROR", query={"page": "0", "per_page": "101"}, fields=("page", "per_page")
-        ),
+        refused(400, "VALIDATION_ERROR", query={"page": "0", "per_page": "101"}, fields=("page", "per_page")),
         unseen(before=(key(),), query={"per_page": "100"}, then=_sees_its_own),
     ),
     *row(

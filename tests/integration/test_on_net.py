@@ -1,4 +1,4 @@
-"""Calls to numbers held here: by SIP from the server to itself, with both records, and no way in for others."""
+"""Calls to numbers held here: by SIP from the server to itself, with both records; no way in for others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def agent() -> AsyncIterator[DemoAgent]:
 
 
 def hold(world: World, number: str, **binding: Any) -> None:
-    """Let the account have a number, bound to something."""
+    """A number of the account, bound to something."""
     world.directory.put(numbers=[make_number(number, Binding(**binding) if binding else None)])
 
 
@@ -104,12 +104,14 @@ async def test_a_call_by_the_api_has_a_record_and_a_trace_on_each_side(world: Wo
     assert (out.carrier_sid, out.gateway_sid) == (None, None)
     assert out.sip_call_id == inbound.sip_call_id
     assert (out.price_paise, inbound.price_paise) == (60, 40 + 60)
+
     def crossed() -> bool:
         ours, theirs = (messages(world, record, out.sip_call_id) for record in (out, inbound))
         opposite = all({direction, theirs.get(text)} == {"in", "out"} for text, direction in ours.items())
         return opposite and len(ours) == len(theirs) > 4
 
-    assert await eventually(crossed), (world.control.trace(out.call_sid), world.control.trace(inbound.call_sid))
+    traces = world.control.trace(out.call_sid), world.control.trace(inbound.call_sid)
+    assert await eventually(crossed), traces
 
 
 def messages(world: World, record: CallRecord, call_id: str | None) -> dict[str, str]:
@@ -198,9 +200,9 @@ async def test_nobody_else_is_taken_for_the_server_itself(world: World) -> None:
 async def rings(world: World) -> CallRecord:
     """A call to the second number, once it rings."""
     record = await world.place({"verb": "hangup"}, to=SECOND)
-    assert await eventually(
-        lambda: world.records.records[record.call_sid].status is CallStatus.RINGING
-    ), world.records.records
+    assert await eventually(lambda: world.records.records[record.call_sid].status is CallStatus.RINGING), (
+        world.records.records
+    )
     return record
 
 
@@ -218,9 +220,7 @@ async def answer_to(datagram: bytes, port: int) -> bytes:
 async def test_behind_a_nat_nothing_leaves_the_server(tmp_path: Path, agent: DemoAgent) -> None:
     """The NAT would not turn back what is sent to the address that the server advertises."""
     listens = [Listen("udp", "127.0.0.1", 0, ADVERTISED)]
-    async with running(
-        tmp_path, sip_listens=listens, media=engine_settings(advertise=ADVERTISED)
-    ) as world:
+    async with running(tmp_path, sip_listens=listens, media=engine_settings(advertise=ADVERTISED)) as world:
         hold(world, SECOND, target="media_stream", stream_url=agent.url)
         await world.place(to=SECOND, stream_url=agent.url)
         for index in range(2):

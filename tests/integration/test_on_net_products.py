@@ -98,7 +98,8 @@ async def test_a_call_by_the_api(desk: Desk) -> None:
     placed, inbound = await desk.place("/v1/calls", body)
     assert is_on_net(inbound)
     out = await desk.call(placed["call_sid"])
-    assert (out["status"], out["carrier_sid"], out["sip_call_id"]) == ("completed", None, inbound["sip_call_id"])
+    assert (out["status"], out["carrier_sid"]) == ("completed", None)
+    assert out["sip_call_id"] == inbound["sip_call_id"]
     after = await desk.ask("GET", "/v1/wallet")
     spent = round(before["balance"] - after["balance"], 2)
     assert out["price"] > 0 and inbound["price"] > 0

@@ -1,4 +1,4 @@
-"""Calls of sandbox parties, asked for by the API: every binding of a number can be tried without a carrier."""
+"""Calls of sandbox parties, requested by the API: each binding of a number is tried without a carrier."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Desk:
         await self.ask("PUT", path, {"force": True, **binding})
 
     async def call_in(self, **body: Any) -> tuple[dict[str, Any], SandboxCall]:
-        """Have a party call the number; the answer, and the party's side of the call."""
+        """Place a call of a party to the number; the answer, and the party's side of the call."""
         placed = await self.ask("POST", "/v1/sandbox/inbound", {"to": NUMBER, **body})
         assert self.server.sandbox is not None
         (far,) = [call for call in self.server.sandbox.calls if call.call_id == placed["sip_call_id"]]

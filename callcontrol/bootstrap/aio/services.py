@@ -332,9 +332,7 @@ class Services:
                 speech=providers.speech,
             ),
         )
-        self.sandbox_calls = SandboxCalls(
-            self.calls, directory, storage.refresh, providers.sandbox_parties
-        )
+        self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(
             database,

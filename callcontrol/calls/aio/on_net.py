@@ -1,8 +1,8 @@
 """
 Calls from this server to itself, to numbers that accounts here hold; see ``callcontrol.routing.on_net``.
 
-They leave from a loopback socket of their own and come in at the first UDP address that the server listens on,
-as calls of any carrier do. An INVITE is accepted as on net if it comes from that very socket, and names a
+They leave from a loopback socket of their own and come in at the first UDP address that the server listens
+on, as calls of any carrier do. An INVITE is accepted as on net if it comes from that very socket, and names a
 dialog that was begun there and has not come in yet: no other process of this machine can send from the
 socket's port, and no other machine from a loopback address.
 """

@@ -8,7 +8,6 @@ from typing import Final
 
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.sandbox import (
-    TEST_PREFIX,
     PartyCall,
     PartyCallRequest,
     SandboxParties,
@@ -16,7 +15,7 @@ from callcontrol.calls.sandbox import (
 )
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
-from callcontrol.models import Account
+from callcontrol.models import TEST_PREFIX, Account
 from callcontrol.routing.targets import normalise_number
 from media.errors import PortsExhausted
 
@@ -47,7 +46,7 @@ class SandboxCalls:
 
     async def place(self, account_sid: str, request: PartyCallRequest) -> PartyCall:
         """
-        Have a sandbox party call a number of the account, and wait a moment for the call to begin.
+        Place a call of a sandbox party to a number of the account, and wait a moment for it to begin.
 
         Raises:
             ValidationFailed: ``from_`` is no number of the sandbox, or ``to`` is no number.

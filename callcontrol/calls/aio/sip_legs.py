@@ -98,7 +98,7 @@ class SipLegs:
         self._referred: dict[LegId, Session] = {}
         self._origin: Origin | None = None
         self._max_forwards = _MAX_FORWARDS
-        self._numbers = (record.to,) if record.direction == "inbound" else ()
+        self._numbers: tuple[str, ...] = (record.to,) if record.direction == "inbound" else ()
         """Numbers held here that the call has come to, in the calls it continues too."""
 
     def adopt(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:

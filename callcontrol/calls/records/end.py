@@ -67,6 +67,9 @@ def write_end(record: CallRecord, ending: Ending, at: datetime, *, answered_for_
     if not answered and ending.sip_status is not None:
         record.sip_status = ending.sip_status
         record.sip_reason = ending.sip_reason or reason_phrase(ending.sip_status)
+    elif ending.sip_reason is not None and ending.sip_status is None:
+        # Of an end that no response brought, such as that of a silent leg.
+        record.sip_reason = ending.sip_reason
     record.duration_sec = int(answered_for_s + 0.5) if answered_for_s is not None else 0
 
 

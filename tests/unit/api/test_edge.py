@@ -477,7 +477,7 @@ class TestIdempotency:
     async def test_a_database_that_fails_after_the_deed_hides_no_answer(
         self, client: Client, stage: ApiStage, monkeypatch: pytest.MonkeyPatch, status: int
     ) -> None:
-        async def away(*_: object) -> None:
+        async def away(*_: object, **__: object) -> None:
             raise domain.ServiceUnavailable("The database is away.")
 
         for name in ("complete", "release"):

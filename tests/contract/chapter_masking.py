@@ -186,11 +186,13 @@ CASES = (
         refused(
             429, "rate_limited", by="hasty", during=held_to_its_limit, body=_BODY, then=_carries_retry_after
         ),
+        # An account without a carrier of its own, by which calls may leave under some of its numbers.
         refused(
             400,
             "validation",
             name="no carrier",
-            before=(caller_id(),),
+            by="other",
+            before=(caller_id("other"),),
             body=_BODY,
             during=no_platform_carrier,
             fields=("party_a", "party_b"),
@@ -201,7 +203,8 @@ CASES = (
                 400,
                 "validation",
                 name=f"no carrier serves {party}",
-                before=(caller_id(),),
+                by="other",
+                before=(caller_id("other"),),
                 body=_with(**{party: ELSEWHERE[3:]}),
                 fields=(party,),
                 then=has_no_route,
@@ -211,7 +214,8 @@ CASES = (
         refused(
             503,
             "service_unavailable",
-            before=(caller_id(),),
+            by="other",
+            before=(caller_id("other"),),
             body=_BODY,
             during=resting_platform_gateways,
             then=_names_a_time,

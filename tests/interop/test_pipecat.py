@@ -151,12 +151,7 @@ async def test_a_caller_who_hangs_up(stage: InboundStage, agent: PipecatAgent, s
     assert (await stage.ended())["hangup_source"] == "caller"
 
 
-@pytest.mark.parametrize(
-    # The serializer of telnyx sends no messages of its users.
-    "spoken",
-    [spoken for spoken in DIALECTS if spoken.protocol != "telnyx"],
-    ids=str,
-)
+@every_dialect
 async def test_a_transfer_by_message(stage: InboundStage, agent: PipecatAgent, spoken: Spoken) -> None:
     caller = await connect(stage, agent, spoken)
     await agent.do("say", event="transfer", transfer={"to": TRANSFERRED, "caller_id": NUMBER})

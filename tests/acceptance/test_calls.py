@@ -322,7 +322,7 @@ async def test_calls_are_listed_newest_first_in_pages(line: Line, new_customer: 
     assert_fits(listed.body, {"data": [CALL], "meta": PAGE})
     assert [call["call_sid"] for call in listed.data] == sids
     assert_fits(listed.meta, {"total": 3, "page": 1, "per_page": 20, "total_pages": 1})
-    second = await line.api.get("/v1/calls", **{"from": line.number, "page": 2, "per_page": 2})
+    second = await line.api.get("/v1/calls", **{"from": line.number, "page": "2", "per_page": "2"})
     assert [call["call_sid"] for call in second.expect(200).data] == sids[2:]
     assert_fits(second.meta, {"total": 3, "page": 2, "per_page": 2, "total_pages": 2})
     empty = (await line.api.with_key(new_customer().key).get("/v1/calls")).expect(200)

@@ -151,7 +151,7 @@ async def test_every_row_needs_a_key_with_its_scope(chat: Api, new_customer: New
     customer = new_customer()
     scopes = sorted({scope for _, _, scope in ROWS})
     for method, path, scope in ROWS:
-        body = None if method in ("GET", "DELETE") else {}
+        body: dict[str, Any] | None = None if method in ("GET", "DELETE") else {}
         for key in (None, "vm_unknown"):
             reply = await chat.with_key(key).request(method, path, body)
             assert_messaging_error(reply, 401, "UNAUTHORIZED")
@@ -273,14 +273,15 @@ async def test_campaigns_that_cannot_be_sent(clean_chat: Api) -> None:
     empty = await clean_chat.post("/api/v1/send", {})
     assert_messaging_error(empty, 400, "VALIDATION_ERROR", "templateName", "campaignName", "phoneNumbers")
     many = [f"+9198002{number:05}" for number in range(1001)]
-    for fields in (
+    wrong: list[dict[str, Any]] = [
         {"phoneNumbers": many},
         {"phoneNumbers": []},
         {"phoneNumbers": ["seven"]},
         {"variables": {}},
         {"variables": {"1": 7}},
         {"scheduledFor": "tomorrow"},
-    ):
+    ]
+    for fields in wrong:
         reply = await campaign(clean_chat, "hello", **{"variables": {"1": "Asha"}, **fields})
         error = assert_messaging_error(reply, 400, "VALIDATION_ERROR")
         assert [found["field"].partition(".")[0].partition("[")[0] for found in error["details"]["errors"]]

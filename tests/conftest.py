@@ -28,7 +28,7 @@ _HERE = Path(__file__).parent
 # Folders whose tests run on virtual time unless they say otherwise.
 _VIRTUAL_TIME = {"contract", "integration"}
 # Folders whose tests take long, the longest first: what is left at the end is short.
-_LONGEST_FIRST = ["faults", "native", "interop", "sipp", "integration", "contract", "security"]
+_LONGEST_FIRST = ["faults", "native", "interop", "sipp", "acceptance", "integration", "contract", "security"]
 # Some frames of 20 ms: what is heard is no longer what was said.
 _STILL_S = 0.05
 

@@ -11,7 +11,7 @@ __all__ = ["Watch", "standstill_s", "tries"]
 _TICK_S = 0.01
 _TRIES = 3
 # Where audio is heard and timers run against another program.
-_REAL_TIME = {"integration", "interop", "sipp"}
+_REAL_TIME = {"acceptance", "integration", "interop", "sipp"}
 _DURABLE = {"store", "webhooks"}
 
 

@@ -24,6 +24,7 @@ def test_time_that_the_process_used_is_no_standstill(late_s: float, used_s: floa
 @pytest.mark.parametrize(
     ("folder", "below", "durable", "count"),
     [
+        ("acceptance", "test_media.py", False, 3),
         ("integration", "test_recordings.py", False, 3),
         ("interop", "test_rtcp.py", False, 3),
         ("sipp", "test_timers.py", False, 3),

@@ -8,12 +8,13 @@ from aiohttp import web
 
 __all__ = ["Cors"]
 
+# Not those of MCP: its endpoint takes no page of another origin.
 _REQUEST_HEADERS = (
     "Authorization, Content-Type, Idempotency-Key, If-Modified-Since, If-None-Match, If-Range, "
-    "Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, Range, X-API-Key, X-Request-Id"
+    "Range, X-API-Key, X-Request-Id"
 )
 _RESPONSE_HEADERS = (
-    "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, Mcp-Session-Id, RateLimit, "
+    "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, RateLimit, "
     "RateLimit-Policy, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, X-Request-Id"
 )

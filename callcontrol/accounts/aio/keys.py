@@ -103,11 +103,14 @@ class KeyService:
         self._cache.pop(key_hash, None)
         return record, key
 
-    async def rotate(self, account_sid: str, key_id: str, overlap_s: int) -> tuple[ApiKey, str, ApiKey]:
+    async def rotate(
+        self, account_sid: str, key_id: str, overlap_s: int, *, at_most: int | None = None
+    ) -> tuple[ApiKey, str, ApiKey]:
         """
         Create the successor of a key, with its service and scopes; the old key ends after `overlap_s`.
 
-        Both changes are atomic, so repeated attempts create only one successor.
+        Both changes are atomic, so repeated attempts create only one successor. ``at_most`` limits the valid
+        keys of its service on the account while both keys are valid.
 
         Returns:
             The successor's record, the successor, and the old key's changed record.
@@ -115,7 +118,8 @@ class KeyService:
         Raises:
             ValidationFailed: The overlap is too long.
             NotFound: The account has no such key.
-            Conflict: The key is revoked, or was rotated already.
+            Conflict: The key is revoked, or was rotated already; or the account has the maximum number of
+                keys.
         """
         rules.check_overlap(overlap_s)
         now = utc_now()
@@ -128,6 +132,13 @@ class KeyService:
             # The successor may exist: the result of a first commit can be lost.
             if accounts.key_of(connection, account_sid, record.key_id) is not None:
                 return None
+            of = record.service
+            limit = at_most if overlap_s else None
+            if limit is not None and accounts.count_valid_keys(connection, account_sid, of, now) >= limit:
+                return Conflict(
+                    f"The account has {limit} keys of the service {of}; rotate without an overlap, or revoke"
+                    " one first."
+                )
             if not accounts.retire_key(connection, account_sid, key_id, ends_at):
                 return Conflict("The key is revoked or was rotated already; rotate its successor.")
             accounts.insert_key(connection, record, key_hash)

@@ -73,7 +73,9 @@ class ManagedKeys:
             Conflict: It is revoked, or was rotated already.
         """
         await self._check(principal, key_id)
-        made, key, former = await self._keys.rotate(principal.account_sid, key_id, overlap_s)
+        made, key, former = await self._keys.rotate(
+            principal.account_sid, key_id, overlap_s, at_most=MAX_KEYS
+        )
         _tell(f"created in place of {key_id}, which ends after {overlap_s} s,", principal, made)
         return made, key, former
 

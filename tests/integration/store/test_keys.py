@@ -54,7 +54,10 @@ async def test_the_number_of_valid_keys_of_a_service_is_limited(
     await storage.managed_keys.create(asking, "messaging", "of another service")
     made = next(outcome[0] for outcome in outcomes if not isinstance(outcome, BaseException))
     await storage.managed_keys.revoke(asking, made.key_id)
-    await storage.managed_keys.create(asking, "tools", "in its place")
+    last, _ = await storage.managed_keys.create(asking, "tools", "in its place")
+    with pytest.raises(Conflict):
+        await storage.managed_keys.rotate(asking, last.key_id, 3600)
+    await storage.managed_keys.rotate(asking, last.key_id, 0)
 
 
 async def test_keys_beyond_the_asking_keys_rights_and_of_other_accounts(

@@ -180,7 +180,7 @@ def assert_unbroken(rtp: Rtp, begin_s: float, end_s: float, whose: str = "the ca
     )
     audio = [packet for packet in heard if packet.payload_type == _PCMU]
     ticks = [(later.timestamp - earlier.timestamp) & 0xFFFFFFFF for earlier, later in pairwise(audio)]
-    assert all(0 < tick < 1 << 31 and tick % 80 == 0 for tick in ticks), f"{whose}: timestamps {set(ticks)}"
+    assert all(0 < tick < 8000 for tick in ticks), f"{whose}: timestamps {set(ticks)}"
     spoken_s, passed_s = sum(ticks) / 8000, audio[-1].at_s - audio[0].at_s
     assert abs(spoken_s - passed_s) < 0.25, f"{whose}: timestamps of {spoken_s:.2f} s in {passed_s:.2f} s"
 

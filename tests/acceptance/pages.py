@@ -34,7 +34,7 @@ class Block:
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is pasted into a shell, and asks the server."""
+        """True if it is pasted into a shell, and asks the server."""
         return self.language in _SHELL and re.search(r"\bcurl ", self.text) is not None
 
 

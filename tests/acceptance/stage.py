@@ -53,7 +53,7 @@ class Customer:
         return str(told["webhook_secret"])
 
     def lease(self, binding: dict[str, Any] | None = None) -> tuple[str, str]:
-        """Give the account a number of the platform, registered for calls; return the number and its id."""
+        """Add a number of the platform to the account, registered for calls; return the number and its id."""
         number = own_number()
         found = self.server.command("numbers", "add", "--account", self.account_sid, "--number", number)
         number_id = str(found["phone_number_id"])

@@ -181,7 +181,7 @@ class Reader:
             self.known["DELIVERY_ID"] = (await self._until(path, lambda found: found))[0]["id"]
 
     async def _talk(self) -> None:
-        """Have a call that is recorded, with an agent on it."""
+        """Place a call that is recorded, with an agent on it."""
         body = {
             "from": "+918047000001",
             "to": "+919800000001",

@@ -52,7 +52,7 @@ def waiting(agent: Agent, duration_s: float) -> dict[str, dict[str, Any]]:
 
 
 async def waited(line: Line, agent: Agent, duration_s: float) -> None:
-    """Let a telephone hear each way of waiting to its end."""
+    """Wait in each way until its end, heard by a telephone."""
     ways = waiting(agent, duration_s)
     rung: dict[str, PhoneCall] = {}
     for number, (name, body) in enumerate(ways.items(), 1):

@@ -163,7 +163,7 @@ async def test_a_sandbox_number_can_be_called(api: Api, customer: Customer) -> N
 
 
 def printed(shipped: ServerProcess, label: str) -> str:
-    """What the server said at its start beside a label."""
+    """Text that the server printed at its start beside a label."""
     line = next(text for text in shipped.log().splitlines() if text.strip().startswith(label))
     return line.strip().removeprefix(label).split()[0].rstrip(",")
 

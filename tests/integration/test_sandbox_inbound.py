@@ -20,7 +20,7 @@ from fixtures.agent import AgentSession, DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from fixtures.carrier_call import SandboxCall
 from media.audio import tone
-from tests.support.customers import add_customer
+from tests.support.customers import add_customer, add_platform_carrier
 from tests.support.loopback_server import loopback_settings
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import Receiver
@@ -161,7 +161,7 @@ async def test_a_masking_session_connects_the_caller_with_its_other_party(desk: 
     await far.finished()
     await desk.ended(placed["call_sid"])
     logs = await desk.ask("GET", "/v1/masking/call-logs")
-    assert [log["status"] for log in logs if log["call_sid"] == placed["call_sid"]] == ["no-answer"]
+    assert [log["status"] for log in logs if log["platform_call_sid"] == placed["call_sid"]] == ["no-answer"]
 
 
 async def test_a_call_is_missed_on_purpose_and_its_subscriber_hears_of_it(desk: Desk) -> None:
@@ -188,6 +188,7 @@ async def test_only_a_server_with_a_sandbox_has_parties_that_call(tmp_path: Path
     server = Server(loopback_settings(tmp_path, SANDBOX_CARRIER="0"))
     await server.start()
     try:
+        await add_platform_carrier(server.storage)
         customer = await add_customer(server.storage, NUMBER)
         headers = {"Authorization": f"Bearer {customer.key}"}
         async with (

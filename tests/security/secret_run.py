@@ -88,15 +88,15 @@ class SecretRun:
         except ValueError:
             return status, text
 
-    def place(self, **body: Any) -> dict[str, Any]:
+    def place(self, once: bool = False, **body: Any) -> dict[str, Any]:
         """Place a call and wait until it is over; what the API says of it then."""
-        status, made = self.api("POST", "/v1/calls", {"from": _NUMBER, "to": _CALLEE, **body})
+        status, made = self.api("POST", "/v1/calls", {"from": _NUMBER, "to": _CALLEE, **body}, once=once)
         assert status == 201, made
         path = f"/v1/Accounts/{self.account.account_sid}/Calls/{made['data']['call_sid']}"
         found: dict[str, Any] = {}
 
         def over() -> bool:
-            found.update(self.api("GET", path)[1]["data"])
+            found.update(self.api("GET", path, once=once)[1]["data"])
             return found["ended_at"] is not None
 
         assert wait_until(over, PATIENCE_S), found
@@ -190,7 +190,8 @@ class SecretRun:
         assert busy["status"] == "busy", busy
         assert "INVITE" in self.carrier.asked
         stream = self.web.url(f"/agent?key={token}", "ws")
-        self.place(stream_url=stream, stream_auth=auth, status_webhook_url=hook)
+        # A call shows the URL of its stream as it was given.
+        self.place(once=True, stream_url=stream, stream_auth=auth, status_webhook_url=hook)
         asked = self.web.url("/instructions?token=" + self.keep("token of instructions", "ins-d91ba4c733"))
         self.place(webhook_url=asked, status_webhook_url=hook)
         self._bind({"target": "media_stream", "stream_url": stream, "stream_auth": auth})

@@ -59,9 +59,8 @@ def in_order() -> list[Path]:
     """The README, then the chapters of the API as their index lists them, each after those it builds upon."""
     index = ROOT / "docs" / "api" / "README.md"
     names = list(dict.fromkeys(re.findall(r"\]\(([\w-]+\.md)\)", index.read_text())))
-    names.sort(
-        key=lambda name: names.index("templates.md") + 0.5 if name == "campaigns.md" else names.index(name)
-    )
+    names.remove("campaigns.md")
+    names.insert(names.index("templates.md") + 1, "campaigns.md")
     return [ROOT / "README.md", index, *(index.parent / name for name in names)]
 
 

@@ -56,7 +56,7 @@ def hold(world: World, number: str, **binding: Any) -> None:
 
 
 def forwards(world: World, *numbers: str) -> None:
-    """Let each number be forwarded to the next one."""
+    """Forward each number to the next one."""
     for number, following in zip(numbers, numbers[1:], strict=False):
         hold(world, number, target="forward", forward_to=following, caller_id="passthrough")
 

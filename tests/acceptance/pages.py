@@ -14,7 +14,7 @@ from tests.test_layering import ROOT
 __all__ = ["Block", "agrees", "blocks", "commands", "documents", "in_order"]
 
 _SHELL: Final = {"", "sh", "bash"}
-_MAY_BE_NULL: Final = re.compile(r"(_at|At|_sec|_seconds|price|cost|cause|_url|_until)$")
+_MAY_BE_NULL: Final = re.compile(r"(_at|At|_sec|_seconds|_per_hour|price|cost|cause|_url|_until|^text)$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,8 @@ class Reader:
         }
         if "/v1/agents" in command:
             learnt["AGENT_ID"] = data.get("id")
+        if "/webhooks/subscriptions" in command and "/deliveries" not in command:
+            learnt["SUBSCRIPTION_ID"] = data.get("id")
         if "/masking/calls" in command:
             learnt["MASKED"] = data.get("call_sid")
         if '"record": true' in command:
@@ -174,6 +176,9 @@ class Reader:
             await self._until("/v1/Accounts/$SID/Calls/$CALL", lambda call: call["recording_url"])
         if "/api/v1/send" in command:
             await self._until("/api/v1/templates", lambda found: found)
+        if "$DELIVERY_ID" in command and "/webhooks/subscriptions/" in command:
+            # Nothing was delivered yet: a subscriber is told of missed calls.
+            self.known.pop("DELIVERY_ID", None)
         if "$DELIVERY_ID" in command and "webhook-endpoints/1/" in command:
             body = {"to": "+919800100000", "type": "text", "text": "Hello"}
             await self._post("/api/v1/messages", body)

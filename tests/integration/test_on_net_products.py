@@ -78,6 +78,7 @@ async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
         desk = Desk(server, agent, http, sid, keys)
         binding = {"target": "media_stream", "stream_url": agent.url}
         await desk.ask("PUT", f"/v1/phone-numbers/{held}/inbound", binding)
+        await desk.ask("POST", "/v1/masking/numbers", {"number": NUMBER, "force": True})
         yield desk
         assert server.control.engine.stats().ports_in_use == 0
     await agent.stop()

@@ -32,7 +32,7 @@ MAY_BE_LATE: Final = {
 }
 # Sections that show what a path returns, without a command.
 SHOWN: Final = {
-    ("docs/api/assistant.md", "Calls"): "/api/v1/calls/$CALL",
+    ("docs/api/assistant.md", "Calls"): "/api/v1/calls/$CALL_ID",
     ("docs/api/assistant.md", "Analytics"): "/api/v1/analytics",
     ("docs/api/masking.md", "Call details"): "/v1/masking/calls/$MASKED",
     ("docs/api/otp.md", "Status and statistics"): "/v1/voice-otp/stats",

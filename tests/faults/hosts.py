@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.faults.lengths import SOAK, count, progress, seconds
+from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.faults.oracle.reconcile import reconcile
 from tests.faults.oracle.sip_text import Message
 from tests.faults.oracle.stage import FORWARDED, OracleStage
@@ -72,7 +72,7 @@ class Host:
         environment: Mapping[str, str] | None = None,
         *,
         prefix: Sequence[str] = (),
-        rtp_ports: int = 4000,
+        rtp_ports: int = RTP_PORTS,
     ) -> None:
         self.stage = OracleStage(directory, environment, prefix=prefix, rtp_ports=rtp_ports)
         self.server = self.stage.server

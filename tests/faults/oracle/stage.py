@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.faults.lengths import RTP_PORTS
 from tests.faults.oracle.evidence import Evidence
 from tests.support.ports import free_port
 from tests.support.server_process import Account, Reply, ServerFailed, ServerProcess, wait_until
@@ -113,7 +114,7 @@ class OracleStage:
         environment: Mapping[str, str] | None = None,
         *,
         seed: int = 1,
-        rtp_ports: int = 4000,
+        rtp_ports: int = RTP_PORTS,
         prefix: Sequence[str] = (),
         far_sip_port: int = 0,
         callee_sip_port: int = 0,

@@ -98,7 +98,14 @@ class Pjsua(Peer):
         super().__init__()
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        given = {"user": user, "port": self.port, "transport": "udp", "folder": str(folder), **options}
+        given = {
+            "user": user,
+            "port": self.port,
+            "rtp_ports": port_range(100),
+            "transport": "udp",
+            "folder": str(folder),
+            **options,
+        }
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM), json.dumps(given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

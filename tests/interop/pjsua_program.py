@@ -171,6 +171,9 @@ class Program:
             "optional": pj.PJSUA_100REL_OPTIONAL,
             "required": pj.PJSUA_100REL_MANDATORY,
         }[options.get("rel100", "off")]
+        # Without these, every endpoint starts at port 4000, which may be another test's.
+        config.mediaConfig.transportConfig.port, last_port = options["rtp_ports"]
+        config.mediaConfig.transportConfig.portRange = last_port - options["rtp_ports"][0]
         config.mediaConfig.srtpUse = {
             "off": pj.PJMEDIA_SRTP_DISABLED,
             "optional": pj.PJMEDIA_SRTP_OPTIONAL,

@@ -9,6 +9,7 @@ every variable to correct.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -63,6 +64,9 @@ __all__ = [
 ]
 
 PREFIX = "TRUNKLINE_"
+
+# A thread relays the audio of hundreds of calls; one event loop has no more for so many threads.
+_MAX_DEFAULT_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,11 @@ class Settings:
     rtp_listen: str = _setting("127.0.0.1", parse_ip, "address of the RTP sockets")
     rtp_advertise: str | None = _setting("", parse_advertise, "public RTP address behind 1:1 NAT")
     rtp_ports: PortRange = _setting("20000-29999", parse_ports, "range of RTP ports")
-    rtp_threads: int = _setting("1", WholeNumber(1, 64), "threads of the media engine")
+    rtp_threads: int = _setting(
+        "",
+        WholeNumber(1, 64),
+        "threads of the media engine (default: one less than the processors, at least 1 and at most 8)",
+    )
     media_timeout_s: float = _setting("60", Number(0, 86_400), "seconds without RTP that end a call; 0 never")
     hold_timeout_s: float = _setting(
         "0", Number(0, 86_400), "seconds without RTP that end a call on hold; 0 never"
@@ -323,6 +331,8 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         raise ConfigError(problems)
     if values["database_url"] is None:
         values["database_url"] = f"sqlite+aiosqlite:///{values['data_dir'] / 'trunkline.db'}"
+    if values["rtp_threads"] is None:
+        values["rtp_threads"] = _spare_processors()
     known = {PREFIX + name for variable in VARIABLES for name in (variable.name, variable.former) if name}
     unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
     return Settings(**values, unknown_variables=unknown, renamed_variables=tuple(renamed))
@@ -350,6 +360,11 @@ def for_development(settings: Settings) -> Settings:
     if problems:
         raise ConfigError(problems)
     return replace(settings, allow_private_destinations=True)
+
+
+def _spare_processors() -> int:
+    """Return the number of processors that this process may use, without the one of the event loop: 1 to 8."""
+    return min(_MAX_DEFAULT_THREADS, max(1, len(os.sched_getaffinity(0)) - 1))
 
 
 def _read_environment(

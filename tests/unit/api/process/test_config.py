@@ -197,6 +197,15 @@ def test_values_that_cannot_be_used_are_named(name: str, value: str) -> None:
     assert list(problems({PREFIX + name: value})) == [PREFIX + name]
 
 
+@pytest.mark.parametrize(("processors", "threads"), [(1, 1), (2, 1), (4, 3), (9, 8), (64, 8)])
+def test_the_engine_gets_the_processors_that_the_loop_leaves(
+    monkeypatch: pytest.MonkeyPatch, processors: int, threads: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(processors)))
+    assert load_settings({}).rtp_threads == threads
+    assert load_settings({PREFIX + "RTP_THREADS": "5"}).rtp_threads == 5
+
+
 def test_a_tls_address_needs_its_files() -> None:
     listen = {"TRUNKLINE_SIP_LISTEN": "tls:127.0.0.1:5061"}
     assert set(problems(listen)) == {"TRUNKLINE_SIP_TLS_CERT", "TRUNKLINE_SIP_TLS_KEY"}

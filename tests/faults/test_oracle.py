@@ -253,9 +253,33 @@ _PLANTED: dict[str, tuple[str, Callable[[Evidence], None]]] = {
 }
 
 
+def _killed(evidence: Evidence, at: float) -> None:
+    """The server was killed, and the second call, which cost nothing then, was ended by the next one."""
+    _bill(evidence, 1, 0.0)
+    evidence.kills = [at]
+    evidence.records[1].update(hangup_cause="CRASH", status="failed", answered_at=None, duration_sec=0)
+
+
 def test_the_oracle_agrees_with_what_is_right() -> None:
     """Calls in which far ends, records, webhooks and wallet agree are found to be right."""
     assert reconcile(_right()) == []
+
+
+@pytest.mark.parametrize("at", [99.0, 105.0])
+def test_a_call_that_was_up_when_the_server_was_killed_is_billed(at: float) -> None:
+    """A kill before the call, and one four seconds after its answer, excuse nothing."""
+    evidence = _right()
+    _killed(evidence, at)
+    assert {found.kind for found in reconcile(evidence)} == {"answered but not billed"}
+
+
+@pytest.mark.parametrize("at", [100.002, 102.0])
+def test_what_a_killed_server_cannot_have_recorded_is_not_billed(at: float) -> None:
+    """The INVITE was read after the kill, or the answer came less than two seconds before it."""
+    evidence = _right()
+    evidence.legs[2].began_at = 100.01
+    _killed(evidence, at)
+    assert reconcile(evidence) == []
 
 
 @pytest.mark.parametrize("name", _PLANTED)

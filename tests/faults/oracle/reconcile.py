@@ -89,9 +89,14 @@ class _Case:
     def _moment(self, text: str) -> float:
         return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
 
-    def blind(self, leg: Leg) -> bool:
-        """Return True if the server may have been killed before it recorded that the leg was up."""
-        cut = min((at for at in self.evidence.kills if at >= leg.began_at), default=math.inf)
+    def blind(self, record: dict[str, Any], leg: Leg) -> bool:
+        """
+        Return True if the server may have been killed before it recorded that the leg was up.
+
+        A callee may read its INVITE after the kill of its sender: the record is older than the leg.
+        """
+        began = min(leg.began_at, self._moment(record["created_at"]))
+        cut = min((at for at in self.evidence.kills if at >= began), default=math.inf)
         return leg.confirmed_at is None or leg.confirmed_at + _BLIND_S > cut
 
     def killed_within(self, since: float, until: float) -> bool:
@@ -153,7 +158,7 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
     """Return the least and the greatest cost of a call, by the evidence of its far ends."""
     tariff, apart_s = case.evidence.tariff, case.evidence.apart_s
     if record["hangup_cause"] == CRASH:
-        return _worth_of_cut(case, tariff, legs)
+        return _worth_of_cut(case, record, legs)
     if legs[0].role == "caller" and not legs[0].answered:
         return 0, 0  # A callee's answer that crosses the caller's CANCEL is hung up at once.
     least = most = 0
@@ -169,11 +174,12 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
     return least, most
 
 
-def _worth_of_cut(case: _Case, tariff: Tariff, legs: list[Leg]) -> tuple[int, int]:
+def _worth_of_cut(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, int]:
     """A call that a kill has cut: a pulse for each leg of which it is known that it was answered."""
+    tariff = case.evidence.tariff
     answered = [leg for leg in legs if leg.answered]
     # What came shortly before the kill may not be written down, and what came later was not heard.
-    known = [leg for leg in answered if not case.blind(leg)]
+    known = [leg for leg in answered if not case.blind(record, leg)]
     first = [leg for leg in known if leg is legs[0]]
     rates = [tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in answered]
     least = sum(tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise for leg in first)

@@ -363,7 +363,7 @@ def for_development(settings: Settings) -> Settings:
 
 
 def _spare_processors() -> int:
-    """Return the number of processors that this process may use, without the one of the event loop: 1 to 8."""
+    """Return how many processors this process may use, without the one of the event loop: 1 to 8."""
     return min(_MAX_DEFAULT_THREADS, max(1, len(os.sched_getaffinity(0)) - 1))
 
 

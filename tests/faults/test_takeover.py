@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Deb
 
 TAKEOVERS = count("TAKEOVERS", short=2, long=50)
 RATE = 10.0
+SECOND = "+918047000002"
 SETTINGS = {"TRUNKLINE_HOT_RESTART": "1", "TRUNKLINE_DRAIN_S": "120", "TRUNKLINE_NODE": "green"}
 
 
@@ -70,6 +71,25 @@ def test_no_call_fails_while_another_process_takes_over(exchange: Exchange) -> N
     assert placed.failed == answered.failed == 0 < placed.successful, placed.errors
     calls, total = exchange.calls(per_page=100)
     assert total == placed.successful == answered.successful
+    assert {call["status"] for call in calls} == {"completed"}
+    assert {call["hangup_cause"] for call in calls} == {"NORMAL_CLEARING"}
+    exchange.assert_clean()
+
+
+@pytest.mark.long(reason="calls that are up while two processes change places")
+def test_on_net_calls_go_on_while_another_process_takes_over(exchange: Exchange) -> None:
+    """Both sides of calls between numbers held here go on through a hot restart, and new ones succeed."""
+    exchange.server.add_number(exchange.account, SECOND, exchange.to_callee())
+    exchange.bind({"target": "forward", "forward_to": SECOND})
+    load = Load(calls=3, pause_ms=20_000)
+    callee, caller = exchange.callee(load=load), exchange.caller("uac.xml", load=load)
+    assert wait_until(lambda: exchange.server.metric("trunkline_calls_active") == 6, PATIENCE_S)
+    assert take_over(exchange, "blue") >= 3, "both sides were over before the next process heard"
+    exchange.finish(caller, callee)
+    callee, caller = exchange.callee(), exchange.caller("uac.xml", load=Load(pause_ms=200))
+    exchange.finish(caller, callee)
+    calls, total = exchange.calls(per_page=100)
+    assert total == 2 * 3 + 2
     assert {call["status"] for call in calls} == {"completed"}
     assert {call["hangup_cause"] for call in calls} == {"NORMAL_CLEARING"}
     exchange.assert_clean()

@@ -16,14 +16,16 @@ from callcontrol.routing.on_net import MAX_NUMBERS
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from media.audio import tone
-from sip import Answered, Ended, Failed
+from sip import Answered, Confirmed, Ended, Failed
 from sip.aio import Listen, UserAgentSettings
 from tests.support.domain import (
+    ACCOUNT_SID,
     CALLEE,
     CALLER,
     OTHER_SID,
     OWN_NUMBER,
     make_account,
+    make_carrier,
     make_gateway,
     make_number,
 )
@@ -127,6 +129,40 @@ async def test_the_number_of_another_account_is_reached_and_charged_to_it(world:
     found = await ended(world, 2)
     assert found["inbound", SECOND].account_sid == OTHER_SID
     assert found["outbound", SECOND].account_sid != OTHER_SID
+
+
+async def test_a_number_on_the_accounts_own_carrier_is_reached_from_a_leased_one(world: World) -> None:
+    binding = Binding(target="forward", forward_to=CALLEE, caller_id="passthrough")
+    world.directory.put(
+        carriers=[make_carrier("own", ACCOUNT_SID)],
+        gateways=[make_gateway("gateway-own", port=world.phone.port, carrier_sid="own")],
+        numbers=[make_number(SECOND, binding, carrier_sid="own")],
+    )
+    await world.place({"verb": "pause", "length": 60}, to=SECOND)
+    b = await world.phone.next_call(1)
+    assert b.request.from_.uri.user == OWN_NUMBER
+    await b.wait(Confirmed)
+    b.hang_up()
+    found = await ended(world, 2)
+    assert {record.status for record in found.values()} == {CallStatus.COMPLETED}
+    assert (found["inbound", SECOND].carrier_sid, found["outbound", SECOND].carrier_sid) == (None, None)
+
+
+async def test_a_number_that_another_account_claims_for_its_own_carrier_is_called_by_a_carrier(
+    world: World,
+) -> None:
+    """Nobody has verified that the other account owns it."""
+    binding = Binding(target="forward", forward_to=CALLEE)
+    world.directory.put(
+        accounts=[make_account(OTHER_SID)],
+        carriers=[make_carrier("theirs", OTHER_SID)],
+        numbers=[make_number(SECOND, binding, account_sid=OTHER_SID, carrier_sid="theirs")],
+    )
+    await world.place({"verb": "hangup"}, to=SECOND)
+    b = await world.phone.next_call(1)
+    assert b.request.uri.user == SECOND
+    found = await ended(world, 1)
+    assert found["outbound", SECOND].carrier_sid == "carrier-1"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,12 @@ async def list_call_logs(context: Context[NoBody, CallLogList]) -> Reply:
 
 
 def _filter(query: CallLogList) -> CdrFilter:
-    given = time_span(query.start, query.end, names=("start", "end"))
-    start, end = span_of(utc_now(), query.days, *given)
+    given = [
+        time_span(query.start, query.end, names=("start", "end")),
+        time_span(query.start_date, query.end_date, names=("start_date", "end_date")),
+    ]
+    first, last = (one or other for one, other in zip(*given, strict=True))
+    start, end = span_of(utc_now(), query.days, first, last)
     return CdrFilter(start, end, query.direction, query.answered, query.carrier_sid, query.filter)
 
 

@@ -218,5 +218,6 @@ def _message(item: ErrorDetails) -> str:
         for name, value in context.items()
     }
     message = re.sub(r"\b1 (item|character)s$", r"1 \1", template.format(**plain))
+    message = re.sub(r"\bone of ('[\w.+-]*')$", r"\1", message)
     # pydantic quotes the expected values: 'a', 'b' or 'c'; quotes do not help readers of JSON.
     return re.sub(r"'([\w.+-]*)'", r"\1", message) if "expected" in context else message

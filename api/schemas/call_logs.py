@@ -23,6 +23,12 @@ class CallLogList(RequestModel):
     end: Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days on.")] | None = (
         None
     )
+    start_date: (
+        Annotated[StartDate, Field(description="Another name of start, as other lists have it.")] | None
+    ) = None
+    end_date: Annotated[EndDate, Field(description="Another name of end, as other lists have it.")] | None = (
+        None
+    )
     direction: Literal["inbound", "outbound"] | None = None
     answered: (
         Annotated[bool, Field(description="true: answered calls; false: those never answered.")] | None

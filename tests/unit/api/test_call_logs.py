@@ -35,9 +35,12 @@ async def test_an_entry(client: Client, stage: ApiStage) -> None:
     assert (entry["trunk"], entry["remote_host"], entry["mos"]) == ("Own trunk", GATEWAY_HOST, 4.2)
 
 
-async def test_filters(client: Client, storage: Storage) -> None:
+@pytest.mark.parametrize(
+    "span", ["start=2026-01-01&end=2026-01-31", "start_date=2026-01-01&end_date=2026-01-31"]
+)
+async def test_filters(client: Client, storage: Storage, span: str) -> None:
     lists = asked(storage.call_logs, "list")
-    text = f"?start=2026-01-01&end=2026-01-31&direction=inbound&answered=false&carrier_sid={CARRIER_SID}"
+    text = f"?{span}&direction=inbound&answered=false&carrier_sid={CARRIER_SID}"
     assert (await client.get(LOGS + text + "&filter=+9180&page=2&per_page=5")).status == 200
     ((account_sid, query, *_),) = lists
     assert account_sid == ACCOUNT

@@ -213,6 +213,12 @@ class Endpoint(Generic[BodyT, QueryT]):
         return self.takes_body or (self.spoken is not None and self.spoken.request is not None)
 
     @cached_property
+    def needs_body(self) -> bool:
+        """True if a request without a body is refused; one that changes nothing would be a mistake."""
+        required = any(declared.is_required() for declared in self.body.model_fields.values())
+        return self.reads_body and (required or self.spoken is not None or self.method != "POST")
+
+    @cached_property
     def media_types(self) -> tuple[str, ...]:
         """Types that the body may have; empty if none is read."""
         if not self.reads_body:

@@ -305,11 +305,11 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
-    if not raw.strip() and endpoint.reads_body:
+    if not raw.strip() and endpoint.needs_body:
         raise ValidationFailed.of("body", "is required: a JSON object")
-    if not raw.strip() or endpoint.spoken is not None:
-        return NoBody()
     model: type[RequestModel] = endpoint.body
+    if not raw.strip() or endpoint.spoken is not None:
+        return validate_body(model, {}) if endpoint.takes_body else NoBody()
     return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw))
 
 

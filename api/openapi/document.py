@@ -164,7 +164,7 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         if endpoint.name in EXAMPLES:
             content["example"] = EXAMPLES[endpoint.name]
         operation["requestBody"] = {
-            "required": True,
+            "required": endpoint.needs_body,
             "content": dict.fromkeys(endpoint.media_types, content),
         }
     if endpoint.spoken is not None and endpoint.spoken.request is not None:

@@ -113,6 +113,8 @@ def _read_json(body: bytes) -> object:
         return answer
     if not answer:
         return []
+    if answer.keys() == {"verbs"}:
+        return answer["verbs"]
     return [_verb_of(answer) if "action" in answer else answer]
 
 

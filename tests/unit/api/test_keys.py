@@ -186,6 +186,11 @@ async def test_the_webhook_secret_is_rotated_and_shown_once(client: Client, stag
     assert (refused.status, set(refused.fields)) == (400, {"overlap_seconds"})
 
 
+async def test_a_rotation_that_chooses_nothing_needs_no_body(client: Client) -> None:
+    answer = await client.post(SECRET, key=ALL_KEY)
+    assert (answer.status, answer.data["webhook_secret"][:6]) == (200, "whsec_")
+
+
 async def test_changes_are_logged_by_identifiers(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="callcontrol.accounts")
     first = await made(client)

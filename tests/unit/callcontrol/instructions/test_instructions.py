@@ -174,6 +174,11 @@ def test_one_verb_or_action_needs_no_list(answer: dict[str, Any], step: Step) ->
     assert read(answer) == [step]
 
 
+def test_a_list_may_have_the_name_that_it_has_when_a_call_is_placed() -> None:
+    assert read({"verbs": [{"verb": "hangup"}]}) == read([{"verb": "hangup"}]) == [Hangup()]
+    assert read({"verbs": []}) == []
+
+
 def test_the_action_stream_has_its_own_word_for_the_address() -> None:
     (step,) = read({"action": "stream", "stream_url": "wss://agent.example/a"})
     assert isinstance(step, Stream) and step.choice.url == "wss://agent.example/a"

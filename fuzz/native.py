@@ -18,7 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = {path.name: path for part in ("media", "sip") for path in (ROOT / part / "native/fuzz/corpus").iterdir()}
+KEPT = {
+    path.name: path for part in ("media", "sip") for path in (ROOT / part / "native/fuzz/corpus").iterdir()
+}
 """Folder of the kept inputs of each target."""
 MAX_INPUT_BYTES = 1024
 MUTATIONS_PER_S = 5000

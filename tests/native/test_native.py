@@ -16,9 +16,7 @@ from tests.support.ports import port_range
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE_TESTS = sorted(path.name for path in (ROOT / "media/native/tests").glob("test_*.cpp"))
 WIRE_TESTS = sorted(path.name for path in (ROOT / "sip/native/tests").glob("test_*.cpp"))
-CORPORA = sorted(
-    str(path.relative_to(ROOT)) for part in ("media", "sip") for path in (ROOT / part / "native/fuzz/corpus").iterdir()
-)
+CORPORA = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("*/native/fuzz/corpus/*"))
 # What runs an engine; the pure parts have no threads, and take long under ThreadSanitizer.
 _THREADED = re.compile(r"peer[.]hpp|far_end[.]hpp|std::thread|Engine::create")
 THREADED_TESTS = [

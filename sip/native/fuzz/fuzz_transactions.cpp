@@ -95,7 +95,7 @@ class Play {
         fields.branch = branch;
         fields.host = "h";
         fields.call_id = "c";
-        const auto verdict = engine_.take_request(fields, flow, true, now_ns_);
+        const auto verdict = engine_.take_request(fields, flow, signalling::Opening::if_room, now_ns_);
         if (verdict.kind != Kind::request || verdict.id == 0) return;
         engine_.keep_trying(verdict.id, "100");
         note(verdict.id);

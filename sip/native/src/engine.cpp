@@ -59,15 +59,17 @@ Engine::Engine(const Timers& timers, std::size_t most_servers)
 
 // Messages.
 
-Verdict Engine::take_request(const RequestFields& fields, const Flow& flow, bool opens, std::int64_t now_ns) {
+Verdict Engine::take_request(const RequestFields& fields, const Flow& flow, Opening opening,
+                             std::int64_t now_ns) {
     const bool is_ack = fields.method == "ACK";
     const bool is_cancel = fields.method == "CANCEL";
     const auto key = server_key(fields, is_ack || is_cancel ? "INVITE" : fields.method);
-    const Id id = find_by(servers_, key);
+    const Id id = opening == Opening::always && !is_ack && !is_cancel ? 0 : find_by(servers_, key);
     if (is_cancel) return {Kind::cancel, id, nullptr, flow_of(id)};
     if (id == 0) {
         if (is_ack) return {Kind::ack};
-        if (!opens || servers_.size() >= most_servers_) return {Kind::request};
+        const bool has_room = servers_.size() < most_servers_ || opening == Opening::always;
+        if (opening == Opening::never || !has_room) return {Kind::request};
         const bool invites = fields.method == "INVITE";
         const Id opened =
             open(invites ? Machine::invite_server : Machine::request_server, servers_, key, flow);
@@ -211,6 +213,7 @@ void Engine::clear() {
     transactions_.clear();
     clients_.clear();
     servers_.clear();
+    replaced_.clear();
 }
 
 void Engine::set_flow(Id id, const Flow& flow) {
@@ -219,7 +222,14 @@ void Engine::set_flow(Id id, const Flow& flow) {
 
 // Time.
 
+std::optional<std::int64_t> Engine::next_due_ns() const {
+    return replaced_.empty() ? queue_.next_due_ns() : 0;
+}
+
 void Engine::advance(std::int64_t now_ns, std::vector<Output>& outputs) {
+    for (const Id id : replaced_)
+        outputs.push_back({Kind::ended, id, {}, {}});
+    replaced_.clear();
     while (const auto fired = queue_.take_due(now_ns)) {
         Transaction& transaction = transactions_.at(fired->owner);
         transaction.timers[fired->event] = TimerQueue::none;
@@ -272,11 +282,11 @@ Id Engine::find_by(const Index& index, std::string_view key) const {
 
 Id Engine::open(Machine machine, Index& index, std::string_view key, const Flow& flow) {
     const auto [place, is_new] = index.try_emplace(std::string(key), 0);
-    // Only a branch that is used twice, as of an INVITE that two processes resume, finds an older one.
     if (!is_new) {
         const Id older = place->second;
         const std::string same(key);
         remove(older);
+        replaced_.push_back(older);
         return open(machine, index, same, flow);
     }
     place->second = ++last_id_;

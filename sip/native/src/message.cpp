@@ -48,8 +48,8 @@ bool take_line(const Line& line, Message& message, Values& values) {
             values.cseq = line.value;
             return true;
         case Field::max_forwards:
-            if (!values.has_max_forwards) values.max_forwards = line.value;
             values.has_max_forwards = true;
+            values.max_forwards = line.value;
             return true;
         case Field::content_length:
             values.has_length = true;

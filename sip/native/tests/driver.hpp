@@ -82,7 +82,9 @@ struct Driver {
                                            bool opens = true, bool reliable = false) {
         trunkline::signalling::Flow flow;
         flow.reliable = reliable;
-        const auto verdict = engine.take_request(fields, flow, opens, now_ns);
+        const auto verdict = engine.take_request(
+            fields, flow,
+            opens ? trunkline::signalling::Opening::if_room : trunkline::signalling::Opening::never, now_ns);
         if (verdict.kind == trunkline::signalling::Kind::request && fields.method == "INVITE") {
             engine.keep_trying(verdict.id, "100");
         }

@@ -87,6 +87,15 @@ enum class Kind : std::uint8_t {
     ended,
 };
 
+/// Whether a new request opens a server transaction.
+enum class Opening : std::uint8_t {
+    never,
+    /// Unless there are too many.
+    if_room,
+    /// In any case, in place of an older one of the same key.
+    always,
+};
+
 /// What became of a message; the pointers are good until the engine is used again.
 struct Verdict {
     Kind kind = Kind::ignored;
@@ -115,9 +124,8 @@ class Engine {
 
     // Messages.
 
-    /// Take a request; with `opens`, a new one opens a server transaction unless it is an ACK or a CANCEL.
-    /// A transaction that it belongs to goes on on `flow`.
-    Verdict take_request(const RequestFields& fields, const Flow& flow, bool opens, std::int64_t now_ns);
+    /// Take a request. A transaction that it belongs to goes on on `flow`; an ACK or a CANCEL opens none.
+    Verdict take_request(const RequestFields& fields, const Flow& flow, Opening opening, std::int64_t now_ns);
 
     /// Keep the 100 of a new INVITE: without it, nobody but the user answers the INVITE.
     void keep_trying(Id id, std::string trying);
@@ -168,7 +176,7 @@ class Engine {
     void advance(std::int64_t now_ns, std::vector<Output>& outputs);
 
     /// A time before which nothing is due; nothing when no timer runs.
-    std::optional<std::int64_t> next_due_ns() const { return queue_.next_due_ns(); }
+    std::optional<std::int64_t> next_due_ns() const;
 
     // What there is.
 
@@ -248,6 +256,8 @@ class Engine {
     TimerQueue queue_;
     std::unordered_map<Id, Transaction> transactions_;
     Index clients_, servers_;
+    /// Those that gave way to another of their key; their users are told with time.
+    std::vector<Id> replaced_;
     Id last_id_ = 0;
     std::string key_;
 };

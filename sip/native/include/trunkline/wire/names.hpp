@@ -43,7 +43,6 @@ constexpr bool stands_once(Field field) {
         case Field::timestamp:
         case Field::route:
         case Field::session_id:
-        case Field::max_forwards:
             return false;
         default:
             return true;

@@ -137,7 +137,7 @@ TEST_CASE("a repetition moves the transaction to its flow, and keeps the timers 
     fields.branch = "z9hG4bKx";
     fields.host = "h.example";
     fields.port = 5060;
-    const Verdict repeated = driver.engine.take_request(fields, flow, true, driver.now_ns);
+    const Verdict repeated = driver.engine.take_request(fields, flow, Opening::if_room, driver.now_ns);
     REQUIRE(repeated.flow != nullptr);
     CHECK(repeated.flow->socket == 3);
     driver.advance(10);
@@ -151,6 +151,8 @@ TEST_CASE("a branch that is used again replaces what had it") {
     CHECK_FALSE(driver.engine.state_of(first));
     CHECK(driver.respond_to("z9hG4bKx", 180).id == second);
     CHECK(driver.engine.clients() == 1);
+    driver.advance(0);
+    CHECK(driver.ended_at(first) == 0.0);
 }
 
 TEST_CASE("cleared, an engine has forgotten everything") {

@@ -1,5 +1,5 @@
 """
-Fuzzing of the media engine's parsers and buffers: ``python -m fuzz.native --time 60``.
+Fuzzing of the native parsers, buffers and transactions: ``python -m fuzz.native --time 60``.
 
 With clang's libFuzzer, guided by coverage; without it, the same targets run over mutations of the kept
 inputs. Either way under AddressSanitizer and UndefinedBehaviorSanitizer. An input that breaks a target is
@@ -18,7 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "media" / "native" / "fuzz" / "corpus"
+KEPT = {
+    path.name: path for part in ("media", "sip") for path in (ROOT / part / "native/fuzz/corpus").iterdir()
+}
+"""Folder of the kept inputs of each target."""
 MAX_INPUT_BYTES = 1024
 MUTATIONS_PER_S = 5000
 """Rate of a target on a slow machine without libFuzzer."""
@@ -26,7 +29,7 @@ MUTATIONS_PER_S = 5000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build the targets and run each for its share of the time; 1 when one of them found something."""
-    parser = argparse.ArgumentParser(description="Fuzz what the media engine reads from peers.")
+    parser = argparse.ArgumentParser(description="Fuzz what the native parts read from peers.")
     parser.add_argument("--time", type=float, default=60.0, help="seconds in all (default 60)")
     parser.add_argument("--folder", type=Path, default=Path("var/fuzz/native"), help="corpus and findings")
     parser.add_argument("--build", type=Path, default=Path("build/fuzz"), help="where the targets are built")
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     guided = has_libfuzzer()
     build(options.build, guided)
-    targets = options.targets or sorted(path.name for path in KEPT.iterdir())
+    targets = options.targets or sorted(KEPT)
     workers = max(1, min(os.cpu_count() or 1, len(targets)))
     share_s = max(1, int(options.time / -(-len(targets) // workers)))
     print(f"{len(targets)} native targets, {share_s} s each, {workers} at a time", flush=True)
@@ -71,7 +74,7 @@ def build(folder: Path, guided: bool) -> None:
         options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"]
     folder.mkdir(parents=True, exist_ok=True)
     for command in (
-        ["cmake", "-S", str(ROOT / "media" / "native"), "-B", str(folder), *options],
+        ["cmake", "-S", str(ROOT), "-B", str(folder), *options],
         ["cmake", "--build", str(folder), "--parallel"],
     ):
         outcome = subprocess.run(command, capture_output=True, text=True)
@@ -79,18 +82,23 @@ def build(folder: Path, guided: bool) -> None:
             sys.exit(f"{outcome.stdout}{outcome.stderr}\nthe fuzz targets could not be built")
 
 
+def _program(folder: Path, name: str) -> Path:
+    """Path of a target's program; CMake keeps the layout of the sources below the folder."""
+    return (folder / KEPT[name].parents[1].relative_to(ROOT).parent / f"fuzz_{name}").resolve()
+
+
 def _start(
     options: argparse.Namespace, name: str, share_s: int, guided: bool
 ) -> tuple[str, subprocess.Popen[str]]:
     corpus = options.folder / name
     corpus.mkdir(parents=True, exist_ok=True)
-    command = [str((options.build / f"fuzz_{name}").resolve())]
+    command = [str(_program(options.build, name))]
     if guided:
         command += [f"-max_total_time={share_s}", f"-max_len={MAX_INPUT_BYTES}", "-print_final_stats=1"]
         command += [f"-artifact_prefix={options.folder}/{name}-", str(corpus)]
     else:
         command += ["--mutations", str(share_s * MUTATIONS_PER_S)]
-    command.append(str(KEPT / name))
+    command.append(str(KEPT[name]))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return name, process
 
@@ -108,8 +116,8 @@ def _end(name: str, process: subprocess.Popen[str]) -> bool:
 
 
 def _keep(options: argparse.Namespace, name: str) -> None:
-    binary, corpus = (options.build / f"fuzz_{name}").resolve(), options.folder / name
-    command = [str(binary), "-merge=1", f"-max_len={MAX_INPUT_BYTES}", str(KEPT / name), str(corpus)]
+    binary, corpus = _program(options.build, name), options.folder / name
+    command = [str(binary), "-merge=1", f"-max_len={MAX_INPUT_BYTES}", str(KEPT[name]), str(corpus)]
     subprocess.run(command, capture_output=True, check=True)
 
 

@@ -1,13 +1,14 @@
 """
-Reading and writing of plain SIP messages: the native part of `sip.message.parser` and `sip.message.message`.
+The native part of SIP: plain messages, their transactions, and datagrams.
 
-Nothing here knows errors: what is not plain is left to Python.
+Nothing here knows errors of messages: what is not plain is left to Python.
 """
 
 from collections.abc import Callable, Set
 
 from sip.message.message import Entry, Message
 from sip.message.parser import Limits
+from sip.timers import Timers
 
 class Reader:
     """Makes messages of bytes."""
@@ -16,19 +17,142 @@ class Reader:
         self,
         classes: dict[str, type],
         names: dict[str, tuple[str, str]],
-        single: Set[str],
         split: Set[str],
         readers: dict[str, Callable[..., object]],
     ) -> None:
         """
         Take the classes of messages and fields and what reads a value that is not plain.
 
-        `names` is `sip.message.message.KNOWN_NAMES`; `single` and `split` are the keys of fields that may
-        stand once, and that are kept one element to an entry.
+        `names` is `sip.message.message.KNOWN_NAMES`; `split` are the keys of fields that are kept one element
+        to an entry.
         """
 
     def read(self, data: bytes, limits: Limits) -> Message | None:
         """The message; None when it is not plain, or not acceptable, and is to be read in Python."""
+
+UNREAD: int
+"""The message is not plain: `sip.message.parser` has to read it."""
+IGNORED: int
+"""A response that matches nothing."""
+REPEATED: int
+"""A repeated request, or an ACK of a refusal."""
+ABSORBED: int
+"""A response that its user need not see."""
+REQUEST: int
+"""A new request, with the number of the transaction that was opened for it, if any."""
+CANCEL: int
+"""A CANCEL, with the number of its INVITE's transaction, if any."""
+ACK: int
+"""An ACK of a 2xx, or of a response without a transaction."""
+RESPONSE: int
+"""A response to a request of ours."""
+STRAY: int
+"""A 2xx of an INVITE without a transaction."""
+SEND: int
+"""Bytes to be sent on the flow of a transaction."""
+TIMED_OUT: int
+"""A client transaction ended: no final response came in time."""
+UNSENT: int
+"""A client transaction ended: its request could not be sent."""
+ENDED: int
+"""A transaction ended."""
+
+Found = tuple[int, int, Message | None, bytes | None, int]
+"""
+What became of a message: kind, number of its transaction or 0, the message, what is to be sent on the
+transaction's flow, and the port to which responses to a request go.
+
+The top Via of a request has the source. A message that is repeated over UDP or absorbed is None.
+"""
+RequestFields = tuple[bytes, bytes | None, bytes, int | None, bytes, int, bytes]
+"""What a request is matched by: method, branch, host and port of sent-by, Call-ID, CSeq and From tag."""
+ResponseFields = tuple[int, int, bytes, bytes, bytes]
+"""What a response is matched by: status, number of its Vias, branch, method of the CSeq, and its To."""
+Outputs = list[tuple[int, int, bytes | None]]
+"""What came with time or a command: kind, number of the transaction, and bytes to be sent."""
+
+class Engine:
+    """
+    The transactions of a user agent: matches messages to them, runs their machines and timers.
+
+    Times are seconds of one clock that never goes back. The caller sends what it hands over itself; what the
+    engine repeats, or says by itself, comes out of it. A command for a transaction that has ended does
+    nothing.
+    """
+
+    def __init__(self, reader: Reader, limits: Limits, timers: Timers, most_servers: int) -> None:
+        """Make messages with `reader`; beyond `most_servers` transactions a request of a peer opens none."""
+
+    def receive(
+        self, data: bytes, host: str, port: int, reliable: bool, opens: bool, now_s: float, /
+    ) -> Found:
+        """Match a message of a source; with `opens`, a new request opens a transaction."""
+
+    def take_request(
+        self, fields: RequestFields, trying: bytes, reliable: bool, opens: bool, now_s: float, /
+    ) -> tuple[int, int, bytes | None]:
+        """Match a request that was not plain; `trying` is the 100 of an INVITE, else empty."""
+
+    def take_response(self, fields: ResponseFields, now_s: float, /) -> tuple[int, int, bytes | None]:
+        """Match a response that was not plain."""
+
+    def open_server(self, fields: RequestFields, trying: bytes, reliable: bool, now_s: float, /) -> int:
+        """Open the transaction of a request, whatever their number; an older one of the same key ends."""
+
+    def start_client(self, wire: bytes, method: str, branch: str, reliable: bool, now_s: float, /) -> int:
+        """Start the transaction of a request of ours."""
+
+    def resume_invite(self, wire: bytes, branch: str, reliable: bool, /) -> int:
+        """Resume the transaction of an INVITE that another process sent."""
+
+    def respond(self, number: int, status: int, wire: bytes, now_s: float, /) -> bool:
+        """Take a response of ours; True if it is to be sent."""
+
+    def cancel(self, number: int, reason: bytes, now_s: float, /) -> tuple[int, bytes]:
+        """
+        Start the CANCEL of an INVITE; `reason` is the value of its Reason field, if not empty.
+
+        Returns its number and bytes; the number is 0 when there is nothing to cancel.
+        """
+
+    def abandon(self, number: int, now_s: float, /) -> None:
+        """Stop repeating an INVITE that has no response."""
+
+    def give_up(self, number: int, now_s: float, /) -> Outputs:
+        """Drop an INVITE that has no final response."""
+
+    def expire(self, number: int, now_s: float, /) -> None:
+        """Let an INVITE end after the timeout if it has no final response by then."""
+
+    def fail_transport(self, number: int, now_s: float, /) -> Outputs:
+        """Take note that the flow of a transaction has broken."""
+
+    def release(self, number: int, /) -> None:
+        """Forget a transaction at once."""
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def advance(self, now_s: float, /) -> Outputs:
+        """Do all that is due."""
+
+    def is_wanted(self, number: int, /) -> bool:
+        """True while no response has come to a request and nobody has abandoned it."""
+
+    def state_of(self, number: int, /) -> int | None:
+        """Number of the state of a transaction, in the order of passing; None once it has ended."""
+
+    @property
+    def due_s(self) -> float:
+        """When something is due; infinite when no timer runs."""
+
+    @property
+    def transactions(self) -> int:
+        """Number of transactions."""
+
+    @property
+    def timers(self) -> int:
+        """Number of running timers."""
 
 def write(start: str, entries: list[Entry], body: bytes) -> bytes:
     """

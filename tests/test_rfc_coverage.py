@@ -68,7 +68,7 @@ def defines(names: frozenset[str], wanted: str) -> bool:
 def is_test(name: str) -> bool:
     """Return True for the name of an existing test, class of tests, file of tests or SIPp scenario."""
     if name.endswith(".cpp"):
-        return (ROOT / "media" / "native" / "tests" / name).is_file()
+        return any((ROOT / part / "native" / "tests" / name).is_file() for part in ("media", "sip"))
     if name.endswith(".xml"):
         return any(fnmatch(path.name, name) for path in SCENARIOS.glob("*.xml"))
     path, _, within = name.partition(".py")

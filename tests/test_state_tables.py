@@ -47,8 +47,7 @@ TABLES = list(tables())
 
 def test_the_known_machines_are_among_the_tables() -> None:
     names = {name for name, *_ in TABLES}
-    transactions = ("invite_client", "invite_server", "non_invite_client", "non_invite_server")
-    assert {f"sip.transactions.{machine}.RULES" for machine in transactions} <= names
+    # Those of the transactions are in C++: `transactions.hpp` does not compile unless they are complete.
     assert {"sip.session.inbound.RULES", "sip.session.outbound.RULES"} <= names
     assert {
         "callcontrol.calls.call.RULES",

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from sip.aio.transaction_io import Key
+from sip.aio.transaction_io import server_key
 from sip.aio.transport import Address, Clock, Flow, Handle
 from sip.message.message import Request, Response, reply, serialise
 from sip.message.responses import stateless_tag
@@ -195,14 +195,14 @@ class Admission:
         self._retry_after_s = settings.retry_after_s
         self._refusals = Refusals(settings.timers.completed_invite_s)
 
-    def refuses(self, key: Key, now: float, *, full: bool) -> bool:
-        """True if the INVITE of a transaction is refused; `full` means that our own tables are full."""
-        if self._refusals.holds(key, now):
+    def refuses(self, request: Request, now: float, *, full: bool) -> bool:
+        """True if an INVITE is refused; `full` means that our own tables are full."""
+        if self._refusals and self._refusals.holds(server_key(request), now):
             return True
         reason = self._reason(full)
         if reason is None:
             return False
-        self._refusals.add(key, now)
+        self._refusals.add(server_key(request), now)
         if self.guard is not None:
             self.guard.rejected[reason] += 1
         return True
@@ -236,6 +236,9 @@ class Refusals:
         self._limit = limit
         self._until: OrderedDict[Hashable, float] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._until)
+
     def add(self, key: Hashable, now: float) -> None:
         """Store a refused request by its transaction key."""
         while self._until and (len(self._until) >= self._limit or next(iter(self._until.values())) <= now):
@@ -244,4 +247,4 @@ class Refusals:
 
     def holds(self, key: Hashable, now: float) -> bool:
         """True when a request repeats a refused one."""
-        return bool(self._until) and self._until.get(key, now) > now
+        return self._until.get(key, now) > now

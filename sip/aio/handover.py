@@ -53,7 +53,7 @@ class PreviousProcess:
         """Count of forwarded messages."""
 
     def forwards(self, message: Message, data: bytes, flow: Flow) -> bool:
-        """Forward a message of the previous process; False if it belongs to this process."""
+        """Forward a message of no transaction of ours to the previous process; False if it belongs to us."""
         if self._owns(message) or self._starts_call(message):
             return False
         number = self._number_of(flow) if flow.reliable else 0
@@ -108,7 +108,7 @@ class SocketSharing:
     `sessions` and `invites` are its tables: their entries belong to this process.
     """
 
-    def __init__(self, sessions: Mapping[tuple[str, str], object], invites: Mapping[Key, Key]) -> None:
+    def __init__(self, sessions: Mapping[tuple[str, str], object], invites: Mapping[Key, int]) -> None:
         self._sessions = sessions
         self._invites = invites
         self._handed: HandedOverState | None = None
@@ -148,8 +148,6 @@ class SocketSharing:
         return 0 if previous is None else previous.forwarded
 
     def _owns(self, message: Message) -> bool:
-        if self._layer.has_transaction(message):
-            return True
         if isinstance(message, Response):
             return (message.call_id, message.from_.tag or "") in self._sessions
         tag = message.to.tag

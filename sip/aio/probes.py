@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from sip.aio.resolver import is_address
-from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transaction_io import ClientTransaction
 from sip.aio.transaction_layer import make_token
 from sip.aio.transport import Flow
 from sip.effects import Failure, Purpose
@@ -89,7 +89,7 @@ class Probes:
         )
         request = Request("OPTIONS", uri, Headers(fields))
 
-        def end_if_cancelled(transaction: ClientTransactionIO) -> None:
+        def end_if_cancelled(transaction: ClientTransaction) -> None:
             if answered.cancelled():
                 agent.layer.end_client(transaction)
 
@@ -110,11 +110,11 @@ class _PendingOptions:
     def __init__(self, answered: "asyncio.Future[Response | None]") -> None:
         self._answered = answered
 
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def on_response(self, transaction: ClientTransaction, response: Response) -> None:
         if response.status >= 200:
             _settle(self._answered, response)
 
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         _settle(self._answered, None)
 
 

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable
 
 from sip.aio.request_routing import RequestRouter
-from sip.aio.transaction_io import ClientTransactionIO
-from sip.aio.transaction_layer import TransactionLayer, make_token, server_key
+from sip.aio.transaction_io import ClientTransaction
+from sip.aio.transaction_layer import TransactionLayer, make_token
 from sip.aio.transport import Flow
 from sip.auth.digest import Authenticator, Credentials
 from sip.effects import Failure, Purpose
@@ -113,18 +113,18 @@ class _Ending:
             logger.warning("cannot end a call of the previous process: %s", error, extra=named)
             self._over()
 
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def on_response(self, transaction: ClientTransaction, response: Response) -> None:
         """Handle a response to the BYE or to the cancelled INVITE."""
         if response.status < 200:
             return
         if transaction.purpose is Purpose.BYE:
             self._bye_answered(response)
         elif response.status < 300:
-            self._answered_too_late(transaction.machine.request, response)
+            self._answered_too_late(transaction.request, response)
         else:
             self._over()
 
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         """Count the session as ended: an unreachable peer finds out by its own timers."""
         self._over()
 
@@ -192,7 +192,7 @@ class _Ending:
             via = invite.via
             peer = (session.peer[0], via.port or transport.default_port)
             flow = transport.flow_to(peer if transport.reliable else session.peer, via.host)
-            transaction = layer.start_server(invite, flow, server_key(invite))
+            transaction = layer.start_server(invite, flow)
             transaction.tag = session.local_tag
             transaction.respond(reply(invite, 503, headers=(("Reason", self._reason),)))
         self._over()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sip.aio.resolver import is_address
-from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transaction_io import ClientTransaction
 from sip.aio.transport import Flow, Handle
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, StartRequest
 from sip.location.rfc3263 import Target
@@ -93,7 +93,7 @@ class RegistrationIO:
 
     # As the user of transactions.
 
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def on_response(self, transaction: ClientTransaction, response: Response) -> None:
         """Handle a response."""
         if self._abandoned:
             return
@@ -103,7 +103,7 @@ class RegistrationIO:
             self._hold(transaction.flow)
         self._perform(self._machine.receive(response))
 
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         """Handle a request that got no final response."""
         if not self._abandoned:
             self._note_outcome(transaction.flow, failure)

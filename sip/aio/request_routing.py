@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.session import OutboundSession, Session
-from sip.aio.transaction_io import ClientTransactionIO
+from sip.aio.transaction_io import ClientTransaction
 from sip.aio.transaction_layer import TransactionLayer
 from sip.aio.transport import Flow, Transport
 from sip.effects import Failure, Purpose, StartRequest
@@ -168,11 +168,11 @@ class ServerFailover:
         self.destination = destination
         self._current_flow = session.flow if effect.next_hop is not None else None
         self._failover: Failover | None = None
-        self._transaction: ClientTransactionIO | None = None
+        self._transaction: ClientTransaction | None = None
         self._timer: Timer | None = None
         self._done = False
         self._late: dict[str, Request] = {}
-        self._cancelled: set[ClientTransactionIO] = set()
+        self._cancelled: set[ClientTransaction] = set()
 
     @property
     def tried(self) -> tuple[Tried, ...]:
@@ -218,7 +218,7 @@ class ServerFailover:
 
     # As the user of transactions.
 
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def on_response(self, transaction: ClientTransaction, response: Response) -> None:
         """Handle a response of one of the targets."""
         status = response.status
         if transaction is not self._transaction:
@@ -235,7 +235,7 @@ class ServerFailover:
             self._finish()
         self._session.on_response(transaction, response)
 
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         """Handle a target that gave no final response."""
         if transaction is not self._transaction or self._done:
             return
@@ -337,7 +337,7 @@ class ServerFailover:
 
     # Targets that were given up.
 
-    def _receive_late(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def _receive_late(self, transaction: ClientTransaction, response: Response) -> None:
         status = response.status
         if not self._invites:
             if status >= 200 and status != 503 and not self._done:
@@ -348,16 +348,16 @@ class ServerFailover:
         elif status < 300:
             self._end_late(transaction, response)
 
-    def _cancel_late(self, transaction: ClientTransactionIO) -> None:
+    def _cancel_late(self, transaction: ClientTransaction) -> None:
         if transaction in self._cancelled:
             return
         self._cancelled.add(transaction)
         self._router.layer.cancel(transaction)
 
-    def _end_late(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def _end_late(self, transaction: ClientTransaction, response: Response) -> None:
         """Send ACK and BYE to a target that answered after it was given up (RFC 3261 13.2.2.4)."""
         tag = response.to.tag or ""
-        router, invite = self._router, transaction.machine.request
+        router, invite = self._router, transaction.request
         dialog = Dialog.from_response(invite, response)
         destination = Destination.of(dialog.next_hop())
         ack = self._late.get(tag)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sip.aio.transaction_io import ClientTransactionIO, Key, ServerTransactionIO
+from sip.aio.transaction_io import ClientTransaction, ServerTransaction
 from sip.aio.transport import Address, Flow
 from sip.effects import (
     Arm,
@@ -69,10 +69,10 @@ class Session:
         """Flow on which the peer last sent a message."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
-        self.requests: set[Key] = set()
-        """Transactions of the peer's requests within the session; over UDP each is kept for 32 s."""
+        self.requests: set[int] = set()
+        """Transactions of requests of the peer in the session, by number; over UDP each lasts for 32 s."""
         self._timers: dict[int, Timer] = {}
-        self._transactions: dict[Purpose, ClientTransactionIO] = {}
+        self._transactions: dict[Purpose, ClientTransaction] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False
         self._held: Flow | None = None
@@ -223,7 +223,7 @@ class Session:
 
     # Called by the user agent and its transactions.
 
-    def on_request(self, request: Request, transaction: ServerTransactionIO | None, flow: Flow) -> None:
+    def on_request(self, request: Request, transaction: ServerTransaction | None, flow: Flow) -> None:
         """Handle a request within the session."""
         self.flow = flow
         if flow.reliable or self._held is not None:
@@ -234,11 +234,11 @@ class Session:
         """Handle the ACK of a 2xx."""
         self._perform(self._machine.receive_request(request, None))
 
-    def on_cancel(self, cancel: Request, transaction: ServerTransactionIO) -> None:
+    def on_cancel(self, cancel: Request, transaction: ServerTransaction) -> None:
         """Handle a CANCEL of one of the peer's requests."""
         self._perform(self._machine.receive_cancel(transaction, reason_value(cancel.headers)))
 
-    def on_response(self, transaction: ClientTransactionIO, response: Response) -> None:
+    def on_response(self, transaction: ClientTransaction, response: Response) -> None:
         """Handle a response to a request of this session."""
         self.flow = flow = transaction.flow
         if flow.reliable or self._held is not None:
@@ -249,7 +249,7 @@ class Session:
         """Handle a 2xx that came after its transaction had ended."""
         self._perform(self._machine.receive_response(Purpose.INVITE, response))
 
-    def on_failure(self, transaction: ClientTransactionIO, failure: Failure) -> None:
+    def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         """Handle a request that got no final response."""
         self.on_unsent(transaction.purpose, failure, transaction.flow.transport_error)
 
@@ -265,7 +265,7 @@ class Session:
         self._timers.pop(event, None)
         self._perform(self._machine.take_timer(event))
 
-    def on_started(self, transaction: ClientTransactionIO) -> None:
+    def on_started(self, transaction: ClientTransaction) -> None:
         """Store the client transaction of a request of this session."""
         self._transactions[transaction.purpose] = transaction
 
@@ -384,7 +384,7 @@ class InboundSession(Session):
     def __init__(self, host: "UserAgent", machine: InboundInviteSession, flow: Flow) -> None:
         super().__init__(host, machine, flow)
         request = machine.request
-        self._transaction: ServerTransactionIO | None = None
+        self._transaction: ServerTransaction | None = None
         self.request = request
         self.replaces: Session | None = None
         """Session that this one replaces (RFC 3891): it ends when this one is answered."""
@@ -453,7 +453,7 @@ class InboundSession(Session):
         _check_range(status, 300, 699)
         self._command(self._machine.reject(Reply(status, reason, b"", headers)))
 
-    def start(self, transaction: ServerTransactionIO) -> None:
+    def start(self, transaction: ServerTransaction) -> None:
         """Start the session; called by the user agent."""
         self._transaction = transaction
         self._perform(self._machine.start(transaction))
@@ -499,7 +499,7 @@ class OutboundSession(Session):
         if transaction is None:
             return None  # The name it goes to is still being looked up.
         flow = transaction.flow
-        return save_invite(transaction.machine.request, flow.transport.name, flow.remote, flow.name)
+        return save_invite(transaction.request, flow.transport.name, flow.remote, flow.name)
 
     def start(self) -> None:
         """Start the session; called by the user agent."""

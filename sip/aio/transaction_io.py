@@ -1,18 +1,16 @@
-"""Active transactions: a state machine, its flow to the peer and its running timers."""
+"""Handles of active transactions, whose machines and timers are those of the signalling engine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from sip.aio.transport import Address, Flow
-from sip.effects import Arm, Deliver, Done, Effect, Fail, Failure, Purpose, Send
-from sip.message.message import Request, Response
+from sip.effects import Failure, Purpose
+from sip.message.encoding import to_bytes
+from sip.message.message import Request, Response, reply, serialise
 from sip.timers import Timer
-from sip.transactions.invite_client import InviteClientTransaction
-from sip.transactions.invite_server import InviteServerTransaction
-from sip.transactions.non_invite_client import NonInviteClientTransaction
-from sip.transactions.non_invite_server import NonInviteServerTransaction
 
 if TYPE_CHECKING:
+    from sip._wire import RequestFields, ResponseFields
     from sip.aio.transaction_layer import TransactionLayer
 
 TRIAL_S = 1.5
@@ -20,155 +18,167 @@ TRIAL_S = 1.5
 REFUSED_FOR_S = 600.0
 """Time for which a peer counts as taking no connections after it took none."""
 MAX_REMEMBERED = 1024
+MAGIC_COOKIE = "z9hG4bK"
+"""Prefix of every branch since RFC 3261; marks the branch as globally unique."""
 
 
 Key = tuple[object, ...]
-"""Key of a transaction, by which its messages find it."""
+"""Key that a request has in common with its repetitions."""
 
 
 class RequestUser(Protocol):
     """Owner of a client transaction."""
 
-    def on_response(self, transaction: "ClientTransactionIO", response: Response) -> None:
+    def on_response(self, transaction: "ClientTransaction", response: Response) -> None:
         """Handle a response."""
 
-    def on_failure(self, transaction: "ClientTransactionIO", failure: Failure) -> None:
+    def on_failure(self, transaction: "ClientTransaction", failure: Failure) -> None:
         """Handle a failure without a final response."""
 
 
-class _TransactionIO:
-    """An active transaction: its state machine, its flow to the peer and its running timers."""
-
-    __slots__ = ("call_id", "layer", "flow", "key", "timers")
-
-    call_id: str
-
-    def __init__(self, layer: "TransactionLayer", flow: Flow, key: Key) -> None:
-        self.layer = layer
-        self.flow = flow
-        self.key = key
-        self.timers: list[Timer] = []
-
-    def end(self) -> None:
-        """Cancel the running timers."""
-        layer = self.layer
-        for timer in self.timers:
-            layer.disarm(timer)
-        self.timers.clear()
-
-
-class ClientTransactionIO(_TransactionIO):
+class ClientTransaction:
     """
     A client transaction; without a `user` its outcome is ignored.
 
-    `fallback` is the UDP flow that its request was too large for.
+    `number` is its number in the engine, `request` its request, or of a CANCEL the INVITE. `fallback` is the
+    UDP flow that its request was too large for.
     """
 
-    __slots__ = ("fallback", "machine", "purpose", "user")
+    __slots__ = ("call_id", "fallback", "flow", "layer", "number", "purpose", "request", "trial", "user")
 
     def __init__(
         self,
         layer: "TransactionLayer",
         flow: Flow,
-        machine: InviteClientTransaction | NonInviteClientTransaction,
+        request: Request,
         user: RequestUser | None,
         purpose: Purpose,
     ) -> None:
-        super().__init__(layer, flow, ())
-        self.call_id = machine.request.headers.first("call-id") or ""
-        self.machine = machine
+        self.layer = layer
+        self.flow = flow
+        self.number = 0
+        self.request = request
+        self.call_id = request.headers.first("call-id") or ""
         self.user = user
         self.purpose = purpose
         self.fallback: Flow | None = None
+        self.trial: Timer | None = None
+        """Timer of the wait for a connection."""
 
-    def on_timer(self, event: int) -> None:
-        """Pass a timer event to the machine."""
-        self.perform(self.machine.trigger(event))
+    def send(self, data: bytes) -> None:
+        """Send on the flow of the request."""
+        self.layer.send(data, self.flow, self.call_id, self)
 
     def on_flow_broken(self) -> None:
-        """Report the loss of the connection to the machine, unless the request can fall back to UDP."""
-        if self.fallback is not None and self.layer.fall_back(self):
-            return
-        self.perform(self.machine.fail_transport())
+        """Handle the loss of the connection, unless the request can fall back to UDP."""
+        if self.fallback is None or not self.layer.fall_back(self):
+            self.layer.fail_transport(self)
 
-    def perform(self, effects: Sequence[Effect]) -> None:
-        """Perform the machine's effects."""
-        layer = self.layer
-        for effect in effects:
-            if isinstance(effect, Send):
-                layer.send(effect.data, self.flow, self.call_id, self)
-            elif isinstance(effect, Arm):
-                self.timers.append(layer.arm(effect.delay_s, self.on_timer, effect.event))
-            elif isinstance(effect, Done):
-                layer.end_client(self)
-            elif self.user is not None and isinstance(effect, Deliver):
-                assert isinstance(effect.message, Response)
-                self.user.on_response(self, effect.message)
-            elif self.user is not None and isinstance(effect, Fail):
-                self.user.on_failure(self, effect.failure)
+    def end(self) -> None:
+        """Release the flow."""
+        trial, self.trial = self.trial, None
+        if trial is not None:
+            self.layer.disarm(trial)
+        if self.flow.reliable:
+            self.flow.unwatch(self.on_flow_broken)
 
 
-class ServerTransactionIO(_TransactionIO):
+class ServerTransaction:
     """
-    A server transaction.
+    A server transaction; `number` is its number in the engine.
 
     `user` answers an INVITE and receives its CANCEL, `tag` is our tag in its responses; `on_end` is called
-    when the transaction is removed. `sent_by` is the address of responses when the request's connection is
-    gone (RFC 3261 18.2.2), `sent_by_name` the name that the peer must prove there.
+    when the transaction has ended.
     """
 
-    __slots__ = ("machine", "on_end", "sent_by", "sent_by_name", "tag", "user")
+    __slots__ = ("_sent_by", "call_id", "flow", "layer", "number", "on_end", "tag", "user")
 
-    def __init__(
-        self,
-        layer: "TransactionLayer",
-        flow: Flow,
-        key: Key,
-        request: Request,
-        machine: InviteServerTransaction | NonInviteServerTransaction,
-    ) -> None:
-        super().__init__(layer, flow, key)
-        via, self.call_id = request.via, request.call_id
-        self.machine = machine
-        self.sent_by: Address = (flow.remote[0], via.port or flow.transport.default_port)
-        self.sent_by_name = via.host
+    def __init__(self, layer: "TransactionLayer", flow: Flow, request: Request, number: int) -> None:
+        self.layer = layer
+        self.flow = flow
+        self.number = number
+        self.call_id = request.call_id
         self.tag: str | None = None
         self.user: object = None
         self.on_end: Callable[[], object] | None = None
+        via = request.via
+        self._sent_by: tuple[Address, str] | None = None
+        """Address of responses when the request's connection is gone, and the name that is proved there."""
+        if flow.reliable:
+            self._sent_by = ((flow.remote[0], via.port or flow.transport.default_port), via.host)
 
     def respond(self, response: Response) -> None:
         """Send a response."""
-        self.perform(self.machine.respond(response))
+        self.layer.respond(self, response)
 
-    def _reconnect(self) -> None:
-        transport = self.flow.transport
-        flow = self.layer.flow_to(transport.name, self.sent_by, transport, self.sent_by_name)
-        if flow is not None:
-            self.flow = flow
+    def send(self, data: bytes) -> None:
+        """
+        Send on the flow of the request, or on a new connection to its sender.
 
-    def on_timer(self, event: int) -> None:
-        """Pass a timer event to the machine."""
-        self.perform(self.machine.trigger(event))
+        Source: RFC 3261 18.2.2.
+        """
+        if self._sent_by is not None and self.flow.closed:
+            transport, (remote, name) = self.flow.transport, self._sent_by
+            self.flow = self.layer.flow_to(transport.name, remote, transport, name) or self.flow
+        self.layer.send(data, self.flow, self.call_id, self)
 
     def on_flow_broken(self) -> None:
-        """Report the loss of the connection to the machine."""
-        self.perform(self.machine.fail_transport())
+        """Handle a response that was not sent."""
+        self.layer.fail_transport(self)
 
-    def perform(self, effects: Sequence[Effect]) -> None:
-        """Perform the machine's effects."""
-        layer = self.layer
-        for effect in effects:
-            if isinstance(effect, Send):
-                if self.flow.closed:
-                    self._reconnect()
-                layer.send(effect.data, self.flow, self.call_id, self)
-            elif isinstance(effect, Arm):
-                self.timers.append(layer.arm(effect.delay_s, self.on_timer, effect.event))
-            elif isinstance(effect, Deliver):
-                assert isinstance(effect.message, Request)
-                layer.user.on_ack(effect.message)
-            else:
-                layer.end_server(self)
+    def end(self) -> None:
+        """Release the user."""
+        self.user = None
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            on_end()
+
+
+def server_key(request: Request) -> Key:
+    """
+    Return the key of a request, which its repetitions share and nothing else.
+
+    A branch without the magic cookie, from before RFC 3261, is not unique, so the key adds the fields that
+    identify a request.
+
+    Source: RFC 3261 17.2.3.
+    """
+    via = request.via
+    key = (via.branch, via.host, via.port, request.method)
+    if via.branch is not None and via.branch.startswith(MAGIC_COOKIE):
+        return key
+    return (*key, request.call_id, request.cseq.number, request.from_.tag)
+
+
+def fields_of_request(request: Request) -> "RequestFields":
+    """Return what the engine matches a request by that it has not read itself."""
+    via, cseq = request.via, request.cseq
+    return (
+        to_bytes(request.method),
+        None if via.branch is None else to_bytes(via.branch),
+        to_bytes(via.host),
+        via.port,
+        to_bytes(request.call_id),
+        cseq.number,
+        to_bytes(request.from_.tag or ""),
+    )
+
+
+def fields_of_response(response: Response) -> "ResponseFields":
+    """Return what the engine matches a response by that it has not read itself."""
+    headers = response.headers
+    return (
+        response.status,
+        headers.count("via"),
+        to_bytes(response.via.branch or ""),
+        to_bytes(response.cseq.method),
+        to_bytes(headers.first("to") or ""),
+    )
+
+
+def trying_of(request: Request) -> bytes:
+    """Return the 100 of an INVITE, and nothing for other requests."""
+    return serialise(reply(request, 100)) if request.method == "INVITE" else b""
 
 
 class TcpFallback:
@@ -194,11 +204,11 @@ class TcpFallback:
         transport = layer.transport_for("tcp", flow.remote[0])
         return None if transport is None else transport.flow_to(flow.remote)
 
-    def watch(self, transaction: ClientTransactionIO) -> None:
+    def watch(self, transaction: ClientTransaction) -> None:
         """Limit how long a request waits for its connection."""
         if not transaction.flow.established:
             flow, reason = transaction.flow, "The connection did not come up in time for a large request"
-            transaction.timers.append(self._layer.arm(TRIAL_S, lambda _: flow.give_up(reason)))
+            transaction.trial = self._layer.arm(TRIAL_S, lambda _: flow.give_up(reason))
 
     def note_refusal(self, remote: Address) -> None:
         """Record that a peer takes no connections."""

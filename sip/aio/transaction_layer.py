@@ -7,33 +7,45 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
+from sip._wire import (
+    ABSORBED,
+    ACK,
+    CANCEL,
+    REPEATED,
+    RESPONSE,
+    SEND,
+    STRAY,
+    TIMED_OUT,
+    UNREAD,
+    UNSENT,
+)
 from sip.aio.handover import PreviousProcess
 from sip.aio.transaction_io import (
-    ClientTransactionIO,
-    Key,
+    MAGIC_COOKIE,
+    ClientTransaction,
     RequestUser,
-    ServerTransactionIO,
+    ServerTransaction,
     TcpFallback,
+    fields_of_request,
+    fields_of_response,
+    trying_of,
 )
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
-from sip.effects import Purpose
+from sip.effects import Failure, Purpose
 from sip.errors import ParseError
+from sip.message.encoding import to_bytes
 from sip.message.message import Message, Request, Response, serialise
 from sip.message.multipart import unwrap
-from sip.message.parser import parse_message
+from sip.message.native import wire
+from sip.message.parser import READER, parse_carefully
 from sip.message.responses import ACCEPT
 from sip.timers import Timer, TimerQueue
-from sip.transactions.ack_and_cancel import make_cancel
-from sip.transactions.invite_client import Event as InviteClientEvent
-from sip.transactions.invite_client import InviteClientTransaction
-from sip.transactions.invite_client import State as InviteClientState
-from sip.transactions.invite_server import InviteServerTransaction
-from sip.transactions.non_invite_client import NonInviteClientTransaction
-from sip.transactions.non_invite_server import NonInviteServerTransaction
 
 if TYPE_CHECKING:
+    from sip._wire import Found, Outputs
     from sip.aio.user_agent import UserAgent
 
 logger = logging.getLogger(__name__)
@@ -41,8 +53,6 @@ logger = logging.getLogger(__name__)
 WAKE_SPACING_S = 0.02
 """Timers due within this time of each other share one wake-up: RFC 3261 has none below 200 ms."""
 SIP_PORT = 5060
-MAGIC_COOKIE = "z9hG4bK"
-"""Prefix of every branch since RFC 3261; marks the branch as globally unique."""
 
 
 @dataclass(slots=True)
@@ -74,9 +84,9 @@ class TraceRecord:
 
 class TransactionLayer:
     """
-    Moves messages between transports, transactions and the user agent above.
+    Moves messages between transports, the signalling engine and the user agent above.
 
-    `clients` and `servers` are the active transactions by key.
+    The engine matches messages and runs the transactions; here are their handles and flows.
     """
 
     def __init__(self, user: "UserAgent", clock: Clock, trace: Callable[[TraceRecord], None] | None) -> None:
@@ -88,14 +98,17 @@ class TransactionLayer:
         self._limits = settings.limits
         self._trace = trace
         self._guard = user.guard
-        self.clients: dict[Key, ClientTransactionIO] = {}
-        self.servers: dict[Key, ServerTransactionIO] = {}
+        self._engine = wire.Engine(READER, settings.limits, settings.timers, settings.max_transactions)
+        self._handles: dict[int, ClientTransaction | ServerTransaction] = {}
+        self._opened: tuple[Request, int] | None = None
+        """Request that the user agent is handling, with the transaction that the engine opened for it."""
         self._tcp_fallback = TcpFallback(self)
         self.max_udp_bytes = settings.max_udp_request_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
         self.timer_queue = TimerQueue()
+        """Timers of sessions and others above; those of transactions are the engine's."""
         self._alarm: Handle | None = None
-        self._alarm_at = 0.0
+        self._alarm_at = inf
         self._closed = False
         self.previous: PreviousProcess | None = None
         """Previous process on these addresses, as long as it has active calls."""
@@ -104,11 +117,10 @@ class TransactionLayer:
 
     def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> Timer:
         """Arm a timer that calls back with its event; once the layer is closed it never fires."""
-        now = self.clock.time()
-        timer = self.timer_queue.arm(now, delay_s, callback, event)
+        timer = self.timer_queue.arm(self.clock.time(), delay_s, callback, event)
         if self._closed:
             self.timer_queue.disarm(timer)
-        elif self._alarm is None or timer.due_s < self._alarm_at:
+        elif timer.due_s < self._alarm_at:
             self._set_alarm(timer.due_s)
         return timer
 
@@ -122,12 +134,22 @@ class TransactionLayer:
         self._alarm_at = due_s
         self._alarm = self.clock.call_at(due_s, self._wake)
 
+    def _keep_time(self) -> None:
+        """Wake up in time for what the engine has armed."""
+        due_s = self._engine.due_s
+        if due_s < self._alarm_at and not self._closed:
+            self._set_alarm(due_s)
+
     def _wake(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_at = None, inf
         now = self.clock.time()
+        self._perform(self._engine.advance(now))
         next_s = self.timer_queue.run(now)
-        if next_s is not None and (self._alarm is None or next_s < self._alarm_at):
-            self._set_alarm(max(next_s, now + WAKE_SPACING_S))
+        due_s = self._engine.due_s
+        if next_s is not None and next_s < due_s:
+            due_s = next_s
+        if due_s < self._alarm_at and not self._closed:
+            self._set_alarm(max(due_s, now + WAKE_SPACING_S))
 
     def close(self) -> None:
         """Drop all timers and transactions and close the transports."""
@@ -136,10 +158,22 @@ class TransactionLayer:
             self._alarm.cancel()
             self._alarm = None
         self.timer_queue = TimerQueue()
-        self.clients.clear()
-        self.servers.clear()
+        self._engine.clear()
+        self._handles.clear()
         for transport in self.transports:
             transport.close()
+
+    # Counts.
+
+    @property
+    def transactions(self) -> int:
+        """Number of transactions, without that of the request which is being handled."""
+        return self._engine.transactions - (self._opened is not None)
+
+    @property
+    def running_timers(self) -> int:
+        """Number of running timers."""
+        return len(self.timer_queue) + self._engine.timers
 
     # Receiving.
 
@@ -147,63 +181,117 @@ class TransactionLayer:
         """Handle one message from a transport."""
         if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
-        guard = self._guard
-        if guard is not None and flow.remote[0] not in guard.trusted and not guard.admit(data, flow):
-            flow.abort()
-            return
-        if guard is not None and guard.pressed and not flow.reliable and not guard.passes(data):
-            return
+        guard, (host, port) = self._guard, flow.remote
+        opens = self.previous is None
+        if guard is not None:
+            if host not in guard.trusted:
+                if not guard.admit(data, flow):
+                    flow.abort()
+                    return
+                opens = False  # Nothing is kept for a source before the user agent knows it.
+            if guard.pressed and not flow.reliable and not guard.passes(data):
+                return
+        found = self._engine.receive(data, host, port, flow.reliable, opens, self.clock.time())
+        if found[0] == UNREAD:
+            read = self._read(data, flow, opens)
+            if read is None:
+                return
+            found = read
+        if self._trace is not None:
+            self._note("in", data, flow, self._call_id_of(found))
+        self._take(found, data, flow)
+        self._keep_time()
+
+    def _read(self, data: bytes, flow: Flow, opens: bool) -> "Found | None":
+        """Read a message that is not plain, and have the engine match it; None if it is malformed."""
         try:
-            message = parse_message(data, self._limits)
+            message = parse_carefully(data, self._limits)
         except ParseError as error:
             self._refuse(error, flow)
+            return None
+        now, port = self.clock.time(), 0
+        if isinstance(message, Response):
+            kind, number, answer = self._engine.take_response(fields_of_response(message), now)
+        else:
+            message.headers.stamp_via(*flow.remote)
+            via, fields = message.via, fields_of_request(message)
+            port = flow.remote[1] if via.rport is not None else via.port or SIP_PORT
+            kind, number, answer = self._engine.take_request(
+                fields, trying_of(message), flow.reliable, opens, now
+            )
+        return kind, number, message, answer, port
+
+    def _call_id_of(self, found: "Found") -> str:
+        _, number, message, _, _ = found
+        if message is not None:
+            return message.call_id
+        handle = self._handles.get(number)
+        return "" if handle is None else handle.call_id
+
+    def _take(self, found: "Found", data: bytes, flow: Flow) -> None:
+        """Pass a message on to whom it concerns, and send what the engine answers."""
+        kind, number, message, _, _ = found
+        if kind == RESPONSE or kind == ABSORBED:
+            self._take_response(found, flow)
             return
-        if self._trace is not None:
-            self._note("in", data, flow, message.call_id)
-        if self.previous is not None and self.previous.forwards(message, data, flow):
+        if message is not None and number == 0 and self.previous is not None:
+            if self.previous.forwards(message, data, flow):
+                return
+        if not isinstance(message, Response):
+            self._take_request(found, flow)
+        elif kind == STRAY:
+            self._open(message)
+            self.user.on_stray_answer(message, flow)
+
+    def _take_response(self, found: "Found", flow: Flow) -> None:
+        kind, number, response, answer, _ = found
+        self.trust(flow)
+        transaction = self._handles.get(number)
+        if not isinstance(transaction, ClientTransaction):
             return
+        if answer is not None:
+            transaction.send(answer)
+        if kind == RESPONSE and transaction.user is not None and isinstance(response, Response):
+            self._open(response)
+            transaction.user.on_response(transaction, response)
+
+    def _take_request(self, found: "Found", flow: Flow) -> None:
+        kind, number, request, answer, port = found
+        if flow.reliable:
+            if request is not None and request.via.params:
+                flow.note_via(request.via)
+        elif port != flow.remote[1]:
+            flow = flow.transport.flow_to((flow.remote[0], port))
+        transaction = self._handles.get(number)
+        if isinstance(transaction, ServerTransaction) and kind != CANCEL:
+            transaction.flow = flow  # A retransmission may come over a new connection.
+            if answer is not None:
+                transaction.send(answer)
+        if kind == REPEATED or not isinstance(request, Request):
+            return
+        self._open(request)
+        if kind == ACK:
+            self.user.on_ack(request)
+        elif kind == CANCEL:
+            invite = transaction if isinstance(transaction, ServerTransaction) else None
+            self.user.on_cancel(request, flow, invite)
+        else:
+            self._hand_over(request, flow, number)
+
+    def _hand_over(self, request: Request, flow: Flow, number: int) -> None:
+        """Pass a new request to the user agent; a transaction that it does not use is forgotten."""
+        self._opened = (request, number) if number else None
+        try:
+            self.user.on_request(request, flow)
+        finally:
+            if self._opened is not None:
+                self._opened = None
+                self._engine.release(number)
+
+    def _open(self, message: Message) -> None:
+        """Replace a multipart body by its session description."""
         if message.body and message.content_type != ACCEPT:
             unwrap(message)
-        if isinstance(message, Response):
-            self._receive_response(message, flow)
-        else:
-            self._receive_request(message, flow)
-
-    def has_transaction(self, message: Message) -> bool:
-        """True if a message matches an active transaction; a CANCEL matches that of its INVITE."""
-        if isinstance(message, Response):
-            return client_key(message) in self.clients
-        method = "INVITE" if message.method == "CANCEL" else None
-        return server_key(message, method) in self.servers
-
-    def _receive_response(self, response: Response, flow: Flow) -> None:
-        if response.headers.count("via") != 1:
-            return  # Meant for another hop (RFC 3261 8.1.3.3).
-        transaction = self.clients.get(client_key(response))
-        if transaction is not None:
-            self.trust(flow)
-            transaction.perform(transaction.machine.receive(response))
-        elif 200 <= response.status < 300 and response.cseq.method == "INVITE":
-            self.user.on_stray_answer(response, flow)
-
-    def _receive_request(self, request: Request, flow: Flow) -> None:
-        key = server_key(request)
-        via = request.via
-        remote = flow.remote
-        request.headers.stamp_via(remote[0], remote[1])
-        if flow.reliable:
-            if via.params:
-                flow.note_via(via)
-        elif via.rport is None:
-            flow = flow.transport.flow_to((remote[0], via.port or SIP_PORT))
-        transaction = self.servers.get(key)
-        if transaction is not None:
-            transaction.flow = flow  # A retransmission may come over a new connection.
-            transaction.perform(transaction.machine.receive(request))
-        elif request.method == "ACK":
-            self.user.on_ack(request)
-        else:
-            self.user.on_request(request, flow, key)
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; ignore all other malformed data."""
@@ -233,7 +321,7 @@ class TransactionLayer:
         data: bytes,
         flow: Flow,
         call_id: str,
-        transaction: ClientTransactionIO | ServerTransactionIO | None = None,
+        transaction: ClientTransaction | ServerTransaction | None = None,
     ) -> None:
         """Send bytes; the transaction is notified if they certainly were not sent."""
         if self._trace is not None:
@@ -252,64 +340,79 @@ class TransactionLayer:
             self._add_via(request, flow)
         self.send(serialise(request), flow, request.call_id)
 
+    # Client transactions.
+
     def start_client(
         self, request: Request, flow: Flow, user: RequestUser | None, purpose: Purpose
-    ) -> ClientTransactionIO:
+    ) -> ClientTransaction:
         """
         Send a request in a client transaction of its own.
 
         A request that is too large for a datagram uses a connection (RFC 3261 18.1.1).
         """
+        transaction = ClientTransaction(self, flow, request, user, purpose)
         branch = self._add_via(request, flow)
-        transaction = ClientTransactionIO(self, flow, self._client_machine(request, flow), user, purpose)
-        if len(transaction.machine.wire) > self.max_udp_bytes and not flow.reliable:
+        data = serialise(request)
+        if len(data) > self.max_udp_bytes and not flow.reliable:
             stream = self._tcp_fallback.stream_for(flow)
             if stream is not None:
                 transaction.fallback = flow
-                branch = self._reroute(transaction, stream)
-                self._start_client(transaction, branch)
+                self._reroute(transaction, stream)
                 self._tcp_fallback.watch(transaction)
                 return transaction
-        return self._start_client(transaction, branch)
+        self._start_client(transaction, branch, data)
+        return transaction
 
-    def _client_machine(
-        self, request: Request, flow: Flow
-    ) -> InviteClientTransaction | NonInviteClientTransaction:
-        kind = InviteClientTransaction if request.method == "INVITE" else NonInviteClientTransaction
-        return kind(request, self.timers, reliable=flow.reliable)
-
-    def _reroute(self, transaction: ClientTransactionIO, flow: Flow) -> str:
-        """Move an unsent request to another flow, with a new Via; returns its branch."""
-        request = transaction.machine.request
+    def _reroute(self, transaction: ClientTransaction, flow: Flow) -> None:
+        """Send a request that was not sent yet on another flow, with a new Via."""
+        request, transaction.flow = transaction.request, flow
         request.headers.remove("Via")
         branch = self._add_via(request, flow)
-        transaction.flow, transaction.machine = flow, self._client_machine(request, flow)
-        return branch
+        self._start_client(transaction, branch, serialise(request))
 
-    def fall_back(self, transaction: ClientTransactionIO) -> bool:
+    def _start_client(self, transaction: ClientTransaction, branch: str, data: bytes) -> None:
+        flow = transaction.flow
+        self.trust(flow)
+        method, now = transaction.request.method, self.clock.time()
+        self._add_client(
+            transaction, self._engine.start_client(data, method, branch, flow.reliable, now), data
+        )
+
+    def _add_client(self, transaction: ClientTransaction, number: int, data: bytes) -> None:
+        """Keep the handle of a transaction that the engine has started, and send its request."""
+        transaction.number = number
+        self._handles[number] = transaction
+        if transaction.flow.reliable:
+            transaction.flow.watch(transaction.on_flow_broken)
+        self.send(data, transaction.flow, transaction.call_id, transaction)
+        self._keep_time()
+
+    def fall_back(self, transaction: ClientTransaction) -> bool:
         """
         Resend a request by UDP whose connection was never established; False if it may have been sent.
 
         Source: RFC 3261 18.1.1.
         """
         flow, transaction.fallback = transaction.fallback, None
-        if flow is None or transaction.flow.established or not transaction.machine.wanted:
+        if flow is None or transaction.flow.established or not self._engine.is_wanted(transaction.number):
             return False
         self._tcp_fallback.note_refusal(transaction.flow.remote)
         self.end_client(transaction)
-        self._start_client(transaction, self._reroute(transaction, flow))
+        self._reroute(transaction, flow)
         return True
 
-    def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientTransactionIO:
+    def resume_invite(self, invite: Request, flow: Flow, user: RequestUser) -> ClientTransaction:
         """Resume the client transaction of an INVITE that a previous process sent."""
-        machine = InviteClientTransaction(invite, self.timers, reliable=flow.reliable)
-        machine.state = InviteClientState.PROCEEDING
-        transaction = ClientTransactionIO(self, flow, machine, user, Purpose.INVITE)
+        transaction = ClientTransaction(self, flow, invite, user, Purpose.INVITE)
         self.trust(flow)
-        self._add_client(transaction, invite.via.branch or "")
+        number = self._engine.resume_invite(serialise(invite), invite.via.branch or "", flow.reliable)
+        transaction.number = number
+        self._handles[number] = transaction
+        if flow.reliable:
+            flow.watch(transaction.on_flow_broken)
         return transaction
 
-    def cancel(self, transaction: ClientTransactionIO, reason: str | None = None) -> None:
+    def cancel(self, transaction: ClientTransaction, reason: str | None = None) -> None:
         """
         Send the CANCEL of a pending INVITE on its flow, or on a new flow to the same address.
 
@@ -319,35 +422,31 @@ class TransactionLayer:
             transaction.flow = transaction.flow.transport.flow_to(
                 transaction.flow.remote, transaction.flow.name
             )
-        flow, purpose = transaction.flow, transaction.purpose
-        request = make_cancel(transaction.machine.request, reason)
-        machine = NonInviteClientTransaction(request, self.timers, reliable=flow.reliable)
-        cancel = ClientTransactionIO(self, flow, machine, None, purpose)
-        self._start_client(cancel, str(transaction.key[0]))
-        self.expire(transaction)  # RFC 3261 9.1: the INVITE may never get its final response.
-
-    def abandon(self, transaction: ClientTransactionIO, *, give_up: bool) -> None:
-        """Stop retransmitting an INVITE or, with `give_up`, drop its transaction."""
-        event = InviteClientEvent.GIVE_UP if give_up else InviteClientEvent.ABANDON
-        transaction.perform(transaction.machine.trigger(event))
-
-    def expire(self, transaction: ClientTransactionIO) -> None:
-        """Drop an INVITE without a final response after the transaction timeout."""
-        if transaction.machine.state <= InviteClientState.PROCEEDING:
-            timer = self.arm(self.timers.timeout_s, transaction.on_timer, InviteClientEvent.GIVE_UP)
-            transaction.timers.append(timer)
-
-    def _start_client(self, transaction: ClientTransactionIO, branch: str) -> ClientTransactionIO:
+        number, data = self._engine.cancel(transaction.number, to_bytes(reason or ""), self.clock.time())
+        if number == 0:
+            return
         self.trust(transaction.flow)
-        self._add_client(transaction, branch)
-        transaction.perform(transaction.machine.start())
-        return transaction
+        cancel = ClientTransaction(self, transaction.flow, transaction.request, None, transaction.purpose)
+        self._add_client(cancel, number, data)
 
-    def _add_client(self, transaction: ClientTransactionIO, branch: str) -> None:
-        transaction.key = (branch, transaction.machine.request.method)
-        self.clients[transaction.key] = transaction
-        if transaction.flow.reliable:
-            transaction.flow.watch(transaction.on_flow_broken)
+    def abandon(self, transaction: ClientTransaction, *, give_up: bool) -> None:
+        """Stop retransmitting an INVITE or, with `give_up`, drop its transaction."""
+        now = self.clock.time()
+        if give_up:
+            self._perform(self._engine.give_up(transaction.number, now))
+        else:
+            self._engine.abandon(transaction.number, now)
+
+    def expire(self, transaction: ClientTransaction) -> None:
+        """Drop an INVITE without a final response after the transaction timeout."""
+        self._engine.expire(transaction.number, self.clock.time())
+        self._keep_time()
+
+    def end_client(self, transaction: ClientTransaction) -> None:
+        """Remove a client transaction."""
+        self._engine.release(transaction.number)
+        self._handles.pop(transaction.number, None)
+        transaction.end()
 
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + make_token()
@@ -356,33 +455,50 @@ class TransactionLayer:
         request.headers.push_via(f"{flow.transport.via_start};branch={branch};rport{alias}")
         return branch
 
-    def start_server(self, request: Request, flow: Flow, key: Key) -> ServerTransactionIO:
-        """Open the server transaction of a request."""
-        machine: InviteServerTransaction | NonInviteServerTransaction
-        if request.method == "INVITE":
-            machine = InviteServerTransaction(request, self.timers, reliable=flow.reliable)
+    # Server transactions.
+
+    def start_server(self, request: Request, flow: Flow) -> ServerTransaction:
+        """Return the transaction of a request: the one that the engine has opened for it, or a new one."""
+        opened, number = self._opened, 0
+        if opened is not None and opened[0] is request:
+            number, self._opened = opened[1], None
         else:
-            machine = NonInviteServerTransaction(self.timers, reliable=flow.reliable)
-        first_effects = machine.start()
-        transaction = ServerTransactionIO(self, flow, key, request, machine)
-        self.servers[key] = transaction
-        transaction.perform(first_effects)
+            fields, trying = fields_of_request(request), trying_of(request)
+            number = self._engine.open_server(fields, trying, flow.reliable, self.clock.time())
+            self._keep_time()
+        transaction = self._handles[number] = ServerTransaction(self, flow, request, number)
         return transaction
 
-    def end_client(self, transaction: ClientTransactionIO) -> None:
-        """Remove a client transaction."""
-        transaction.end()
-        transaction.flow.unwatch(transaction.on_flow_broken)
-        self.clients.pop(transaction.key, None)
+    def respond(self, transaction: ServerTransaction, response: Response) -> None:
+        """Send a response in its transaction, unless it comes too late."""
+        data = serialise(response)
+        if self._engine.respond(transaction.number, response.status, data, self.clock.time()):
+            transaction.send(data)
+        self._keep_time()
 
-    def end_server(self, transaction: ServerTransactionIO) -> None:
-        """Remove a server transaction."""
-        transaction.end()
-        self.servers.pop(transaction.key, None)
-        transaction.user = None
-        on_end, transaction.on_end = transaction.on_end, None
-        if on_end is not None:
-            on_end()
+    # What the engine says by itself.
+
+    def fail_transport(self, transaction: ClientTransaction | ServerTransaction) -> None:
+        """Report a broken flow, or bytes that were not sent."""
+        self._perform(self._engine.fail_transport(transaction.number, self.clock.time()))
+        self._keep_time()
+
+    def _perform(self, outputs: "Outputs") -> None:
+        for kind, number, data in outputs:
+            handle = self._handles.get(number)
+            if handle is None:
+                continue
+            if kind == SEND:
+                if data is not None:
+                    handle.send(data)
+                continue
+            del self._handles[number]
+            handle.end()
+            if isinstance(handle, ClientTransaction) and handle.user is not None:
+                if kind == TIMED_OUT:
+                    handle.user.on_failure(handle, Failure.TIMEOUT)
+                elif kind == UNSENT:
+                    handle.user.on_failure(handle, Failure.TRANSPORT)
 
     # Flows to peers.
 
@@ -423,33 +539,6 @@ class TransactionLayer:
         except Exception:
             # A trace that fails must not lose the message.
             logger.exception("The trace callback failed")
-
-
-def client_key(response: Response) -> Key:
-    """
-    Return the key of the client transaction that a response matches.
-
-    Source: RFC 3261 17.1.3.
-    """
-    return (response.via.branch, response.cseq.method)
-
-
-def server_key(request: Request, method: str | None = None) -> Key:
-    """
-    Return the key of the server transaction that a request matches; `method` replaces its own.
-
-    An ACK matches its INVITE. A branch without the magic cookie, from before RFC 3261, is not unique, so the
-    key adds the fields that identify a request.
-
-    Source: RFC 3261 9.2, 17.2.3.
-    """
-    if method is None:
-        method = "INVITE" if request.method == "ACK" else request.method
-    via = request.via
-    branch = via.branch
-    if branch is not None and branch.startswith(MAGIC_COOKIE):
-        return (branch, via.host, via.port, method)
-    return (branch, via.host, via.port, method, request.call_id, request.cseq.number, request.from_.tag)
 
 
 make_token = partial(secrets.token_hex, 10)

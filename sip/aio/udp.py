@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
-from sip.message import native as acceleration
+from sip.message.native import wire
 
 logger = logging.getLogger(__name__)
 
@@ -202,42 +202,13 @@ def _bound(listen: Listen) -> socket.socket:
 
 def receive_datagrams(sock: socket.socket, most: int) -> list[tuple[bytes, Address]]:
     """Read up to `most` (at most 32) waiting datagrams, each with its source."""
-    if acceleration.wire is None:
-        return receive_in_python(sock, most)
     try:
-        return acceleration.wire.receive_datagrams(sock.fileno(), most)
+        return wire.receive_datagrams(sock.fileno(), most)
     except OSError:
         return []  # An ICMP error of an earlier datagram; waiting datagrams are read next time.
 
 
-def receive_in_python(sock: socket.socket, most: int) -> list[tuple[bytes, Address]]:
-    """Read datagrams without the native module."""
-    received: list[tuple[bytes, Address]] = []
-    for _ in range(most):
-        try:
-            data, source = sock.recvfrom(MAX_DATAGRAM_BYTES)
-        except (BlockingIOError, InterruptedError):
-            break
-        except OSError:
-            continue  # As above.
-        received.append((data, (source[0], source[1])))
-    return received
-
-
 def send_datagram(sock: socket.socket, data: bytes, remote: Address) -> bool | None:
     """Send one datagram; False if the system refused it, None if the socket's buffer is full."""
-    if acceleration.wire is None:
-        return send_in_python(sock, data, remote)
-    refused = acceleration.wire.send_datagram(sock.fileno(), data, remote[0], remote[1])
+    refused = wire.send_datagram(sock.fileno(), data, remote[0], remote[1])
     return True if refused == 0 else None if refused in _NOT_NOW else False
-
-
-def send_in_python(sock: socket.socket, data: bytes, remote: Address) -> bool | None:
-    """Send one datagram without the native module."""
-    try:
-        sock.sendto(data, remote)
-    except (BlockingIOError, InterruptedError):
-        return None
-    except OSError:
-        return False
-    return True

@@ -17,15 +17,14 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts
-from sip.aio.transaction_io import Key
-from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token, server_key
+from sip.aio.transaction_io import Key, ServerTransaction
+from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
 from sip.auth.server import DigestServer, InboundAuthenticator
 from sip.errors import ParseError
 from sip.location.rfc3263 import Destination, SupportedFamilies
-from sip.message import native as acceleration
 from sip.message.fields import NameAddr
 from sip.message.message import Request, Response, reply
 from sip.message.responses import ACCEPT, ALLOW, refusal, stateless_tag, supported_fields
@@ -86,7 +85,8 @@ class UserAgent:
         self._resolver = resolver or Resolver(self.settings.name_servers)
         self.probes = Probes(self)
         self._sessions: dict[tuple[str, str], Session] = {}
-        self._invites: dict[Key, Key] = {}
+        self._invites: dict[Key, int] = {}
+        """Transaction of each INVITE that opened a session, by what its copies have in common."""
         self._registrations: set[RegistrationIO] = set()
         self.sharing = SocketSharing(self._sessions, self._invites)
         """State shared with another process on the same addresses during a handover."""
@@ -106,10 +106,6 @@ class UserAgent:
                 for TLS and the certificate cannot be used.
         """
         settings = self.settings
-        if acceleration.wire is None:
-            logger.warning(
-                "sip._wire was not built from these sources: the slower Python parser reads messages"
-            )
         if settings.tls is not None and self._has_tls:
             self._contexts = TlsContexts(settings.tls)
         for listen in self._listens:
@@ -170,12 +166,12 @@ class UserAgent:
     @property
     def transactions(self) -> int:
         """Transactions, including those that only absorb retransmissions (32 s each over UDP)."""
-        return len(self.layer.clients) + len(self.layer.servers)
+        return self.layer.transactions
 
     @property
     def timers(self) -> int:
         """Running timers."""
-        return len(self.layer.timer_queue)
+        return self.layer.running_timers
 
     # Outbound requests.
 
@@ -281,11 +277,8 @@ class UserAgent:
         if session is not None and session.state not in _UNANSWERED:
             session.on_stray_answer(response)
 
-    def on_request(self, request: Request, flow: Flow, key: Key) -> None:
-        """Handle a request that is not a retransmission."""
-        if request.method == "CANCEL":
-            self._receive_cancel(request, flow)
-            return
+    def on_request(self, request: Request, flow: Flow) -> None:
+        """Handle a request that is neither an ACK nor a CANCEL nor a retransmission."""
         to_tag = request.to.tag
         new_call = request.method == "INVITE" and to_tag is None
         # Copies of one request that arrive by different paths share this key (RFC 3261 8.2.2.2).
@@ -298,9 +291,9 @@ class UserAgent:
         if refused is not None:
             self._respond_statelessly(refused, request, flow)
         elif to_tag is not None:
-            self._receive_within(request, flow, key)
+            self._receive_within(request, flow)
         elif request.method == "INVITE":
-            self._receive_invite(request, flow, key, merged, identities)
+            self._receive_invite(request, flow, merged, identities)
         elif request.method == "OPTIONS":
             self._respond_statelessly(self._capabilities(request), request, flow)
         else:
@@ -351,7 +344,7 @@ class UserAgent:
     def _session_of(self, request: Request) -> Session | None:
         return self._sessions.get((request.call_id, request.to.tag or ""))
 
-    def _receive_within(self, request: Request, flow: Flow, key: Key) -> None:
+    def _receive_within(self, request: Request, flow: Flow) -> None:
         session = self._session_of(request)
         if session is None:
             status = 200 if self._recovered.ends(request) else 481
@@ -363,20 +356,20 @@ class UserAgent:
         if full or len(session.requests) >= self.settings.max_requests_within:
             self._respond_statelessly(self.admission.overloaded(request), request, flow)
             return
-        transaction = self.layer.start_server(request, flow, key)
-        session.requests.add(key)
-        transaction.on_end = partial(session.requests.discard, key)  # It may outlive the session by 32 s.
+        transaction = self.layer.start_server(request, flow)
+        session.requests.add(transaction.number)
+        # It may outlive the session by 32 s.
+        transaction.on_end = partial(session.requests.discard, transaction.number)
         if request.method == "INVITE":
             transaction.user = session  # A CANCEL finds it by this.
         session.on_request(request, transaction, flow)
 
-    def _receive_cancel(self, request: Request, flow: Flow) -> None:
+    def on_cancel(self, request: Request, flow: Flow, transaction: ServerTransaction | None) -> None:
         """
-        Answer a CANCEL and pass it to the session of its INVITE.
+        Answer a CANCEL and pass it to the session of its INVITE, whose transaction is given.
 
         Source: RFC 3261 9.2.
         """
-        transaction = self.layer.servers.get(server_key(request, "INVITE"))
         if transaction is None:
             self._respond_statelessly(reply(request, 481), request, flow)
             return
@@ -387,12 +380,12 @@ class UserAgent:
             session.on_cancel(request, transaction)
 
     def _receive_invite(
-        self, request: Request, flow: Flow, key: Key, merged: Key, identities: tuple[Hashable, ...]
+        self, request: Request, flow: Flow, merged: Key, identities: tuple[Hashable, ...]
     ) -> None:
         """Accept or refuse a new INVITE; a refused one leaves no state."""
         settings = self.settings
         full = len(self._sessions) >= settings.max_sessions or self.transactions >= settings.max_transactions
-        if self.draining or self.admission.refuses(key, self.layer.clock.time(), full=full):
+        if self.draining or self.admission.refuses(request, self.layer.clock.time(), full=full):
             self._respond_statelessly(self.admission.overloaded(request), request, flow)
         elif merged in self._invites:
             self._respond_statelessly(reply(request, 482), request, flow)
@@ -401,7 +394,7 @@ class UserAgent:
             if isinstance(replaced, Response):
                 self._respond_statelessly(replaced, request, flow)
                 return
-            session = self._open_session(request, flow, key, merged)
+            session = self._open_session(request, flow, merged)
             if session is not None:
                 session.identities, session.replaces = identities, replaced
                 self._announce(session)
@@ -427,7 +420,7 @@ class UserAgent:
         status = reject_status(named, session.state, called_by_us=isinstance(session, OutboundSession))
         return session if status is None else reply(request, status)
 
-    def _open_session(self, request: Request, flow: Flow, key: Key, merged: Key) -> InboundSession | None:
+    def _open_session(self, request: Request, flow: Flow, merged: Key) -> InboundSession | None:
         tag = make_token()
         secure = request.uri.scheme == "sips"
         contact = flow.transport.secure_contact if secure else flow.transport.contact
@@ -437,10 +430,10 @@ class UserAgent:
         except ParseError as error:
             self._respond_statelessly(reply(request, 400, error.reason), request, flow)
             return None
-        transaction = self.layer.start_server(request, flow, key)
+        transaction = self.layer.start_server(request, flow)
         session = InboundSession(self, machine, flow)
         transaction.user, transaction.tag = session, tag
-        self._invites[merged] = key
+        self._invites[merged] = transaction.number
         transaction.on_end = partial(self._invites.pop, merged, None)
         self._sessions[session.key] = session
         session.start(transaction)

@@ -15,10 +15,10 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from sip.errors import InvalidValue, ParseError
-from sip.message import native as acceleration
 from sip.message.encoding import to_bytes
 from sip.message.fields import CSeq, NameAddr, Via, stamp_via
 from sip.message.grammar import WHITE_SPACE, is_call_id, is_token, parse_number, split_list
+from sip.message.native import wire
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 
@@ -464,18 +464,15 @@ def serialise(message: Message) -> bytes:
     entries = message.headers.entries
     start = _request_line(message) if isinstance(message, Request) else _status_line(message)
     try:
-        return _write(start, entries, message.body)
+        return wire.write(start, entries, message.body)
     except UnicodeEncodeError:  # Bytes that are not UTF-8, which the native module leaves to Python.
         return write_in_python(start, entries, message.body)
 
 
 def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """Write a message as `sip._wire.write` does, with any bytes; for installations without it as well."""
+    """Write a message as `sip._wire.write` does, with any bytes."""
     lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
     return to_bytes(f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n") + body
-
-
-_write = write_in_python if acceleration.wire is None else acceleration.wire.write
 
 
 _USUAL_METHODS = frozenset(("INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "UPDATE", "PRACK", "INFO"))

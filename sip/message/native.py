@@ -1,20 +1,19 @@
 """
-The native module for parsing and writing messages and datagrams, None where it was not built.
+The native module of the package, which `make setup` builds.
 
-Without it everything runs in Python, at several times the cost per message. A module built from older sources
-that lacks a function in use counts as not built.
+A module built from older sources, which lacks what is in use, is as good as none.
 """
 
 from __future__ import annotations
 
 try:
     from sip import _wire as wire
-except ImportError:
-    wire = None  # type: ignore[assignment]  # A module to mypy, which takes the import for one that succeeds.
+except ImportError as error:
+    raise ImportError("sip._wire was not built; run `make setup`") from error
 
 __all__ = ["wire"]
 
-_USED = ("Reader", "receive_datagrams", "send_datagram", "write")
+_USED = ("Engine", "Reader", "receive_datagrams", "send_datagram", "write")
 
 if not all(hasattr(wire, name) for name in _USED):
-    wire = None  # type: ignore[assignment]  # As above.
+    raise ImportError("sip._wire was built from older sources; run `make setup`")

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sip.errors import ParseError
-from sip.message import native as acceleration
 from sip.message.encoding import readable, to_bytes, to_text
 from sip.message.fields import CSeq, NameAddr, Via
 from sip.message.grammar import WHITE_SPACE, is_token, parse_number, split_list
 from sip.message.message import KNOWN_NAMES, Entry, Headers, Message, Request, Response, identify
+from sip.message.native import wire
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
 
@@ -49,13 +49,13 @@ DEFAULT_LIMITS = Limits()
 _FOLD = re.compile(r"(?<![ \t])[ \t]*(?:\n[ \t]+)+")
 _STATUS = re.compile(r"[1-6][0-9]{2}")
 
-# A second one of these fields would let two elements on the path read two different messages.
-_SINGLE = frozenset(
+SINGLE = frozenset(
     """
     call-id content-length content-type cseq event expires from max-forwards min-se rack refer-to
     replaces rseq session-expires to
     """.split()
 )
+"""Fields of which a second one would let two elements on the path read two different messages."""
 # Address lists are stored one element per entry, since elements are added and removed singly.
 _SPLIT = frozenset(("via", "route", "record-route", "contact", "path", "service-route"))
 
@@ -135,7 +135,7 @@ def _parse_headers(lines: list[str]) -> Headers:
         if "," in value and key in _SPLIT:
             entries += [(key, written, element) for element in split_list(value)]
             continue
-        if key in _SINGLE:
+        if key in SINGLE:
             if key in seen:
                 raise ParseError(f"More than one {written} header field", near=line)
             seen.add(key)
@@ -269,19 +269,13 @@ def _answerable(lines: list[str]) -> Iterator[Entry]:
             yield key, written, value
 
 
-def _plain_reader() -> Callable[[bytes, Limits], Message | None]:
-    """Return the parser of common messages: the native one where it was built."""
-    if acceleration.wire is None:
-        return lambda data, limits: None
-    reader = acceleration.wire.Reader(
-        {kind.__name__: kind for kind in (Request, Response, Headers, Via, CSeq, NameAddr, SipUri)},
-        KNOWN_NAMES,
-        _SINGLE,
-        _SPLIT,
-        {"uri": SipUri.parse, "address": NameAddr.parse, "list": split_list, "error": ParseError},
-    )
-    return reader.read
+READER = wire.Reader(
+    {kind.__name__: kind for kind in (Request, Response, Headers, Via, CSeq, NameAddr, SipUri)},
+    KNOWN_NAMES,
+    _SPLIT,
+    {"uri": SipUri.parse, "address": NameAddr.parse, "list": split_list, "error": ParseError},
+)
+"""Makes the objects of messages that are read natively."""
 
-
-read_plain = _plain_reader()
+read_plain = READER.read
 """Parses a message natively; None when it cannot, even if the message is valid."""

@@ -16,7 +16,7 @@ from tests.support.ports import port_range
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE_TESTS = sorted(path.name for path in (ROOT / "media/native/tests").glob("test_*.cpp"))
 WIRE_TESTS = sorted(path.name for path in (ROOT / "sip/native/tests").glob("test_*.cpp"))
-CORPORA = sorted(path.name for path in (ROOT / "media/native/fuzz/corpus").iterdir())
+CORPORA = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("*/native/fuzz/corpus/*"))
 # What runs an engine; the pure parts have no threads, and take long under ThreadSanitizer.
 _THREADED = re.compile(r"peer[.]hpp|far_end[.]hpp|std::thread|Engine::create")
 THREADED_TESTS = [
@@ -81,10 +81,11 @@ def test_sip_messages_under_address_and_undefined_behaviour_sanitizers(source: s
 
 
 @sanitized
-@pytest.mark.parametrize("name", CORPORA)
-def test_kept_fuzz_inputs_under_sanitizers(name: str) -> None:
-    program = _built(SANITIZED) / "media/native" / f"fuzz_{name}"
-    _run(program, "--mutations", str(_MUTATIONS), ROOT / "media/native/fuzz/corpus" / name)
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_kept_fuzz_inputs_under_sanitizers(corpus: str) -> None:
+    folder = Path(corpus)
+    program = _built(SANITIZED) / folder.parents[2] / f"fuzz_{folder.name}"
+    _run(program, "--mutations", str(_MUTATIONS), ROOT / corpus)
 
 
 @sanitized

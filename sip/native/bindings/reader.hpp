@@ -2,15 +2,14 @@
 
 #include <nanobind/nanobind.h>
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "objects.hpp"
-#include "trunkline/wire/fields.hpp"
-#include "trunkline/wire/head.hpp"
+#include "trunkline/wire/message.hpp"
 
 namespace trunkline::wire {
 
@@ -18,53 +17,43 @@ namespace trunkline::wire {
 class Reader {
   public:
     /// `classes` has the classes of messages and fields by their names, `names` is
-    /// `sip.message.message.KNOWN_NAMES`, `single` and `split` are the keys of fields that may stand once,
-    /// and that are kept one element each. `readers` has what reads a value that is not plain: by the names
-    /// "uri", "address" and "list".
-    Reader(const nb::dict& classes, const nb::dict& names, const nb::object& single, const nb::object& split,
-           const nb::dict& readers);
+    /// `sip.message.message.KNOWN_NAMES`, `split` are the keys of fields that are kept one element each.
+    /// `readers` has what reads a value that is not plain: by the names "uri", "address", "list" and "error".
+    Reader(const nb::dict& classes, const nb::dict& names, const nb::object& split, const nb::dict& readers);
 
     /// The message, or None when it is not plain and `sip.message.parser` has to read it.
     nb::object read(const nb::bytes& data, const nb::object& limits);
+
+    /// The object of a message that was read; None when one of its values is malformed. With a stamp, the
+    /// top Via has the source of the request.
+    nb::object make(const Message& message, const Stamp* stamp);
+
+    /// The limits that a `sip.message.parser.Limits` says.
+    Limits limits_of(const nb::object& limits);
 
   private:
     struct Name {
         nb::object key;
         nb::object written;
-        /// Kind of a parsed field, and its permitted uses.
-        enum class Role : std::uint8_t { other, via, from, to, call_id, cseq, max_forwards, content_length };
-        Role role = Role::other;
         bool split = false;
-        /// A bit for each field that may stand once, else 0.
-        std::uint64_t single = 0;
     };
     /// Typed views of the fields that every message needs, and of others by key.
     struct Views {
         nb::object via, from, to, call_id, cseq;
         nb::dict others;
     };
-
-    /// First of each mandatory field.
-    struct Seen {
-        std::string_view via, from, to, call_id, cseq, max_forwards, content_length;
-        bool has_length = false, has_max_forwards = false;
-        std::uint64_t singles = 0;
-    };
     struct TextHash {
         using is_transparent = void;
         std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    Limits limits_of(const nb::object& limits);
-    nb::object make_message();
+    nb::object make_message(const Message& message, const Stamp* stamp);
     const Name* name_of(std::string_view spelling) const;
-    bool add_entry(const Line& line, nb::list& entries, Seen& seen);
-    void note(Name::Role role, std::string_view value, Seen& seen) const;
-    bool add_views(const Seen& seen, Views& views);
+    void add_entry(std::string_view spelling, std::string_view value, nb::list& entries);
+    Views make_views(const Message& message, const Stamp* stamp);
     nb::object make_headers(nb::list&& entries, Views&& views);
-    nb::object view_of_via(std::string_view text);
-    nb::object view_of_address(std::string_view text);
-    nb::object view_of_uri(std::string_view text);
+    nb::object make_via(const Via& via, const Stamp* stamp);
+    nb::object make_address(const std::optional<Address>& address, std::string_view text);
     nb::object make_uri(const Uri& uri);
     nb::object params_of(const Params& params);
     nb::object word(std::string_view text);
@@ -81,7 +70,7 @@ class Reader {
     std::unordered_map<std::string, nb::object, TextHash, std::equal_to<>> words_;
     nb::object limits_object_;
     Limits limits_;
-    Head head_;
+    Message message_;
 };
 
 }  // namespace trunkline::wire

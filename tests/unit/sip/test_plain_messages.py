@@ -5,15 +5,26 @@ import pytest
 from fuzz.harness import Fuzzer
 from fuzz.targets.sip import MESSAGES, PLAIN, TARGETS, check_plain
 from sip.errors import ParseError
-from sip.message import native as acceleration
-from sip.message.message import Request, serialise, write_in_python
-from sip.message.parser import DEFAULT_LIMITS, Limits, parse_carefully, parse_message, read_plain
+from sip.message.message import KNOWN_NAMES, Request, identify, serialise, write_in_python
+from sip.message.parser import DEFAULT_LIMITS, SINGLE, Limits, parse_carefully, parse_message, read_plain
 
 MUTATIONS = 3000
 
 
-def test_the_native_part_was_built() -> None:
-    assert acceleration.wire is not None
+@pytest.mark.parametrize("name", sorted(SINGLE))
+def test_a_field_that_may_stand_once_is_plain_once(name: str) -> None:
+    """A field that Python refuses when it stands twice, in any spelling, is then never read natively."""
+    head, empty, body = PLAIN[0].partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if identify(line.partition(b":")[0].decode())[0] != name]
+    spellings = [spelling for spelling, (key, _) in KNOWN_NAMES.items() if key == name]
+    assert spellings
+    for one in spellings:
+        for other in (name, name.upper()):
+            twice = [*lines, f"{one}: 0".encode(), f"{other}: 0".encode()]
+            data = b"\r\n".join(twice) + empty + body
+            assert read_plain(data, DEFAULT_LIMITS) is None
+            with pytest.raises(ParseError):
+                parse_message(data)
 
 
 @pytest.mark.parametrize("data", PLAIN)

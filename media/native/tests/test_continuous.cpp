@@ -314,6 +314,44 @@ TEST_CASE("continuous: a press in a pause is one event, with nothing in between"
     CHECK(spoken(heard) == 0);
 }
 
+TEST_CASE("continuous: silence is sent between the keys of our own too") {
+    for (const bool talking : {false, true}) {
+        CAPTURE(talking);
+        Call call;
+        call.speak(50);
+        if (!talking) call.run_for(500);
+        call.right.flush();
+        auto keys = std::make_unique<engine::DtmfText>();
+        keys->digits = "1W2w3";
+        keys->duration_ms = 160;
+        keys->gap_ms = 80;
+        call.right.stream->send_dtmf(std::move(keys));
+        if (talking) {
+            call.speak(150);
+        } else {
+            call.run_for(3000);
+        }
+        const auto heard = call.right.flush();
+        check_unbroken(heard);
+        std::set<std::uint32_t> presses;
+        for (const Arrival& arrival : heard)
+            if (arrival.packet.header.payload_type == event_type)
+                presses.insert(arrival.packet.header.timestamp);
+        REQUIRE(presses.size() == 3);
+        // The presses are as far apart as they were asked to be: 160 ms long, with 80 ms behind them.
+        const std::vector<std::uint32_t> begun(presses.begin(), presses.end());
+        CHECK((begun[1] - begun[0]) / 8 >= 160 + 80 + 1000 - 20);
+        CHECK((begun[2] - begun[1]) / 8 >= 160 + 80 + 500 - 20);
+        CHECK(std::abs(drift_ms(heard)) <= 60);
+        // What the linked party says is heard between the keys.
+        const auto audio = std::count_if(heard.begin(), heard.end(), [](const Arrival& arrival) {
+            return arrival.packet.header.payload_type == 0 && !arrival.silent();
+        });
+        CHECK(audio >= (talking ? 80 : 0));
+        CHECK(audio <= (talking ? 150 : 0));
+    }
+}
+
 TEST_CASE("continuous: a far end that takes comfort noise gets its description each second") {
     auto settings = towards(1);
     settings.noise_type = noise_type;

@@ -53,12 +53,12 @@ void Stream::tick_send(std::int64_t now_ns) {
     } else if (!step_digits(frame, now_ns)) {
         if (next_audio(frame, silent, now_ns)) {
             send_audio(frame, rtp::Feed::own, silent, now_ns);
-        } else if (sending_digits()) {
-            // The pause between two keys shows in the timestamps, however fast the far end gets the packets.
-            sender_.rest(units_of(frame.size()));
         } else if (must_fill(now_ns)) {
             std::fill(frame.begin(), frame.end(), std::int16_t{0});
             send_audio(frame, rtp::Feed::filler, true, now_ns);
+        } else if (sending_digits()) {
+            // The pause between two keys shows in the timestamps, however fast the far end gets the packets.
+            sender_.rest(units_of(frame.size()));
         }
     }
     run_clocks(now_ns);
@@ -91,8 +91,13 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
 /// of it before the tick has been passed on.
 bool Stream::must_fill(std::int64_t now_ns) const {
     if (!settings_.speaks_always() || peer_ == nullptr) return false;
-    // No audio belongs to a press, and its last packet comes three times (RFC 4733 2.5.1.2, 2.5.1.4).
-    if (peer_->dtmf_receiver_.pressed() || now_ns < press_sent_until_ns_) return false;
+    if (sending_digits()) {
+        // Between two keys of our own nothing of the linked stream was sent, so nothing of it is late.
+        if (sender_.sends_own()) return true;
+    } else if (peer_->dtmf_receiver_.pressed() || now_ns < press_sent_until_ns_) {
+        // No audio belongs to a press, and its last packet comes three times (RFC 4733 2.5.1.2, 2.5.1.4).
+        return false;
+    }
     const std::int64_t idle_ns = sender_.idle_ns(now_ns);
     if (sender_.fills()) return idle_ns > -pause_ns;
     const std::int64_t jitter_ns = std::int64_t{peer_->reception_.jitter_us()} * 1000 * pause_jitters;

@@ -61,6 +61,9 @@ class Sender {
     /// How long ago the audio ended that was sent last; negative before its end, very long without any.
     std::int64_t idle_ns(std::int64_t now_ns) const;
 
+    /// True if what was sent last is of our own making: audio or digits, no silence that fills a pause.
+    bool sends_own() const { return source_ == Source::own; }
+
     /// True if what was sent last fills a pause.
     bool fills() const { return source_ == Source::filler; }
 

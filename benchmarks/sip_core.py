@@ -2,8 +2,8 @@
 CPU cost of the SIP core, without sockets: `python -m benchmarks.sip_core [--rounds N]`.
 
 Parse and serialise single messages, run transactions with what they parse and write, and whole calls between
-two user agents on a network in memory. Each figure is the least of several rounds, which is what the code takes
-when nothing disturbs it.
+two user agents on a network in memory. Each figure is the least of several rounds, which is what the code
+takes when nothing disturbs it.
 """
 
 from __future__ import annotations

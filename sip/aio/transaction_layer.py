@@ -1,12 +1,11 @@
 """Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
 
 import logging
+import os
 import random
-import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -240,7 +239,8 @@ class TransactionLayer:
         if not isinstance(message, Response):
             self._take_request(found, flow)
         elif kind == STRAY:
-            self._open(message)
+            if message.body:
+                self._open(message)
             self.user.on_stray_answer(message, flow)
 
     def _take_response(self, found: "Found", flow: Flow) -> None:
@@ -252,7 +252,8 @@ class TransactionLayer:
         if answer is not None:
             transaction.send(answer)
         if kind == RESPONSE and transaction.user is not None and isinstance(response, Response):
-            self._open(response)
+            if response.body:
+                self._open(response)
             transaction.user.on_response(transaction, response)
 
     def _take_request(self, found: "Found", flow: Flow) -> None:
@@ -269,7 +270,8 @@ class TransactionLayer:
                 transaction.send(answer)
         if kind == REPEATED or not isinstance(request, Request):
             return
-        self._open(request)
+        if request.body:
+            self._open(request)
         if kind == ACK:
             self.user.on_ack(request)
         elif kind == CANCEL:
@@ -290,7 +292,7 @@ class TransactionLayer:
 
     def _open(self, message: Message) -> None:
         """Replace a multipart body by its session description."""
-        if message.body and message.content_type != ACCEPT:
+        if message.content_type != ACCEPT:
             unwrap(message)
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
@@ -541,8 +543,10 @@ class TransactionLayer:
             logger.exception("The trace callback failed")
 
 
-make_token = partial(secrets.token_hex, 10)
-"""Returns 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
+def make_token() -> str:
+    """Return 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
+    return os.urandom(10).hex()
+
 
 draw_between = random.SystemRandom().uniform
 """Returns a random number between two bounds, for delays."""

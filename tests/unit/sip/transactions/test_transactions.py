@@ -54,7 +54,9 @@ class Driver:
         self.number = 0
         if client:
             wire, branch = serialise(request), request.via.branch or ""
-            self.number = self.engine.start_client(wire, request.method, branch, reliable, self.now)
+            self.number = self.engine.start_client(
+                wire, request.method, branch, (-1, "192.0.2.1", 5060, reliable), self.now
+            )
             self.sent.append((self.now, wire))
         else:
             kind, self.number, message, answer, _ = self.take(request)
@@ -63,7 +65,7 @@ class Driver:
         assert self.number
 
     def take(self, message: Message) -> tuple[int, int, Message | None, bytes | None, int]:
-        return self.engine.receive(serialise(message), "192.0.2.1", 5060, self.reliable, True, self.now)
+        return self.engine.receive(serialise(message), "192.0.2.1", 5060, -1, self.reliable, True, self.now)
 
     def receive(self, message: Message) -> None:
         kind, _, told, answer, _ = self.take(message)

@@ -128,7 +128,7 @@ bool Service::has_work(std::int64_t now_ns) const {
 void Service::read(std::int32_t number, const Socket& socket, std::int64_t now_ns) {
     Flow source;
     source.socket = number;
-    while (!is_full()) {
+    for (int batch = 0; batch < batches_per_look && !is_full(); ++batch) {
         const int count = datagrams_->receive(socket.descriptor, Datagrams::most_at_once);
         if (count < 0 && errno == ECONNREFUSED) continue;  // An ICMP error of an earlier datagram.
         if (count <= 0) return;

@@ -54,6 +54,8 @@ class Service {
     static constexpr std::size_t most_kept = 8192;
     static constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024;
     static constexpr std::size_t most_known = 16384;
+    /// Batches of datagrams that one look reads from a socket: the loop may be waiting for the engine.
+    static constexpr int batches_per_look = 32;
 
     Service(const Timers& timers, std::size_t most_servers, const wire::Limits& limits);
     ~Service();

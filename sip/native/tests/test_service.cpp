@@ -123,7 +123,8 @@ TEST_CASE("service: a datagram of an unknown source, or one that is not plain, i
     CHECK(service.locked()->servers() == 0);
 }
 
-TEST_CASE("service: it repeats requests and acknowledges refusals of known sources; the trace misses nothing") {
+TEST_CASE(
+    "service: it repeats requests and acknowledges refusals of known sources; the trace misses nothing") {
     Port peer, ours;
     Service service({}, 100, {});
     service.set_tracing(true);
@@ -134,9 +135,10 @@ TEST_CASE("service: it repeats requests and acknowledges refusals of known sourc
     const std::string invite = request("INVITE", "7");
     const Id id = service.locked()->start_client(invite, "INVITE", "z9hG4bK7", flow, now_ns());
     CHECK(peer.receive() == invite);
-    peer.send(ours,
-              "SIP/2.0 486 Busy Here\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK7\r\nFrom: <sip:a@h>;tag=1\r\n"
-              "To: <sip:b@h>;tag=2\r\nCall-ID: c\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n");
+    peer.send(
+        ours,
+        "SIP/2.0 486 Busy Here\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK7\r\nFrom: <sip:a@h>;tag=1\r\n"
+        "To: <sip:b@h>;tag=2\r\nCall-ID: c\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n");
     for (std::string data = peer.receive(); !data.starts_with("ACK "); data = peer.receive())
         REQUIRE(data == invite);
     bool told = false;

@@ -79,6 +79,12 @@ ResponseFields = tuple[int, int, bytes, bytes, bytes]
 """What a response is matched by: status, number of its Vias, branch, method of the CSeq, and its To."""
 PeerFlow = tuple[int, str, int, bool]
 """Flow to a peer: number of a socket of the thread's or -1, host, port, and whether it is reliable."""
+Kept = tuple[int, Found, bytes, int, tuple[str, int], float]
+"""
+Something that the thread has kept.
+
+Its sort (`KEPT_*`), what was found, the bytes, number of the socket, source or target, and the time.
+"""
 Outputs = list[tuple[int, int, bytes | None]]
 """What came with time or a command: kind, number of the transaction, and bytes to be sent."""
 
@@ -167,12 +173,8 @@ class Engine:
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""
 
-    def take_kept(self) -> list[tuple[int, Found, bytes, int, tuple[str, int], float]]:
-        """
-        Take what the thread has kept, in its order.
-
-        Each has its sort (`KEPT_*`), what was found, the bytes, number of the socket, source, and the time.
-        """
+    def take_kept(self) -> list[Kept]:
+        """Take what the thread has kept, in its order."""
 
     @property
     def wake_descriptor(self) -> int:

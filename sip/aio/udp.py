@@ -92,7 +92,8 @@ class UdpTransport(Transport):
         self._loop.remove_reader(self._socket.fileno())
         if self._watchdog is not None:
             self._watchdog.set_reading(self.socket_number, False)
-            self._watchdog.catch_up()
+            while not self._watchdog.catch_up():
+                pass  # Nobody else gets what was read.
         return self._socket
 
     async def resume(self) -> None:
@@ -142,8 +143,8 @@ class UdpTransport(Transport):
         return waiting, limit, lost
 
     def _readable(self) -> None:
-        if self._watchdog is not None:
-            self._watchdog.catch_up()
+        if self._watchdog is not None and not self._watchdog.catch_up():
+            return
         late, self._behind = self._behind, False
         if late:
             self._read_late()

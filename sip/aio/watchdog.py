@@ -7,16 +7,20 @@ It needs no interpreter lock: it answers repetitions, opens the transactions of 
 
 import asyncio
 import logging
+from collections import deque
 from typing import TYPE_CHECKING
 
 from sip._wire import KEPT_DATAGRAM, KEPT_OUTPUT, KEPT_SENT
 from sip.aio.transport import Transport
 
 if TYPE_CHECKING:
-    from sip._wire import Engine
+    from sip._wire import Engine, Found, Kept
     from sip.aio.transaction_layer import TransactionLayer
 
 logger = logging.getLogger(__name__)
+
+KEPT_PER_TURN = 32
+"""Messages handled at a time after a standstill; then timers and other sockets get their turn."""
 
 
 class Watchdog:
@@ -26,6 +30,8 @@ class Watchdog:
         self._layer = layer
         self._engine = engine
         self._transports: dict[int, Transport] = {}
+        self._kept: deque[Kept] = deque()
+        self._continues = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, transport: Transport, descriptor: int) -> int:
@@ -51,23 +57,49 @@ class Watchdog:
         if self._loop is not None:
             self._loop.remove_reader(self._engine.wake_descriptor)
             self._loop = None
+        self._kept.clear()
         self._engine.stop()
 
-    def catch_up(self) -> None:
-        """Handle what the thread has kept, before anything that came later."""
-        if self._loop is None:
-            return
-        for what, found, data, socket, remote, at_s in self._engine.take_kept():
-            transport = self._transports.get(socket)
+    def catch_up(self) -> bool:
+        """
+        Handle what the thread has kept, which comes before anything that came later.
+
+        Returns False if some is left for the next turn of the loop.
+        """
+        loop, kept = self._loop, self._kept
+        if loop is None:
+            return True
+        kept.extend(self._engine.take_kept())
+        for _ in range(min(len(kept), KEPT_PER_TURN)):
+            what, found, data, socket, remote, at_s = kept.popleft()
             try:
-                if what == KEPT_OUTPUT:
-                    self._layer.perform([(found[0], found[1], data)])
-                elif transport is None:
-                    continue  # It was closed since.
-                elif what == KEPT_SENT:
-                    self._layer.note_sent(data, transport.flow_to(remote), found[1])
-                else:
-                    again = what == KEPT_DATAGRAM
-                    self._layer.take_late(None if again else found, data, transport.flow_to(remote), at_s)
+                self._take(what, found, data, self._transports.get(socket), remote, at_s)
             except Exception:  # A defect in one message's handling must not lose the others.
                 logger.exception("What was kept for the loop could not be handled", extra={"peer": remote[0]})
+        if kept and not self._continues:
+            self._continues = True
+            loop.call_soon(self._continue)
+        return not kept
+
+    def _continue(self) -> None:
+        self._continues = False
+        self.catch_up()
+
+    def _take(
+        self,
+        what: int,
+        found: "Found",
+        data: bytes,
+        transport: Transport | None,
+        remote: tuple[str, int],
+        at_s: float,
+    ) -> None:
+        if what == KEPT_OUTPUT:
+            self._layer.perform([(found[0], found[1], data)])
+        elif transport is None:
+            return  # It was closed since.
+        elif what == KEPT_SENT:
+            self._layer.note_sent(data, transport.flow_to(remote), found[1])
+        else:
+            flow = transport.flow_to(remote)
+            self._layer.take_late(None if what == KEPT_DATAGRAM else found, data, flow, at_s)

@@ -100,13 +100,15 @@ void Service::run() {
 }
 
 void Service::look(std::int64_t now_ns) {
-    if (served_ != seen_ || !has_work(now_ns)) {
+    const auto due_ns = engine_.next_due_ns();
+    const bool overdue = due_ns && *due_ns < now_ns - look_ns;
+    if (served_ != seen_ || (!overdue && !has_datagrams())) {
         seen_ = served_;
         behind_ = false;
         return;
     }
-    // What was there at the look before may have come just before it; now the loop has had its time.
-    if (!std::exchange(behind_, true)) return;
+    // Datagrams may have come a moment ago; if they are there at the next look, the loop has had its time.
+    if (!std::exchange(behind_, true) && !overdue) return;
     for (const auto& [number, socket] : sockets_) {
         if (socket.reading) read(number, socket, now_ns);
     }
@@ -115,9 +117,7 @@ void Service::look(std::int64_t now_ns) {
     if (!kept_.empty() && wake_ >= 0) (void)!::write(wake_, &one, sizeof(one));
 }
 
-bool Service::has_work(std::int64_t now_ns) const {
-    const auto due_ns = engine_.next_due_ns();
-    if (due_ns && *due_ns < now_ns - look_ns) return true;
+bool Service::has_datagrams() const {
     for (const auto& [number, socket] : sockets_) {
         pollfd asked{socket.descriptor, POLLIN, 0};
         if (socket.reading && poll(&asked, 1, 0) == 1 && (asked.revents & POLLIN) != 0) return true;
@@ -156,6 +156,7 @@ bool Service::match(std::string_view data, const Flow& source, std::int64_t now_
         if (found.kind == Kind::request && found.id != 0 && message_.head.method == "INVITE") {
             const auto stamp = wire::stamp_via(message_.via_text, message_.via, host_of(source.remote), port);
             engine_.keep_trying(found.id, make_trying(message_, stamp ? stamp->text : message_.via_text));
+            found.send = engine_.try_now(found.id, now_ns);
         }
     } else {
         found = engine_.take_response(response_fields(message_), now_ns);

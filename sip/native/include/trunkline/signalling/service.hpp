@@ -43,9 +43,9 @@ struct Kept {
 /// An engine that a loop drives, and that a thread drives in its place while the loop stands still.
 ///
 /// The loop reads its sockets itself. The thread looks every `look_ns` whether it has: when datagrams or
-/// timers have waited since the look before, it does what needs no user. It answers repetitions, opens the
-/// transactions of known sources, sends their 100, repeats. All else is kept for the loop, up to a limit,
-/// beyond which datagrams stay in their sockets.
+/// timers have waited that long and the loop took none, it does what needs no user. It answers repetitions,
+/// opens the transactions of known sources and sends their 100 at once, repeats. All else is kept for the
+/// loop, up to a limit, beyond which datagrams stay in their sockets.
 class Service {
   public:
     static constexpr std::int64_t look_ns = 50'000'000;
@@ -106,7 +106,7 @@ class Service {
 
     void run();
     void look(std::int64_t now_ns);
-    bool has_work(std::int64_t now_ns) const;
+    bool has_datagrams() const;
     bool is_full() const { return kept_.size() >= most_kept || kept_bytes_ >= most_kept_bytes; }
     void read(std::int32_t number, const Socket& socket, std::int64_t now_ns);
     void handle(std::string_view data, const Flow& source, std::int64_t now_ns);

@@ -74,20 +74,21 @@ def repeat(once: Callable[[], object]) -> Callable[[int], None]:
 
 
 ENGINE = Engine(READER, DEFAULT_LIMITS, Timers(), 1_000_000)
+FLOW = (-1, "192.0.2.2", 5060, False)
 
 
 def invite_client() -> None:
     """A client transaction: INVITE, 180, 200."""
     request = parse_message(MESSAGES["INVITE"])
-    number = ENGINE.start_client(serialise(request), "INVITE", request.via.branch or "", False, 0.0)
+    number = ENGINE.start_client(serialise(request), "INVITE", request.via.branch or "", FLOW, 0.0)
     for name in ("180", "200"):
-        ENGINE.receive(MESSAGES[name], "192.0.2.2", 5060, False, True, 0.0)
+        ENGINE.receive(MESSAGES[name], "192.0.2.2", 5060, -1, False, True, 0.0)
     ENGINE.release(number)
 
 
 def invite_server() -> None:
     """A server transaction: INVITE, 180, 200."""
-    _, number, request, _, _ = ENGINE.receive(MESSAGES["INVITE"], "192.0.2.1", 5060, False, True, 0.0)
+    _, number, request, _, _ = ENGINE.receive(MESSAGES["INVITE"], "192.0.2.1", 5060, -1, False, True, 0.0)
     assert isinstance(request, Request)
     for status in (180, 200):
         ENGINE.respond(number, status, serialise(reply(request, status, to_tag="9d8c")), 0.0)

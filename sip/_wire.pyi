@@ -57,6 +57,15 @@ UNSENT: int
 ENDED: int
 """A transaction ended."""
 
+KEPT_DATAGRAM: int
+"""A datagram that has to be received again, from its beginning."""
+KEPT_MESSAGE: int
+"""A message that was matched."""
+KEPT_OUTPUT: int
+"""Something that came with time."""
+KEPT_SENT: int
+"""Bytes that the thread has sent, for a trace."""
+
 Found = tuple[int, int, Message | None, bytes | None, int]
 """
 What became of a message: kind, number of its transaction or 0, the message, what is to be sent on the
@@ -68,6 +77,14 @@ RequestFields = tuple[bytes, bytes | None, bytes, int | None, bytes, int, bytes]
 """What a request is matched by: method, branch, host and port of sent-by, Call-ID, CSeq and From tag."""
 ResponseFields = tuple[int, int, bytes, bytes, bytes]
 """What a response is matched by: status, number of its Vias, branch, method of the CSeq, and its To."""
+PeerFlow = tuple[int, str, int, bool]
+"""Flow to a peer: number of a socket of the thread's or -1, host, port, and whether it is reliable."""
+Kept = tuple[int, Found, bytes, int, tuple[str, int], float]
+"""
+Something that the thread has kept.
+
+Its sort (`KEPT_*`), what was found, the bytes, number of the socket, source or target, and the time.
+"""
 Outputs = list[tuple[int, int, bytes | None]]
 """What came with time or a command: kind, number of the transaction, and bytes to be sent."""
 
@@ -84,25 +101,29 @@ class Engine:
         """Make messages with `reader`; beyond `most_servers` transactions a request of a peer opens none."""
 
     def receive(
-        self, data: bytes, host: str, port: int, reliable: bool, opens: bool, now_s: float, /
+        self, data: bytes, host: str, port: int, socket: int, reliable: bool, opens: bool, now_s: float, /
     ) -> Found:
-        """Match a message of a source; with `opens`, a new request opens a transaction."""
+        """
+        Match a message of a source; with `opens`, a new request opens a transaction.
+
+        `opens` also says that the source is known, for the thread.
+        """
 
     def take_request(
-        self, fields: RequestFields, trying: bytes, reliable: bool, opens: bool, now_s: float, /
+        self, fields: RequestFields, trying: bytes, flow: PeerFlow, opens: bool, now_s: float, /
     ) -> tuple[int, int, bytes | None]:
         """Match a request that was not plain; `trying` is the 100 of an INVITE, else empty."""
 
     def take_response(self, fields: ResponseFields, now_s: float, /) -> tuple[int, int, bytes | None]:
         """Match a response that was not plain."""
 
-    def open_server(self, fields: RequestFields, trying: bytes, reliable: bool, now_s: float, /) -> int:
+    def open_server(self, fields: RequestFields, trying: bytes, flow: PeerFlow, now_s: float, /) -> int:
         """Open the transaction of a request, whatever their number; an older one of the same key ends."""
 
-    def start_client(self, wire: bytes, method: str, branch: str, reliable: bool, now_s: float, /) -> int:
+    def start_client(self, wire: bytes, method: str, branch: str, flow: PeerFlow, now_s: float, /) -> int:
         """Start the transaction of a request of ours."""
 
-    def resume_invite(self, wire: bytes, branch: str, reliable: bool, /) -> int:
+    def resume_invite(self, wire: bytes, branch: str, flow: PeerFlow, /) -> int:
         """Resume the transaction of an INVITE that another process sent."""
 
     def respond(self, number: int, status: int, wire: bytes, now_s: float, /) -> bool:
@@ -135,6 +156,32 @@ class Engine:
 
     def advance(self, now_s: float, /) -> Outputs:
         """Do all that is due."""
+
+    def add_socket(self, descriptor: int, /) -> int:
+        """
+        Serve a UDP socket by a thread while the loop stands still; returns the socket's number.
+
+        The loop stands still when datagrams or timers have waited for 50 to 100 ms and none was taken.
+        """
+
+    def set_reading(self, socket: int, reading: bool, /) -> None:
+        """Read a socket in the thread, or leave it alone; it is sent on in either case."""
+
+    def remove_socket(self, socket: int, /) -> None:
+        """Serve a socket no more."""
+
+    def set_tracing(self, tracing: bool, /) -> None:
+        """Keep also what was answered without Python, for a trace."""
+
+    def take_kept(self) -> list[Kept]:
+        """Take what the thread has kept, in its order."""
+
+    @property
+    def wake_descriptor(self) -> int:
+        """Descriptor that becomes readable when something is kept."""
+
+    def stop(self) -> None:
+        """End the thread."""
 
     def is_wanted(self, number: int, /) -> bool:
         """True while no response has come to a request and nobody has abandoned it."""

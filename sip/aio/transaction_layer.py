@@ -1,12 +1,11 @@
 """Transaction layer of one user agent: transports, transactions, timers and retransmissions."""
 
 import logging
+import os
 import random
-import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from sip.aio.transaction_io import (
     trying_of,
 )
 from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
+from sip.aio.watchdog import Watchdog
 from sip.effects import Failure, Purpose
 from sip.errors import ParseError
 from sip.message.encoding import to_bytes
@@ -99,6 +99,9 @@ class TransactionLayer:
         self._trace = trace
         self._guard = user.guard
         self._engine = wire.Engine(READER, settings.limits, settings.timers, settings.max_transactions)
+        self._engine.set_tracing(trace is not None)
+        self.watchdog = Watchdog(self, self._engine)
+        """Thread that serves UDP sockets while the loop stands still."""
         self._handles: dict[int, ClientTransaction | ServerTransaction] = {}
         self._opened: tuple[Request, int] | None = None
         """Request that the user agent is handling, with the transaction that the engine opened for it."""
@@ -142,8 +145,9 @@ class TransactionLayer:
 
     def _wake(self) -> None:
         self._alarm, self._alarm_at = None, inf
+        self.watchdog.catch_up()  # Messages that have come first.
         now = self.clock.time()
-        self._perform(self._engine.advance(now))
+        self.perform(self._engine.advance(now))
         next_s = self.timer_queue.run(now)
         due_s = self._engine.due_s
         if next_s is not None and next_s < due_s:
@@ -162,6 +166,7 @@ class TransactionLayer:
         self._handles.clear()
         for transport in self.transports:
             transport.close()
+        self.watchdog.close()
 
     # Counts.
 
@@ -191,7 +196,8 @@ class TransactionLayer:
                 opens = False  # Nothing is kept for a source before the user agent knows it.
             if guard.pressed and not flow.reliable and not guard.passes(data):
                 return
-        found = self._engine.receive(data, host, port, flow.reliable, opens, self.clock.time())
+        now, socket = self.clock.time(), flow.transport.socket_number
+        found = self._engine.receive(data, host, port, socket, flow.reliable, opens, now)
         if found[0] == UNREAD:
             read = self._read(data, flow, opens)
             if read is None:
@@ -217,7 +223,7 @@ class TransactionLayer:
             via, fields = message.via, fields_of_request(message)
             port = flow.remote[1] if via.rport is not None else via.port or SIP_PORT
             kind, number, answer = self._engine.take_request(
-                fields, trying_of(message), flow.reliable, opens, now
+                fields, trying_of(message), _where(flow, port), opens, now
             )
         return kind, number, message, answer, port
 
@@ -240,7 +246,8 @@ class TransactionLayer:
         if not isinstance(message, Response):
             self._take_request(found, flow)
         elif kind == STRAY:
-            self._open(message)
+            if message.body:
+                self._open(message)
             self.user.on_stray_answer(message, flow)
 
     def _take_response(self, found: "Found", flow: Flow) -> None:
@@ -252,7 +259,8 @@ class TransactionLayer:
         if answer is not None:
             transaction.send(answer)
         if kind == RESPONSE and transaction.user is not None and isinstance(response, Response):
-            self._open(response)
+            if response.body:
+                self._open(response)
             transaction.user.on_response(transaction, response)
 
     def _take_request(self, found: "Found", flow: Flow) -> None:
@@ -269,7 +277,8 @@ class TransactionLayer:
                 transaction.send(answer)
         if kind == REPEATED or not isinstance(request, Request):
             return
-        self._open(request)
+        if request.body:
+            self._open(request)
         if kind == ACK:
             self.user.on_ack(request)
         elif kind == CANCEL:
@@ -290,7 +299,7 @@ class TransactionLayer:
 
     def _open(self, message: Message) -> None:
         """Replace a multipart body by its session description."""
-        if message.body and message.content_type != ACCEPT:
+        if message.content_type != ACCEPT:
             unwrap(message)
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
@@ -374,9 +383,8 @@ class TransactionLayer:
         flow = transaction.flow
         self.trust(flow)
         method, now = transaction.request.method, self.clock.time()
-        self._add_client(
-            transaction, self._engine.start_client(data, method, branch, flow.reliable, now), data
-        )
+        number = self._engine.start_client(data, method, branch, _where(flow), now)
+        self._add_client(transaction, number, data)
 
     def _add_client(self, transaction: ClientTransaction, number: int, data: bytes) -> None:
         """Keep the handle of a transaction that the engine has started, and send its request."""
@@ -405,7 +413,7 @@ class TransactionLayer:
         """Resume the client transaction of an INVITE that a previous process sent."""
         transaction = ClientTransaction(self, flow, invite, user, Purpose.INVITE)
         self.trust(flow)
-        number = self._engine.resume_invite(serialise(invite), invite.via.branch or "", flow.reliable)
+        number = self._engine.resume_invite(serialise(invite), invite.via.branch or "", _where(flow))
         transaction.number = number
         self._handles[number] = transaction
         if flow.reliable:
@@ -433,7 +441,7 @@ class TransactionLayer:
         """Stop retransmitting an INVITE or, with `give_up`, drop its transaction."""
         now = self.clock.time()
         if give_up:
-            self._perform(self._engine.give_up(transaction.number, now))
+            self.perform(self._engine.give_up(transaction.number, now))
         else:
             self._engine.abandon(transaction.number, now)
 
@@ -464,7 +472,7 @@ class TransactionLayer:
             number, self._opened = opened[1], None
         else:
             fields, trying = fields_of_request(request), trying_of(request)
-            number = self._engine.open_server(fields, trying, flow.reliable, self.clock.time())
+            number = self._engine.open_server(fields, trying, _where(flow), self.clock.time())
             self._keep_time()
         transaction = self._handles[number] = ServerTransaction(self, flow, request, number)
         return transaction
@@ -480,10 +488,11 @@ class TransactionLayer:
 
     def fail_transport(self, transaction: ClientTransaction | ServerTransaction) -> None:
         """Report a broken flow, or bytes that were not sent."""
-        self._perform(self._engine.fail_transport(transaction.number, self.clock.time()))
+        self.perform(self._engine.fail_transport(transaction.number, self.clock.time()))
         self._keep_time()
 
-    def _perform(self, outputs: "Outputs") -> None:
+    def perform(self, outputs: "Outputs") -> None:
+        """Send what the engine sends by itself, and report what has ended."""
         for kind, number, data in outputs:
             handle = self._handles.get(number)
             if handle is None:
@@ -499,6 +508,31 @@ class TransactionLayer:
                     handle.user.on_failure(handle, Failure.TIMEOUT)
                 elif kind == UNSENT:
                     handle.user.on_failure(handle, Failure.TRANSPORT)
+
+    # What the watchdog has kept.
+
+    def take_late(self, found: "Found | None", data: bytes, flow: Flow, at_s: float) -> None:
+        """Handle a datagram that came while the loop stood still; None if the engine has not matched it."""
+        guard = self._guard
+        if guard is not None:
+            guard.note_wait(max(0.0, self.clock.time() - at_s))
+        try:
+            if found is None:
+                self.receive(data, flow)
+                return
+            if self._trace is not None:
+                self._note("in", data, flow, self._call_id_of(found))
+            self._take(found, data, flow)
+            self._keep_time()
+        finally:
+            if guard is not None:
+                guard.note_wait(0.0)
+
+    def note_sent(self, data: bytes, flow: Flow, number: int) -> None:
+        """Trace bytes that were sent while the loop stood still."""
+        handle = self._handles.get(number)
+        if self._trace is not None:
+            self._note("out", data, flow, "" if handle is None else handle.call_id)
 
     # Flows to peers.
 
@@ -541,8 +575,16 @@ class TransactionLayer:
             logger.exception("The trace callback failed")
 
 
-make_token = partial(secrets.token_hex, 10)
-"""Returns 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
+def _where(flow: Flow, port: int | None = None) -> "tuple[int, str, int, bool]":
+    """Return a flow as the engine has it; `port` replaces that of the peer."""
+    host, own = flow.remote
+    return (flow.transport.socket_number, host, own if port is None else port, flow.reliable)
+
+
+def make_token() -> str:
+    """Return 80 random bits as 20 hexadecimal digits, for tags, branches, Call-IDs and client nonces."""
+    return os.urandom(10).hex()
+
 
 draw_between = random.SystemRandom().uniform
 """Returns a random number between two bounds, for delays."""

@@ -120,6 +120,8 @@ class Transport(ABC):
     default_port = 5060
     address: Listen
     """Bound address, with the actual port."""
+    socket_number = -1
+    """Number of its UDP socket in the signalling engine; -1 for all others."""
 
     @abstractmethod
     async def open(self, inherited: socket.socket | None = None) -> None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+from sip.aio.watchdog import Watchdog
 from sip.message.native import wire
 
 logger = logging.getLogger(__name__)
@@ -52,16 +53,21 @@ class UdpTransport(Transport):
     One UDP socket, read and written without an asyncio protocol.
 
     Reading many datagrams per wake-up makes a busy socket cheap. `on_wait` is called with the seconds that a
-    datagram had waited, when datagrams wait.
+    datagram had waited, when datagrams wait. A `watchdog` reads the socket while the loop stands still.
     """
 
     name = "udp"
     reliable = False
 
     def __init__(
-        self, listen: Listen, receive: Receive, on_wait: Callable[[float], None] | None = None
+        self,
+        listen: Listen,
+        receive: Receive,
+        on_wait: Callable[[float], None] | None = None,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.address = listen
+        self._watchdog = watchdog
         self._receive = receive
         self._on_wait = on_wait
         self._socket: socket.socket | None = None
@@ -77,22 +83,32 @@ class UdpTransport(Transport):
         self._socket = sock
         self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
         self._loop.add_reader(sock.fileno(), self._readable)
+        if self._watchdog is not None:
+            self.socket_number = self._watchdog.add(self, sock.fileno())
 
     def pause(self) -> socket.socket:
         """Stop reading; waiting and later datagrams go to the next reader of the socket."""
         assert self._socket is not None
         self._loop.remove_reader(self._socket.fileno())
+        if self._watchdog is not None:
+            self._watchdog.set_reading(self.socket_number, False)
+            while not self._watchdog.catch_up():
+                pass  # Nobody else gets what was read.
         return self._socket
 
     async def resume(self) -> None:
         """Resume reading."""
         if self._socket is not None:
             self._loop.add_reader(self._socket.fileno(), self._readable)
+            if self._watchdog is not None:
+                self._watchdog.set_reading(self.socket_number, True)
 
     def close(self) -> None:
         """Close the socket."""
         sock, self._socket = self._socket, None
         if sock is not None:
+            if self._watchdog is not None:
+                self._watchdog.remove(self.socket_number)
             self._loop.remove_reader(sock.fileno())
             self._loop.remove_writer(sock.fileno())
             sock.close()
@@ -127,6 +143,8 @@ class UdpTransport(Transport):
         return waiting, limit, lost
 
     def _readable(self) -> None:
+        if self._watchdog is not None and not self._watchdog.catch_up():
+            return
         late, self._behind = self._behind, False
         if late:
             self._read_late()

@@ -146,7 +146,8 @@ class UserAgent:
 
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
-            return UdpTransport(listen, receive, None if self.guard is None else self.guard.note_wait)
+            on_wait = None if self.guard is None else self.guard.note_wait
+            return UdpTransport(listen, receive, on_wait, self.layer.watchdog)
         streams, limits, guard = self.settings.streams, self.settings.limits, self.guard
         if listen.transport == "tcp":
             return TcpTransport(listen, receive, streams, limits, None, guard)

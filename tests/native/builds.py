@@ -21,11 +21,10 @@ PLAIN: Final = "plain"
 SANITIZED: Final = "address,undefined"
 THREADS: Final = "thread"
 _ROOT: Final = Path(__file__).resolve().parents[2]
-# The tests of the wire have no threads.
 _TARGETS: Final = {
     PLAIN: ("engine_tests", "wire_tests"),
     SANITIZED: ("all",),
-    THREADS: ("engine_tests",),
+    THREADS: ("engine_tests", "wire_tests"),
 }
 
 

@@ -22,6 +22,7 @@ _THREADED = re.compile(r"peer[.]hpp|far_end[.]hpp|std::thread|Engine::create")
 THREADED_TESTS = [
     name for name in ENGINE_TESTS if _THREADED.search((ROOT / "media/native/tests" / name).read_text())
 ]
+THREADED_WIRE_TESTS = ["test_service.cpp"]
 # Ports that the engines of one file may use at the same time.
 _PORTS = 1_000
 _MUTATIONS = 200
@@ -92,3 +93,9 @@ def test_kept_fuzz_inputs_under_sanitizers(corpus: str) -> None:
 @pytest.mark.parametrize("source", THREADED_TESTS)
 def test_threads_of_the_engine_under_thread_sanitizer(source: str) -> None:
     _run_file(_built(THREADS) / "media/native/engine_tests", source)
+
+
+@sanitized
+@pytest.mark.parametrize("source", THREADED_WIRE_TESTS)
+def test_threads_of_signalling_under_thread_sanitizer(source: str) -> None:
+    _run_file(_built(THREADS) / "sip/native/wire_tests", source)

@@ -1,5 +1,6 @@
 #include "engine.hpp"
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "trunkline/signalling/derived.hpp"
+#include "trunkline/signalling/endpoint.hpp"
 
 namespace trunkline::signalling {
 
@@ -38,10 +40,21 @@ Timers timers_of(const nb::object& timers) {
     return {ns("t1_s"), ns("t2_s"), ns("t4_s"), ns("trying_s"), ns("completed_invite_s")};
 }
 
-Flow foreign_flow(bool reliable) {
+Flow flow_to(std::int32_t socket, const std::string& host, std::uint16_t port, bool reliable) {
     Flow flow;
     flow.reliable = reliable;
+    if (socket == Flow::foreign) return flow;
+    if (const auto remote = endpoint_of(host, port)) {
+        flow.socket = socket;
+        flow.remote = *remote;
+    }
     return flow;
+}
+
+/// A flow of a tuple: number of its socket, host, port, and whether it is reliable.
+Flow flow_of(const nb::tuple& flow) {
+    return flow_to(nb::cast<std::int32_t>(flow[0]), nb::cast<std::string>(flow[1]),
+                   nb::cast<std::uint16_t>(flow[2]), nb::cast<bool>(flow[3]));
 }
 
 /// True for a verdict of which Python needs the message.
@@ -97,10 +110,24 @@ PythonEngine::PythonEngine(nb::object reader, nb::object limits, const nb::objec
     : reader_object_(std::move(reader)),
       limits_object_(std::move(limits)),
       reader_(nb::cast<wire::Reader&>(reader_object_)),
-      engine_(timers_of(timers), most_servers) {}
+      service_(timers_of(timers), most_servers, reader_.limits_of(limits_object_)) {}
 
-nb::tuple PythonEngine::receive(const nb::bytes& data, std::string_view host, std::uint16_t port,
-                                bool reliable, bool opens, double now_s) {
+PythonEngine::Answer PythonEngine::copied(const Verdict& verdict) {
+    Answer answer{verdict.kind, verdict.id, std::nullopt};
+    if (verdict.send != nullptr) answer.send = *verdict.send;
+    return answer;
+}
+
+nb::tuple PythonEngine::told(const Answer& answer) {
+    return nb::make_tuple(number(answer.kind), answer.id, answer.send ? to_bytes(*answer.send) : nb::none());
+}
+
+nb::tuple PythonEngine::receive(const nb::bytes& data, const std::string& host, std::uint16_t port,
+                                std::int32_t socket, bool reliable, bool opens, double now_s) {
+    const std::int64_t now_ns = to_ns(now_s);
+    Flow flow = flow_to(socket, host, port, reliable);
+    const bool is_native = flow.socket != Flow::foreign;
+    if (is_native) service_.note_served(now_ns, opens ? &flow.remote : nullptr);
     if (!wire::read_message(view_of(data), reader_.limits_of(limits_object_), message_)) return unread();
     const bool is_request = message_.head.is_request;
     std::optional<wire::Stamp> stamp;
@@ -111,43 +138,53 @@ nb::tuple PythonEngine::receive(const nb::bytes& data, std::string_view host, st
         make();
         if (made.is_none()) return unread();
     }
-    Verdict found;
+    const std::uint16_t reply_port = message_.via.rport ? port : message_.via.port.value_or(sip_port);
+    Answer answer;
     if (is_request) {
         RequestFields fields = request_fields(message_);
         if (!message_.from) fields.from_tag = tag_in(made);
-        found = engine_.take_request(fields, foreign_flow(reliable), opening(opens), to_ns(now_s));
-        if (found.kind == Kind::request && found.id != 0 && fields.method == "INVITE") {
-            engine_.keep_trying(found.id, make_trying(message_, stamp ? stamp->text : message_.via_text));
+        if (is_native) flow.remote = with_port(flow.remote, reply_port);
+        auto engine = service_.locked();
+        answer = copied(engine->take_request(fields, flow, opening(opens), now_ns));
+        if (answer.kind == Kind::request && answer.id != 0 && fields.method == "INVITE") {
+            engine->keep_trying(answer.id, make_trying(message_, stamp ? stamp->text : message_.via_text));
         }
     } else {
-        found = engine_.take_response(response_fields(message_), to_ns(now_s));
+        answer = copied(service_.locked()->take_response(response_fields(message_), now_ns));
     }
-    const nb::object send = found.send == nullptr ? nb::none() : to_bytes(*found.send);
-    if (made.is_none() && is_told(found.kind, reliable)) {
+    if (made.is_none() && is_told(answer.kind, reliable)) {
         make();
         if (made.is_none()) {
             // It cannot be: it was certain. Python then finds out why, and opens the transaction.
-            if (found.kind == Kind::request) engine_.release(found.id);
+            if (answer.kind == Kind::request) release(answer.id);
             return unread();
         }
     }
-    const std::uint16_t reply_port = message_.via.rport ? port : message_.via.port.value_or(sip_port);
-    return nb::make_tuple(number(found.kind), found.id, std::move(made), send, reply_port);
+    return nb::make_tuple(number(answer.kind), answer.id, std::move(made),
+                          answer.send ? to_bytes(*answer.send) : nb::none(), reply_port);
 }
 
-nb::tuple PythonEngine::take_request(const nb::tuple& fields, const nb::bytes& trying, bool reliable,
+nb::tuple PythonEngine::take_request(const nb::tuple& fields, const nb::bytes& trying, const nb::tuple& flow,
                                      bool opens, double now_s) {
-    const Verdict found =
-        engine_.take_request(request_fields(fields), foreign_flow(reliable), opening(opens), to_ns(now_s));
-    if (found.kind == Kind::request) engine_.keep_trying(found.id, std::string(view_of(trying)));
-    return verdict(found);
+    Answer answer;
+    {
+        const RequestFields request = request_fields(fields);
+        const Flow source = flow_of(flow);
+        auto engine = service_.locked();
+        answer = copied(engine->take_request(request, source, opening(opens), to_ns(now_s)));
+        if (answer.kind == Kind::request) engine->keep_trying(answer.id, std::string(view_of(trying)));
+    }
+    return told(answer);
 }
 
-Id PythonEngine::open_server(const nb::tuple& fields, const nb::bytes& trying, bool reliable, double now_s) {
-    const Verdict found =
-        engine_.take_request(request_fields(fields), foreign_flow(reliable), Opening::always, to_ns(now_s));
-    engine_.keep_trying(found.id, std::string(view_of(trying)));
-    return found.id;
+Id PythonEngine::open_server(const nb::tuple& fields, const nb::bytes& trying, const nb::tuple& flow,
+                             double now_s) {
+    const RequestFields request = request_fields(fields);
+    const Flow source = flow_of(flow);
+    auto engine = service_.locked();
+    const Id id = engine->take_request(request, source, Opening::always, to_ns(now_s)).id;
+    engine->keep_trying(id, std::string(view_of(trying)));
+    return id;
 }
 
 nb::tuple PythonEngine::take_response(const nb::tuple& fields, double now_s) {
@@ -157,73 +194,113 @@ nb::tuple PythonEngine::take_response(const nb::tuple& fields, double now_s) {
     response.branch = bytes_at(fields, 2);
     response.method = bytes_at(fields, 3);
     response.to = bytes_at(fields, 4);
-    return verdict(engine_.take_response(response, to_ns(now_s)));
-}
-
-nb::tuple PythonEngine::verdict(const Verdict& verdict) {
-    return nb::make_tuple(number(verdict.kind), verdict.id,
-                          verdict.send == nullptr ? nb::none() : to_bytes(*verdict.send));
+    const Answer answer = copied(service_.locked()->take_response(response, to_ns(now_s)));
+    return told(answer);
 }
 
 Id PythonEngine::start_client(const nb::bytes& wire, std::string_view method, std::string_view branch,
-                              bool reliable, double now_s) {
-    return engine_.start_client(view_of(wire), method, branch, foreign_flow(reliable), to_ns(now_s));
+                              const nb::tuple& flow, double now_s) {
+    const Flow target = flow_of(flow);
+    return service_.locked()->start_client(view_of(wire), method, branch, target, to_ns(now_s));
 }
 
-Id PythonEngine::resume_invite(const nb::bytes& wire, std::string_view branch, bool reliable) {
-    return engine_.resume_invite(view_of(wire), branch, foreign_flow(reliable));
+Id PythonEngine::resume_invite(const nb::bytes& wire, std::string_view branch, const nb::tuple& flow) {
+    const Flow target = flow_of(flow);
+    return service_.locked()->resume_invite(view_of(wire), branch, target);
 }
 
 bool PythonEngine::respond(Id id, std::uint16_t status, const nb::bytes& wire, double now_s) {
-    return engine_.respond(id, status, view_of(wire), to_ns(now_s));
+    return service_.locked()->respond(id, status, view_of(wire), to_ns(now_s));
 }
 
 nb::tuple PythonEngine::cancel(Id id, const nb::bytes& reason, double now_s) {
-    const Id started = engine_.cancel(id, view_of(reason), to_ns(now_s));
-    return nb::make_tuple(started, to_bytes(engine_.wire_of(started)));
+    Id started = 0;
+    std::string wire;
+    {
+        auto engine = service_.locked();
+        started = engine->cancel(id, view_of(reason), to_ns(now_s));
+        wire = engine->wire_of(started);
+    }
+    return nb::make_tuple(started, to_bytes(wire));
 }
 
 void PythonEngine::abandon(Id id, double now_s) {
-    engine_.abandon(id, to_ns(now_s));
+    service_.locked()->abandon(id, to_ns(now_s));
 }
 
 nb::list PythonEngine::give_up(Id id, double now_s) {
-    engine_.give_up(id, to_ns(now_s), outputs_);
-    return taken();
+    std::vector<Output> outputs;
+    service_.locked()->give_up(id, to_ns(now_s), outputs);
+    return listed(outputs);
 }
 
 void PythonEngine::expire(Id id, double now_s) {
-    engine_.expire(id, to_ns(now_s));
+    service_.locked()->expire(id, to_ns(now_s));
 }
 
 nb::list PythonEngine::fail_transport(Id id, double now_s) {
-    engine_.fail_transport(id, to_ns(now_s), outputs_);
-    return taken();
+    std::vector<Output> outputs;
+    service_.locked()->fail_transport(id, to_ns(now_s), outputs);
+    return listed(outputs);
 }
 
 nb::list PythonEngine::advance(double now_s) {
-    engine_.advance(to_ns(now_s), outputs_);
-    return taken();
+    std::vector<Output> outputs;
+    service_.note_served(to_ns(now_s), nullptr);
+    service_.locked()->advance(to_ns(now_s), outputs);
+    return listed(outputs);
 }
 
-nb::list PythonEngine::taken() {
+nb::list PythonEngine::listed(std::vector<Output>& outputs) {
     nb::list list;
-    for (const Output& output : outputs_) {
+    for (const Output& output : outputs) {
         list.append(nb::make_tuple(number(output.kind), output.id,
                                    output.kind == Kind::send ? to_bytes(output.bytes) : nb::none()));
     }
-    outputs_.clear();
     return list;
 }
 
-double PythonEngine::due_s() const {
-    const auto due_ns = engine_.next_due_ns();
+double PythonEngine::due_s() {
+    const auto due_ns = service_.locked()->next_due_ns();
     return due_ns ? static_cast<double>(*due_ns) / ns_per_s : std::numeric_limits<double>::infinity();
 }
 
-nb::object PythonEngine::state_of(Id id) const {
-    const auto state = engine_.state_of(id);
+nb::object PythonEngine::state_of(Id id) {
+    const auto state = service_.locked()->state_of(id);
     return state ? nb::object(nb::int_(*state)) : nb::none();
+}
+
+std::size_t PythonEngine::transactions() {
+    auto engine = service_.locked();
+    return engine->clients() + engine->servers();
+}
+
+nb::list PythonEngine::take_kept() {
+    nb::list list;
+    for (const Kept& kept : service_.take()) {
+        list.append(nb::make_tuple(static_cast<int>(kept.what), found_in(kept), to_bytes(kept.bytes),
+                                   kept.flow.socket,
+                                   nb::make_tuple(host_of(kept.flow.remote), port_of(kept.flow.remote)),
+                                   static_cast<double>(kept.at_ns) / ns_per_s));
+    }
+    return list;
+}
+
+nb::tuple PythonEngine::found_in(const Kept& kept) {
+    if (kept.what != Kept::What::message) {
+        return nb::make_tuple(number(kept.kind), kept.id, nb::none(), nb::none(), 0);
+    }
+    // It was plain for the thread, and is so still.
+    wire::read_message(kept.bytes, reader_.limits_of(limits_object_), message_);
+    std::optional<wire::Stamp> stamp;
+    const std::uint16_t port = port_of(kept.flow.remote);
+    std::uint16_t reply_port = 0;
+    if (message_.head.is_request) {
+        stamp = wire::stamp_via(message_.via_text, message_.via, host_of(kept.flow.remote), port);
+        reply_port = message_.via.rport ? port : message_.via.port.value_or(sip_port);
+    }
+    return nb::make_tuple(number(kept.kind), kept.id, reader_.make(message_, stamp ? &*stamp : nullptr),
+                          nb::none(), reply_port);
 }
 
 void PythonEngine::define(nb::module_& module) {
@@ -236,6 +313,14 @@ void PythonEngine::define(nb::module_& module) {
     };
     for (const auto& [name, kind] : kinds)
         module.attr(name) = static_cast<int>(kind);
+    const std::pair<const char*, Kept::What> kept[] = {
+        {"KEPT_DATAGRAM", Kept::What::datagram},
+        {"KEPT_MESSAGE", Kept::What::message},
+        {"KEPT_OUTPUT", Kept::What::output},
+        {"KEPT_SENT", Kept::What::sent},
+    };
+    for (const auto& [name, what] : kept)
+        module.attr(name) = static_cast<int>(what);
     nb::class_<PythonEngine>(module, "Engine")
         .def(nb::init<nb::object, nb::object, const nb::object&, std::size_t>(), nb::arg("reader"),
              nb::arg("limits"), nb::arg("timers"), nb::arg("most_servers"))
@@ -254,6 +339,13 @@ void PythonEngine::define(nb::module_& module) {
         .def("release", &PythonEngine::release)
         .def("clear", &PythonEngine::clear)
         .def("advance", &PythonEngine::advance)
+        .def("add_socket", &PythonEngine::add_socket)
+        .def("set_reading", &PythonEngine::set_reading)
+        .def("remove_socket", &PythonEngine::remove_socket)
+        .def("set_tracing", &PythonEngine::set_tracing)
+        .def("take_kept", &PythonEngine::take_kept)
+        .def("stop", &PythonEngine::stop)
+        .def_prop_ro("wake_descriptor", &PythonEngine::wake_descriptor)
         .def("is_wanted", &PythonEngine::is_wanted)
         .def("state_of", &PythonEngine::state_of)
         .def_prop_ro("due_s", &PythonEngine::due_s)

@@ -94,6 +94,13 @@ void Engine::keep_trying(Id id, std::string trying) {
     if (Transaction* const transaction = find(id)) transaction->trying = std::move(trying);
 }
 
+const std::string* Engine::try_now(Id id, std::int64_t now_ns) {
+    Transaction* const transaction = find(id);
+    if (transaction == nullptr || transaction->machine != Machine::invite_server) return nullptr;
+    const std::uint8_t event = number(invite_server::Event::timer_trying);
+    return apply(id, *transaction, event, {}, now_ns).send_last ? &transaction->last : nullptr;
+}
+
 Verdict Engine::take_response(const ResponseFields& fields, std::int64_t now_ns) {
     if (fields.via_count != 1) return {Kind::ignored};  // Meant for another hop (RFC 3261 8.1.3.3).
     const Id id = find_by(clients_, client_key(fields.branch, fields.method));

@@ -197,6 +197,21 @@ TEST_CASE("INVITE server: 100 when the user is slow, and the last response for a
     CHECK(driver.sent[3].bytes == "183");
 }
 
+TEST_CASE("INVITE server: 100 at once for a user of whom it is known that it is late, and only once") {
+    Driver driver;
+    const Id id = driver.request("INVITE", "z9hG4bKx").id;
+    const std::string* const trying = driver.engine.try_now(id, driver.now_ns);
+    REQUIRE(trying != nullptr);
+    CHECK(*trying == "100");
+    CHECK(driver.engine.try_now(id, driver.now_ns) == nullptr);
+    driver.advance(1);
+    CHECK(driver.sent.empty());
+    driver.respond(id, 486, "486");
+    CHECK(driver.engine.try_now(id, driver.now_ns) == nullptr);
+    CHECK(driver.engine.try_now(driver.request("BYE", "z9hG4bKy").id, driver.now_ns) == nullptr);
+    CHECK(driver.engine.try_now(99, driver.now_ns) == nullptr);
+}
+
 TEST_CASE("INVITE server: a refusal is repeated until its ACK, and nothing changes it") {
     Driver driver;
     const Id id = driver.request("INVITE", "z9hG4bKx").id;

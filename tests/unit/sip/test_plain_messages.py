@@ -1,5 +1,9 @@
 """Plain messages are read and written natively: which those are, and that it makes no difference."""
 
+import importlib
+import sys
+from types import ModuleType
+
 import pytest
 
 from fuzz.harness import Fuzzer
@@ -9,6 +13,19 @@ from sip.message.message import KNOWN_NAMES, Request, identify, serialise, write
 from sip.message.parser import DEFAULT_LIMITS, SINGLE, Limits, parse_carefully, parse_message, read_plain
 
 MUTATIONS = 3000
+
+
+@pytest.mark.parametrize(
+    "found", [None, ModuleType("sip._wire")], ids=["not built", "built from older sources"]
+)
+def test_without_the_native_part_nothing_starts(
+    monkeypatch: pytest.MonkeyPatch, found: ModuleType | None
+) -> None:
+    monkeypatch.setitem(sys.modules, "sip._wire", found)
+    monkeypatch.delattr("sip._wire")
+    monkeypatch.delitem(sys.modules, "sip.message.native")
+    with pytest.raises(ImportError, match="make setup"):
+        importlib.import_module("sip.message.native")
 
 
 @pytest.mark.parametrize("name", sorted(SINGLE))

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sip._wire import ACK, ENDED, REQUEST, RESPONSE, SEND, TIMED_OUT, UNSENT, Engine
+from fuzz.targets.sip import PLAIN
+from sip._wire import ACK, CANCEL, ENDED, REPEATED, REQUEST, RESPONSE, SEND, TIMED_OUT, UNSENT, Engine
+from sip.aio.transaction_io import fields_of_request, trying_of
 from sip.effects import Failure
 from sip.message.message import Message, Request, Response, reply, serialise
-from sip.message.parser import DEFAULT_LIMITS, READER, parse_message
+from sip.message.parser import DEFAULT_LIMITS, READER, parse_carefully, parse_message
 from sip.session import inbound, outbound
 from sip.session.model import Event, State
 from sip.timers import Timers
@@ -54,7 +56,9 @@ class Driver:
         self.number = 0
         if client:
             wire, branch = serialise(request), request.via.branch or ""
-            self.number = self.engine.start_client(wire, request.method, branch, reliable, self.now)
+            self.number = self.engine.start_client(
+                wire, request.method, branch, (-1, "192.0.2.1", 5060, reliable), self.now
+            )
             self.sent.append((self.now, wire))
         else:
             kind, self.number, message, answer, _ = self.take(request)
@@ -63,7 +67,7 @@ class Driver:
         assert self.number
 
     def take(self, message: Message) -> tuple[int, int, Message | None, bytes | None, int]:
-        return self.engine.receive(serialise(message), "192.0.2.1", 5060, self.reliable, True, self.now)
+        return self.engine.receive(serialise(message), "192.0.2.1", 5060, -1, self.reliable, True, self.now)
 
     def receive(self, message: Message) -> None:
         kind, _, told, answer, _ = self.take(message)
@@ -201,6 +205,43 @@ class TestInviteClient:
         assert driver.times == [0]
         driver.receive(response_to(request, 180))
         assert len(driver.delivered) == 1
+
+
+INVITES = [data for data in PLAIN if data.startswith(b"INVITE ")]
+
+
+@pytest.mark.parametrize("data", INVITES)
+@pytest.mark.parametrize("source", [("192.0.2.1", 5060), ("198.51.100.7", 40_000)])
+def test_the_100_of_the_engine_is_the_one_that_python_writes(data: bytes, source: tuple[str, int]) -> None:
+    """RFC 3261 8.2.6: Via with its source, From, To, Call-ID and CSeq byte for byte."""
+    assert INVITES
+    engine = Engine(READER, DEFAULT_LIMITS, TIMERS, 100)
+    kind, number, request, _, _ = engine.receive(data, *source, -1, False, True, 0.0)
+    assert kind == REQUEST and isinstance(request, Request)
+    [(_, _, trying)] = engine.advance(TIMERS.trying_s)
+    assert trying == serialise(reply(request, 100))
+    careful = parse_carefully(data)
+    careful.headers.stamp_via(*source)
+    assert request == careful
+
+
+@pytest.mark.parametrize("data", INVITES)
+@pytest.mark.parametrize("first_is_plain", [True, False])
+def test_a_message_that_is_not_plain_matches_one_that_is(data: bytes, first_is_plain: bool) -> None:
+    """A proxy may fold the lines of a repetition, or of its CANCEL."""
+    engine = Engine(READER, DEFAULT_LIMITS, TIMERS, 100)
+    request = parse_carefully(data)
+    assert isinstance(request, Request)
+    flow = (-1, "192.0.2.1", 5060, False)
+    if first_is_plain:
+        number = engine.receive(data, "192.0.2.1", 5060, -1, False, True, 0.0)[1]
+        kind, found, _ = engine.take_request(fields_of_request(request), b"", flow, True, 0.0)
+    else:
+        number = engine.take_request(fields_of_request(request), trying_of(request), flow, True, 0.0)[1]
+        kind, found, *_ = engine.receive(data, "192.0.2.1", 5060, -1, False, True, 0.0)
+    assert number and (kind, found) == (REPEATED, number)
+    cancel = data.replace(b"INVITE sip", b"CANCEL sip", 1).replace(b" INVITE\r\n", b" CANCEL\r\n", 1)
+    assert engine.receive(cancel, "192.0.2.1", 5060, -1, False, True, 0.0)[:2] == (CANCEL, number)
 
 
 class TestInviteServer:

@@ -130,6 +130,10 @@ class Engine {
     /// Keep the 100 of a new INVITE: without it, nobody but the user answers the INVITE.
     void keep_trying(Id id, std::string trying);
 
+    /// Send the 100 of an INVITE without waiting for its user, of whom it is known that it will be late;
+    /// null when there is nothing to send.
+    const std::string* try_now(Id id, std::int64_t now_ns);
+
     Verdict take_response(const ResponseFields& fields, std::int64_t now_ns);
 
     // Commands of users. Those that name a transaction do nothing once it has ended.

@@ -1,0 +1,105 @@
+"""
+The thread that serves the UDP sockets while the event loop stands still, seen from the loop.
+
+It needs no interpreter lock: it answers repetitions, opens the transactions of known sources and sends their
+100, and keeps for the loop what needs Python.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from sip._wire import KEPT_DATAGRAM, KEPT_OUTPUT, KEPT_SENT
+from sip.aio.transport import Transport
+
+if TYPE_CHECKING:
+    from sip._wire import Engine, Found, Kept
+    from sip.aio.transaction_layer import TransactionLayer
+
+logger = logging.getLogger(__name__)
+
+KEPT_PER_TURN = 32
+"""Messages handled at a time after a standstill; then timers and other sockets get their turn."""
+
+
+class Watchdog:
+    """The sockets that the thread serves, and what it has kept."""
+
+    def __init__(self, layer: "TransactionLayer", engine: "Engine") -> None:
+        self._layer = layer
+        self._engine = engine
+        self._transports: dict[int, Transport] = {}
+        self._kept: deque[Kept] = deque()
+        self._continues = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def add(self, transport: Transport, descriptor: int) -> int:
+        """Serve the socket of a transport when the loop does not; returns its number in the engine."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._engine.wake_descriptor, self.catch_up)
+        number = self._engine.add_socket(descriptor)
+        self._transports[number] = transport
+        return number
+
+    def set_reading(self, number: int, reading: bool) -> None:
+        """Leave a socket to another process, or read it again; it is sent on in either case."""
+        self._engine.set_reading(number, reading)
+
+    def remove(self, number: int) -> None:
+        """Serve a socket no more; it may be closed then."""
+        self._engine.remove_socket(number)
+        self._transports.pop(number, None)
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._engine.wake_descriptor)
+            self._loop = None
+        self._kept.clear()
+        self._engine.stop()
+
+    def catch_up(self) -> bool:
+        """
+        Handle what the thread has kept, which comes before anything that came later.
+
+        Returns False if some is left for the next turn of the loop.
+        """
+        loop, kept = self._loop, self._kept
+        if loop is None:
+            return True
+        kept.extend(self._engine.take_kept())
+        for _ in range(min(len(kept), KEPT_PER_TURN)):
+            what, found, data, socket, remote, at_s = kept.popleft()
+            try:
+                self._take(what, found, data, self._transports.get(socket), remote, at_s)
+            except Exception:  # A defect in one message's handling must not lose the others.
+                logger.exception("What was kept for the loop could not be handled", extra={"peer": remote[0]})
+        if kept and not self._continues:
+            self._continues = True
+            loop.call_soon(self._continue)
+        return not kept
+
+    def _continue(self) -> None:
+        self._continues = False
+        self.catch_up()
+
+    def _take(
+        self,
+        what: int,
+        found: "Found",
+        data: bytes,
+        transport: Transport | None,
+        remote: tuple[str, int],
+        at_s: float,
+    ) -> None:
+        if what == KEPT_OUTPUT:
+            self._layer.perform([(found[0], found[1], data)])
+        elif transport is None:
+            return  # It was closed since.
+        elif what == KEPT_SENT:
+            self._layer.note_sent(data, transport.flow_to(remote), found[1])
+        else:
+            flow = transport.flow_to(remote)
+            self._layer.take_late(None if what == KEPT_DATAGRAM else found, data, flow, at_s)

@@ -14,7 +14,10 @@ from tests.test_layering import ROOT
 __all__ = ["Block", "agrees", "blocks", "commands", "documents", "in_order"]
 
 _SHELL: Final = {"", "sh", "bash"}
-_MAY_BE_NULL: Final = re.compile(r"(_at|At|_sec|_seconds|_per_hour|price|cost|cause|_url|_until|^text)$")
+# Known once something has happened, or of one kind of message only.
+_MAY_BE_NULL: Final = re.compile(
+    r"(_at|At|_sec|_seconds|_per_hour|price|cost|cause|_url|_until|^text|^template|^media|^interactive)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ def _open_quote(line: str, quote: str) -> str:
 
 def documents(text: str) -> list[Any]:
     """Read the JSON documents of a block, where dots stand for what is left out; none if it is not JSON."""
-    text = re.sub(r",\s*\.\.\.(?=\s*[}\]])", "", text)
+    text = re.sub(r",\s*\.\.\.(?=\s*})", ', "...": "..."', text)
+    text = re.sub(r",\s*\.\.\.(?=\s*\])", "", text)
     decoder, found = json.JSONDecoder(), []
     text = text.strip()
     while text:
@@ -116,23 +120,40 @@ def documents(text: str) -> list[Any]:
 
 
 def agrees(shown: Any, found: Any, at: str = "body") -> str:
-    """Compare an answer with what a page shows, by names and types; the first difference, or nothing."""
-    if shown is None:
-        return ""
+    """
+    Compare an answer with what a page shows, by names and types; return the first difference, or nothing.
+
+    A name `...` on the page stands for further names. Each item that a list shows is that of one found.
+    """
     if isinstance(shown, dict) and isinstance(found, dict):
-        parts = (_part_agrees(name, inner, found, at) for name, inner in shown.items() if name != "...")
-        return next((difference for difference in parts if difference), "")
+        return _objects_agree(shown, found, at)
     if isinstance(shown, list) and isinstance(found, list):
-        return agrees(shown[0], found[0], f"{at}[0]") if shown and found else ""
+        return _lists_agree(shown, found, at)
     return "" if _kind(shown) == _kind(found) else f"{at} is {found!r}, shown as {shown!r}"
 
 
-def _part_agrees(name: str, shown: Any, found: dict[str, Any], at: str) -> str:
-    if name not in found:
-        return f"{at} has no {name}: {sorted(found)}"
-    if found[name] is None and _MAY_BE_NULL.search(name):
-        return ""
-    return agrees(shown, found[name], f"{at}.{name}")
+def _objects_agree(shown: dict[str, Any], found: dict[str, Any], at: str) -> str:
+    names = shown.keys() - {"..."}
+    if missing := sorted(names - found.keys()):
+        return f"{at} has no {', '.join(missing)}: {sorted(found)}"
+    if "..." not in shown and (more := sorted(found.keys() - names)):
+        return f"{at} has {', '.join(more)} too"
+    parts = (
+        agrees(shown[name], found[name], f"{at}.{name}")
+        for name in sorted(names)
+        if None not in (shown[name], found[name]) or not _MAY_BE_NULL.search(name)
+    )
+    return next((difference for difference in parts if difference), "")
+
+
+def _lists_agree(shown: list[Any], found: list[Any], at: str) -> str:
+    if not shown or not found:
+        return "" if shown == found else f"{at} is {found!r}, shown as {shown!r}"
+    for place, item in enumerate(shown):
+        differences = [agrees(item, other, f"{at}[{place}]") for other in found]
+        if "" not in differences:
+            return differences[min(place, len(found) - 1)]
+    return ""
 
 
 def _kind(value: Any) -> str:

@@ -309,7 +309,9 @@ def test_commands_of_a_block(text: str, wanted: list[str]) -> None:
     ("shown", "found", "difference"),
     [
         ({"a": 1, "...": "..."}, {"a": 2.5, "b": 1}, ""),
-        ({"a": None}, {"a": "x"}, ""),
+        ({"a": None}, {"a": "x"}, "body.a is 'x', shown as None"),
+        ({"a": 1}, {"a": 1, "b": 1}, "body has b too"),
+        ([{"a": 1}], [{"a": "x"}, {"a": 2}], ""),
         ({"ended_at": "..."}, {"ended_at": None}, ""),
         ({"a": "x"}, {}, "body has no a: []"),
         ({"a": "x"}, {"a": None}, "body.a is None, shown as 'x'"),

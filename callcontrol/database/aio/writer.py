@@ -133,7 +133,8 @@ class Writer:
         self._sources: list[Source] = []
         self._changed: set[Source] = set()
         self._wake = asyncio.Event()
-        self._lazy: asyncio.TimerHandle | None = None
+        self._lazy: asyncio.Handle | None = None
+        self._lazy_at = 0.0
         self._sources_due = False
         self._writing_sources = False
         self._task: asyncio.Task[None] | None = None
@@ -179,9 +180,10 @@ class Writer:
             loop = asyncio.get_running_loop()
             settings = self._settings
             at = loop.time() + (settings.soon_s if urgency == "soon" else settings.flush_interval_s)
-            if self._lazy is None or at < self._lazy.when():
+            # The handle need not tell its time: of uvloop's, one that is due at once does not.
+            if self._lazy is None or at < self._lazy_at:
                 self._cancel_lazy()
-                self._lazy = loop.call_at(at, self._ask_sources)
+                self._lazy, self._lazy_at = loop.call_at(at, self._ask_sources), at
 
     async def commit(
         self,

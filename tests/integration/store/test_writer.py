@@ -265,6 +265,25 @@ async def test_a_source_is_written_without_being_asked_for(writer: Writer) -> No
     assert source.stored == [7]
 
 
+async def test_a_flush_may_be_due_before_the_loop_has_been_told(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stood still meanwhile gets a handle from uvloop that tells no time."""
+    loop = asyncio.get_running_loop()
+    call_at = loop.call_at
+
+    def at_once(when: float, callback: Any, *arguments: Any, **more: Any) -> asyncio.Handle:
+        if callback == writer._ask_sources:
+            return loop.call_soon(callback)
+        return call_at(when, callback, *arguments, **more)
+
+    monkeypatch.setattr(loop, "call_at", at_once)
+    source = Counter(writer)
+    source.set(1)
+    source.set(2)
+    await until(lambda: source.stored == [2])
+
+
 async def test_a_source_outlives_a_failing_database(database: FailingDatabase, writer: Writer) -> None:
     source = Counter(writer)
     database.failing = True

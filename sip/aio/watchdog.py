@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NO_SOCKET = Transport.socket_number
 KEPT_PER_TURN = 32
 """Messages handled at a time after a standstill; then timers and other sockets get their turn."""
 
@@ -35,9 +36,17 @@ class Watchdog:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, transport: Transport, descriptor: int) -> int:
-        """Serve the socket of a transport when the loop does not; returns its number in the engine."""
+        """
+        Serve the socket of a transport when the loop does not; returns its number in the engine.
+
+        A loop that drives engines has a clock of its own, by which the thread cannot tell what is late; its
+        sockets are left to it, and have the number -1.
+        """
+        loop = asyncio.get_running_loop()
+        if hasattr(loop, "drive_engine"):
+            return NO_SOCKET
         if self._loop is None:
-            self._loop = asyncio.get_running_loop()
+            self._loop = loop
             self._loop.add_reader(self._engine.wake_descriptor, self.catch_up)
         number = self._engine.add_socket(descriptor)
         self._transports[number] = transport
@@ -45,11 +54,13 @@ class Watchdog:
 
     def set_reading(self, number: int, reading: bool) -> None:
         """Leave a socket to another process, or read it again; it is sent on in either case."""
-        self._engine.set_reading(number, reading)
+        if number != NO_SOCKET:
+            self._engine.set_reading(number, reading)
 
     def remove(self, number: int) -> None:
         """Serve a socket no more; it may be closed then."""
-        self._engine.remove_socket(number)
+        if number != NO_SOCKET:
+            self._engine.remove_socket(number)
         self._transports.pop(number, None)
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from sip.aio.udp import UdpTransport
 from sip.message.message import Request, Response
 from tests.support.waiting import PATIENCE_S, until
 
+pytestmark = pytest.mark.real_time(reason="the thread that serves the sockets goes by the system's clock")
+
 T1_S = 0.5
 """Wait of a peer before it repeats an INVITE (RFC 3261 17.1.1.2)."""
 SPACING_S = 0.01

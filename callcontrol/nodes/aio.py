@@ -66,7 +66,7 @@ class Membership:
 
     async def join(self) -> None:
         """
-        Take the name of the node, and renew its lease from now on.
+        Acquire the name of the node, and renew its lease from now on.
 
         A lease whose server is dead is waited for; one that is renewed meanwhile belongs to a living one.
 
@@ -99,7 +99,7 @@ class Membership:
         self._adopt = adopt
 
     async def close(self) -> None:
-        """Give the name back: this server has no call left."""
+        """Release the name: this server has no call left."""
         task, self._task = self._task, None
         await ended(task)
         await ended(self._adopting)

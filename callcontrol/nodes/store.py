@@ -50,7 +50,7 @@ _CALLS: Final = sa.text("SELECT node, count(*) FROM calls WHERE ended_at IS NULL
 
 def join(connection: Connection, node: Node, lease_s: float) -> bool:
     """
-    Take the name of a node; False while another server has it.
+    Acquire the name of a node; False while another server has it.
 
     The name is free without a row, when the lease of its row is over, and for a later run in the same place,
     whose lock on the data directory proves that the earlier one has ended.

@@ -230,7 +230,7 @@ class CallStore:
         return await self._database.read(partial(orphaned_dialogs.of_node, node=self._node))
 
     async def take_dialogs(self, node: str) -> None:
-        """Take over the dialogs that another node was still ending when its process died."""
+        """Adopt the dialogs that another node was still ending when its process died."""
         await self._writer.commit(partial(orphaned_dialogs.move, node=node, to_node=self._node))
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:

@@ -36,7 +36,7 @@ def of_node(connection: Connection, node: str) -> dict[str, Dialogs]:
 
 
 def move(connection: Connection, node: str, to_node: str) -> None:
-    """Let another node end the remaining dialogs of a node."""
+    """Assign the remaining dialogs of a node to another."""
     connection.execute(sa.update(former_dialogs).where(former_dialogs.c.node == node).values(node=to_node))
 
 

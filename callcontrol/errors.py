@@ -31,6 +31,7 @@ Errors of the domain, and their codes.
     ├── ToolTimedOut            TOOL_TIMED_OUT
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
+    │   └── NodeUnreachable     NODE_UNREACHABLE      the call is active on another node
     └── Internal                INTERNAL_ERROR
 
 Callers branch on the class or its ``code``, never on the message; the message says what to do next. Codes are
@@ -262,6 +263,18 @@ class ServiceUnavailable(DomainError):
         self.retry_after_s = retry_after_s
 
 
+class NodeUnreachable(ServiceUnavailable):
+    """The call is active on another node, which cannot be asked."""
+
+    code = "NODE_UNREACHABLE"
+
+    def __init__(self, node: str) -> None:
+        super().__init__(
+            f"The call is active on the node {node}, which this one cannot ask; send the request there.",
+            retry_after_s=2.0,
+        )
+
+
 class Internal(DomainError):
     """An unexpected failure of the server itself; the cause is in its log, not in the message."""
 
@@ -274,6 +287,21 @@ class SecretsUnreadable(Exception):
 
     It is addressed to the operator, not to API users, and aborts the start.
     """
+
+
+class NodeTaken(Exception):
+    """
+    Another server on the database has the name of this one's node, and would lose its calls.
+
+    It is addressed to the operator, and aborts the start.
+    """
+
+    def __init__(self, node: str, url: str) -> None:
+        at = f" at {url}" if url else ""
+        super().__init__(
+            f"a server with the node {node} runs on this database already{at}, and would lose its calls: "
+            "stop it first, or set TRUNKLINE_NODE to another name"
+        )
 
 
 class SchemaTooNew(Exception):

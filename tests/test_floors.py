@@ -23,7 +23,7 @@ FLOORS = [
     {"trunks"},
     {"directory"},
     {"accounts"},
-    {"wallet", "egress", "secrets"},
+    {"wallet", "egress", "secrets", "nodes"},
     {"database"},
     {"models", "aio", "errors", "ids", "clock", "e164", "histogram"},
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "create_account",
     "create_key",
     "list_keys",
+    "list_nodes",
     "list_numbers",
     "release_number",
     "revoke_key",
@@ -257,6 +258,24 @@ async def update_carrier(storage: Administration, arguments: argparse.Namespace)
     for gateway in gateways:
         await trunks.update_gateway(None, carrier_sid, gateway.gateway_sid, gateway_policy)
     return {"carrier_sid": carrier.carrier_sid, "name": carrier.name, "gateways_changed": len(gateways)}
+
+
+@_on_storage
+async def list_nodes(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run `trunkline nodes list`."""
+    return {
+        "nodes": [
+            {
+                "node": node.node,
+                "url": node.url,
+                "state": "living" if node.lease_left_s > 0 and node.adopted_by is None else "dead",
+                "adopted_by": node.adopted_by,
+                "lease_left_s": round(node.lease_left_s, 1),
+                "active_calls": calls,
+            }
+            for node, calls in await storage.nodes()
+        ]
+    }
 
 
 def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -47,6 +47,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     _keys(commands)
     _numbers(commands)
     _carriers(commands)
+    _nodes(commands)
     return parser
 
 
@@ -331,6 +332,12 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--carrier", required=True, metavar="SID", help="carrier to change")
     _add_set(parser, required=True)
     parser.set_defaults(run=_later("admin", "update_carrier"))
+
+
+def _nodes(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "nodes", "look at the servers that share a PostgreSQL")
+    parser = _command(group, "list", "list the nodes, their leases and calls; prints JSON with nodes")
+    parser.set_defaults(run=_later("admin", "list_nodes"))
 
 
 def _add_set(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -240,6 +240,8 @@ class Endpoint(Generic[BodyT, QueryT]):
             common.append(domain.NotFound)
         if self.idempotent:
             common.append(domain.IdempotencyConflict)
+        if domain.CallEnded in self.errors:
+            common.append(domain.NodeUnreachable)  # It concerns an active call, which another node may have.
         return tuple(dict.fromkeys([*common, *self.errors]))
 
 

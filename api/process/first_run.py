@@ -33,11 +33,14 @@ class DemoAccount:
     api_key: str | None = field(repr=False)
 
 
-async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> str | None:
+async def prepare_sandbox(
+    storage: Storage, address: tuple[str, int] | None, *, is_shared: bool = False
+) -> str | None:
     """
     Add the sandbox as a platform carrier at `address` and return its sid; None removes it.
 
-    Calls over a carrier without its sandbox would run into a timeout.
+    Calls over a carrier without its sandbox would run into a timeout. With `is_shared` another node lives:
+    a sandbox elsewhere may be its own. That stays, and None is returned.
     """
     carriers = [
         carrier for carrier in await storage.trunks.platform_carriers() if carrier.name == SANDBOX_NAME
@@ -47,6 +50,8 @@ async def prepare_sandbox(storage: Storage, address: tuple[str, int] | None) -> 
         same = [(gateway.host, gateway.port) for gateway in gateways] == [address]
         if same and carrier.prefixes == (TEST_PREFIX,):
             return carrier.carrier_sid
+        if is_shared:
+            return None
         await storage.trunks.delete_carrier(None, carrier.carrier_sid)
     if address is None:
         return None

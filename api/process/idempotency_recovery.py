@@ -41,16 +41,18 @@ _TOOL = re.compile(r"POST /integrations/v1/tools/([^/]+)/execute")
 _log = logging.getLogger("api.process.idempotency_recovery")
 
 
-async def answer_interrupted(storage: Storage) -> None:
+async def answer_interrupted(storage: Storage, node: str | None = None) -> None:
     """
     Store the missing response of every request with an idempotency key that a previous process left open.
+
+    That was a process of this node, or of another which is dead.
 
     The key of a request without effect is already released, so that its repetition runs. A request that had
     placed its call, bought its number or accepted its message must not do so again: its repetition is
     answered with that call, number or message.
     """
     keys = storage.idempotency
-    for request in await keys.interrupted():
+    for request in await keys.interrupted(node):
         record: CallRecord | None = None
         purchase: Purchase | None = None
         kind, _, identifier = request.effect.partition(":")

@@ -20,7 +20,8 @@ _LOOK_EVERY_S: Final = 0.05
 class NodeLock:
     """File lock of a node, held from before the database is opened until the process ends."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
         self._descriptor = descriptor
 
     @classmethod
@@ -41,7 +42,7 @@ class NodeLock:
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return cls(descriptor)
+                return cls(path, descriptor)
             except BlockingIOError:
                 if loop.time() > until:
                     os.close(descriptor)

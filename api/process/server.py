@@ -45,6 +45,7 @@ from api.process.values import HostPort
 from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSettings, Storage, StorageSettings
 from callcontrol.calls.aio.context import CallControlSettings
 from callcontrol.calls.aio.service import CallControl
+from callcontrol.nodes.aio import place_of
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
@@ -88,6 +89,7 @@ class Server:
         url: Root of its API: the public URL of the settings, or else the bound address.
         demo: The demo account, when there is one.
         sandbox: The sandbox carrier, when it runs.
+        fenced: Set when another node has taken over the calls of this one, which has to end at once.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -101,6 +103,7 @@ class Server:
         self.mcp: McpGateway
         self.hot_restart = HotRestart(settings.data_dir, settings.node)
         self.http_socket: HttpServerSocket
+        self.fenced = asyncio.Event()
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
         self._parts = AsyncExitStack()
@@ -121,8 +124,9 @@ class Server:
             if self.settings.hot_restart:
                 await self.hot_restart.connect()
             await self._start_storage()
-            await self._start_sandbox()
-            self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
+            async with self.storage.membership.setup() as is_shared:
+                await self._start_sandbox(is_shared)
+                self.demo = await prepare_demo(self.storage) if self.sandbox is not None else None
             await self._start_services()
             await answer_interrupted(self.storage)
             await self._start_http()
@@ -134,6 +138,7 @@ class Server:
         self.control.guard.starting = False
         self.storage.database.serving = True
         self.lifecycle.phase = Phase.READY
+        self.storage.membership.start_adopting(self._adopt)
         self.hot_restart.ready(self.control.user_agent.sharing.answer, self._alone)
 
     async def drain(self) -> None:
@@ -185,6 +190,12 @@ class Server:
         if died is not None:
             await self.control.recover_node(died)
 
+    async def _adopt(self, node: str) -> None:
+        """End the calls of a dead node, and release what it held."""
+        await self.control.recover_node(node, has_recordings=False)
+        await self.storage.release_node(node)
+        await answer_interrupted(self.storage, node)
+
     async def _start_storage(self) -> None:
         settings = self.settings
         await asyncio.to_thread(settings.data_dir.mkdir, parents=True, exist_ok=True)
@@ -197,17 +208,19 @@ class Server:
                 allowed_countries=settings.allowed_countries,
                 name_servers=name_servers(settings),
                 node=settings.node,
+                place=place_of(lock.path),
                 public_url=lambda: self.url,
                 webhooks_kept=timedelta(days=settings.webhook_retention_days),
             ),
             secrets=await asyncio.to_thread(secret_box, settings),
         )
         self._parts.push_async_callback(self.storage.close)
+        self.fenced = self.storage.membership.fenced
 
-    async def _start_sandbox(self) -> None:
+    async def _start_sandbox(self, is_shared: bool) -> None:
         settings = self.settings
         if not settings.sandbox_carrier:
-            await prepare_sandbox(self.storage, None)
+            await prepare_sandbox(self.storage, None, is_shared=is_shared)
             return
         (listen,) = settings.sandbox_listen
         sandbox = SandboxCarrier(
@@ -220,8 +233,12 @@ class Server:
         except OSError as error:
             raise _cannot_listen("TRUNKLINE_SANDBOX_LISTEN", str(listen), error) from error
         self._parts.push_async_callback(sandbox.stop)
+        self._sandbox_sid = await prepare_sandbox(self.storage, sandbox.address, is_shared=is_shared)
+        if self._sandbox_sid is None:
+            _log.warning("another node has the sandbox carrier; this one runs none")
+            await sandbox.stop()
+            return
         self.sandbox = sandbox
-        self._sandbox_sid = await prepare_sandbox(self.storage, sandbox.address)
 
     async def _start_services(self) -> None:
         self.services = Services(self.storage, _service_settings(self.settings), self._providers())
@@ -325,9 +342,12 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
         _calm_collector()
         print_line(greeting(server.demo, server.url, command))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
-        await _either(signals.first, server.hot_restart.taken)
+        await _either(signals.first, server.hot_restart.taken, server.fenced)
+        if server.fenced.is_set():
+            raise StartFailed("another node has taken over the calls of this one; start it again")
         drain = asyncio.create_task(server.drain())
-        impatience = asyncio.create_task((signals.second if signals.first.is_set() else signals.first).wait())
+        again = signals.second if signals.first.is_set() else signals.first
+        impatience = asyncio.create_task(_either(again, server.fenced))
         await asyncio.wait({drain, impatience}, return_when=asyncio.FIRST_COMPLETED)
         impatience.cancel()
         if not drain.done():

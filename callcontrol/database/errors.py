@@ -44,6 +44,10 @@ class DatabaseMoved(OSError):
     """The database's file was moved or replaced since it was opened: writes to it would be lost."""
 
 
+class Fenced(OSError):
+    """Another node has taken over the calls of this one: nothing that it writes is accepted any more."""
+
+
 def is_busy(error: BaseException) -> bool:
     """Return True if SQLite failed only because another connection holds the lock."""
     cause = error.orig if isinstance(error, DBAPIError) else error

@@ -14,6 +14,7 @@ from tests.contract.givens import (
     account_sid,
     agent_url,
     answered_call,
+    call_elsewhere,
     caller_id,
     ended_call,
     has_no_route,
@@ -242,6 +243,7 @@ CASES = (
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
         refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
         refused(409, "CALL_ENDED", path={"callSid": ended_call}),
+        refused(503, "NODE_UNREACHABLE", path={"callSid": call_elsewhere}),
     ),
     *row(
         "POST /v1/Accounts/{sid}/Calls/{callSid}",
@@ -257,6 +259,7 @@ CASES = (
         ),
         refused(409, "CONFLICT", path={"callSid": ringing_call}, body={"dtmf": {"digits": "1"}}),
         refused(409, "CALL_ENDED", path={"callSid": ended_call}, body={"mute_status": "mute"}),
+        refused(503, "NODE_UNREACHABLE", path={"callSid": call_elsewhere}, body={"mute_status": "mute"}),
     ),
     *row(
         "GET /v1/calls/{callSid}/trace",

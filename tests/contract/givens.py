@@ -15,12 +15,14 @@ from api.http import pipeline
 from api.http.ratelimit import allowances_of
 from callcontrol.aio.tokens import new_id
 from callcontrol.calls.recording import RECORDINGS_FOLDER, recording_file
+from callcontrol.calls.records.store import calls
 from callcontrol.masking.calls import ENDED as MASKED_ENDED
-from callcontrol.models import Binding, Message
+from callcontrol.models import Binding, CallStatus, Message
 from callcontrol.otp.otp import PER_DESTINATION
 from media.audio import Clip, tone, write_wav
 from tests.contract.cases import During, Given
 from tests.contract.stage import ENDED, Answer, Stage
+from tests.support.domain import new_record
 from tests.support.waiting import PATIENCE_S, look_again, time_passes
 from tests.support.webhook_stage import statuses
 
@@ -174,6 +176,16 @@ async def ended_call(stage: Stage) -> str:
         stage.kept["ended call"] = call_sid = await place(stage, BUSY)
         await stage.call_when(call_sid, "busy")
     return str(stage.kept["ended call"])
+
+
+async def call_elsewhere(stage: Stage) -> str:
+    """The SID of a call that is active on another node; one for all cases."""
+    if "call elsewhere" not in stage.kept:
+        record = new_record(stage.own.account_sid, status=CallStatus.IN_PROGRESS, node="another")
+        row = calls.row_of(record)
+        await stage.server.storage.writer.commit(lambda connection: calls.insert(connection, row))
+        stage.kept["call elsewhere"] = record.call_sid
+    return str(stage.kept["call elsewhere"])
 
 
 async def recorded_call(stage: Stage) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from callcontrol.accounts.aio.accounts import AccountService
     from callcontrol.accounts.aio.keys import KeyService
     from callcontrol.directory.aio.loader import DirectoryLoader
+    from callcontrol.nodes.lease import Node
     from callcontrol.numbers.aio.service import NumberService
     from callcontrol.trunks.aio.service import TrunkService
     from callcontrol.wallet.aio import WalletService
@@ -60,6 +61,14 @@ class Administration:
         """Write all pending changes and close the database."""
         await self.writer.close()
         await self.database.close()
+
+    async def nodes(self) -> "list[tuple[Node, int]]":
+        """Nodes that share the database, by name, each with its active calls; empty for SQLite."""
+        from callcontrol.nodes import store
+
+        if self.database.shared is None:
+            return []
+        return await self.database.read(store.nodes_with_calls)
 
     @cached_property
     def keys(self) -> "KeyService":

@@ -68,6 +68,9 @@ from callcontrol.messaging.events import EVENTS as MESSAGING_EVENTS
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND
 from callcontrol.messaging.network import MessagingNetwork
 from callcontrol.messaging.store import campaigns, channels
+from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.nodes.aio import Membership
+from callcontrol.nodes.lease import LeaseSettings
 from callcontrol.numbers.aio.marketplace import NumberMarket
 from callcontrol.numbers.aio.renewals import Renewals
 from callcontrol.numbers.aio.service import DEFAULT_COUNTRIES, NumberService
@@ -84,6 +87,7 @@ from callcontrol.trunks.aio.service import TrunkService
 from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
+from callcontrol.webhooks.store import deliveries
 from media.audio import PromptLibrary, Speaker
 from media.audio.speech import Synthesizer
 from sip.aio import NameServer
@@ -99,6 +103,8 @@ class StorageSettings:
     Attributes:
         node: Name of this process, unique on the database; the same after a restart, so that it finds the
             rows of its earlier run.
+        place: Machine and data directory of this process; see ``callcontrol.nodes.aio.place_of``.
+        leases: Times of the lease on the node's name, for PostgreSQL.
         allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
         allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
         name_servers: Name servers for the host names of gateways; those of the system when empty.
@@ -107,6 +113,8 @@ class StorageSettings:
     """
 
     node: str = "local"
+    place: str = ""
+    leases: LeaseSettings = LeaseSettings()
     allow_private_destinations: bool = False
     allowed_countries: Collection[str] = DEFAULT_COUNTRIES
     name_servers: Sequence[NameServer] = ()
@@ -121,6 +129,7 @@ class Storage:
     Attributes:
         database: For reading.
         writer: For writing.
+        membership: Lease of this process among those that share the database.
         secrets: Encrypts secrets in the database, and computes digests of those that are only compared.
         directory: Accounts, numbers and trunks in memory, kept up to date.
         destinations: Decides which destinations of webhooks and streams are permitted.
@@ -138,6 +147,9 @@ class Storage:
         self.database = database
         self.secrets = secrets
         self.writer = Writer(database, WriterSettings(node=node))
+        self.membership = Membership(
+            database, self.writer, node, settings.place, settings.public_url, settings.leases
+        )
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.secrets_of = partial(_secrets_now, self.directory)
@@ -209,11 +221,14 @@ class Storage:
         Raises:
             ValueError: The URL names no supported database, or ``secrets`` is missing.
             SecretsUnreadable: The database is sealed with a key that this process does not have.
+            NodeTaken: Another server on the database has this node's name.
         """
         cipher = secrets if secrets is not None else await asyncio.to_thread(_key_beside, url)
         database = await Database.open(url, secrets=cipher)
         storage = cls(database, cipher, settings)
         try:
+            if deliver:
+                await storage.membership.join()
             await storage.writer.start()
             await seal_secrets(database, storage.writer, cipher, thorough=deliver)
             await storage.directory.start()
@@ -232,12 +247,20 @@ class Storage:
         """Refresh the directory after a failed lookup; never raises."""
         await self.directory.refresh_after_miss()
 
+    async def release_node(self, node: str) -> None:
+        """Release what a dead node held: idempotency keys, webhook deliveries and messages."""
+        await self.idempotency.free(node)
+        await self.writer.commit(lambda connection: deliveries.release(connection, node))
+        await self.writer.commit(lambda connection: chat_queue.release(connection, node))
+        self.outbox.changed()
+
     async def close(self) -> None:
         """Stop delivering, write all pending changes and close everything."""
         await self.housekeeper.close()
         await self.directory.close()
         await self.outbox.close()
         await self.writer.close()
+        await self.membership.close()
         await self.database.close()
 
     async def forget_passwords(self) -> int:

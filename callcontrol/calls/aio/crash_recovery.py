@@ -74,21 +74,32 @@ class CrashRecovery:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._forget(), name="former-calls")
 
-    async def settle(self, unfinished: Sequence[CallRecord], rates: Rates, node: str | None = None) -> None:
-        """End the records of calls that a process left behind, charge them, and recover recordings."""
+    async def settle(
+        self,
+        unfinished: Sequence[CallRecord],
+        rates: Rates,
+        node: str | None = None,
+        *,
+        has_recordings: bool = True,
+    ) -> None:
+        """
+        End the records of calls that a process left behind, charge them, and recover recordings.
+
+        Without ``has_recordings`` these are left to the node, on whose machine they are.
+        """
         calls, folder = self._calls, self._folder
         for record in unfinished:
             policy = self._products.of(record)
             charge_paise = close_record(record, CRASH, rates, policy)
             record.price_paise = charge_paise
-            recorded_ms = await recover_recording(record, folder)
+            recorded_ms = await recover_recording(record, folder) if has_recordings else None
             events = [
                 *_late_event(record, policy, "call.completed"),
                 *_recorded_events(record, policy, recorded_ms),
             ]
             calls.finish(record, charge_paise=charge_paise, events=events)
             CallLogger(record.call_sid).warning("the call was interrupted by a restart")
-        for record in await calls.cut_recordings(node):
+        for record in await calls.cut_recordings(node) if has_recordings else ():
             policy = self._products.of(record)
             recorded_ms = await recover_recording(record, folder)
             calls.update(record, events=_recorded_events(record, policy, recorded_ms))

@@ -42,6 +42,7 @@ from callcontrol.errors import (
     CallEnded,
     Conflict,
     DomainError,
+    NodeUnreachable,
     ServiceUnavailable,
 )
 from callcontrol.models import Account, CallFilter, CallRecord, Page, Position
@@ -208,17 +209,22 @@ class CallControl:
         self._started = True
         self._registrations.start()
 
-    async def recover_node(self, node: str) -> None:
-        """End the calls of another node whose process died, and notify their peers."""
+    async def recover_node(self, node: str, *, has_recordings: bool = True) -> None:
+        """
+        End the calls of another node whose process died, and notify their peers.
+
+        Without ``has_recordings`` they are on another machine, and stay unfinished until the node returns.
+        """
         while True:
             try:
+                await self._services.calls.take_dialogs(node)
                 unfinished = await self._cut_off(node)
                 break
             except ServiceUnavailable as failure:
                 log.warning("cannot end the calls of node %s yet: %s", node, failure.message)
                 await asyncio.sleep(_ADOPT_AGAIN_S)
         self._recovery.begin()
-        await self._recovery.settle(unfinished, self.settings.rates, node)
+        await self._recovery.settle(unfinished, self.settings.rates, node, has_recordings=has_recordings)
 
     async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
         """
@@ -425,6 +431,7 @@ class CallControl:
             NotFound: There is no such call.
             Forbidden: It belongs to another account.
             CallEnded: It has ended already.
+            NodeUnreachable: It is active on another node.
         """
         record, runner = await self._up(account_sid, call_sid)
         runner.post(HangupRequested("api", NORMAL_CLEARING))
@@ -438,6 +445,7 @@ class CallControl:
             NotFound: There is no such call.
             Forbidden: It belongs to another account, or the transfer target is not allowed.
             CallEnded: It has ended already.
+            NodeUnreachable: It is active on another node.
             ValidationFailed: Values are wrong; all of them are named.
             NumberNotOwned: The caller-ID of a transfer is no registered number of the account.
             Conflict: The state of the call does not allow it.
@@ -465,6 +473,8 @@ class CallControl:
     async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
         record = await self.get_call(account_sid, call_sid)
         runner = self._runners.get(call_sid)
+        if runner is None and not record.status.ended and record.node != self._services.calls.node:
+            raise NodeUnreachable(record.node)
         if record.status.ended or runner is None:
             raise CallEnded("The call has already ended.")
         return record, runner

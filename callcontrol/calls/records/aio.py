@@ -89,6 +89,11 @@ class CallStore:
         writer.attach(self)
 
     @property
+    def node(self) -> str:
+        """Name of this process among those that share the database."""
+        return self._node
+
+    @property
     def unwritten(self) -> int:
         """Number of calls whose newest state is only in memory."""
         return len(self._held.records) + (len(self._taken.records) if self._taken is not None else 0)
@@ -223,6 +228,10 @@ class CallStore:
         if cut_off:
             await self._writer.commit(partial(orphaned_dialogs.keep, node=self._node, records=cut_off))
         return await self._database.read(partial(orphaned_dialogs.of_node, node=self._node))
+
+    async def take_dialogs(self, node: str) -> None:
+        """Adopt the dialogs that another node was still ending when its process died."""
+        await self._writer.commit(partial(orphaned_dialogs.move, node=node, to_node=self._node))
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
         """Delete the saved dialogs of calls whose legs have ended."""

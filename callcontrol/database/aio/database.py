@@ -11,7 +11,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -20,6 +20,9 @@ from callcontrol.database.encryption import Cipher
 from callcontrol.database.errors import is_transient
 from callcontrol.errors import DomainError, ServiceUnavailable
 from callcontrol.models import Page
+
+if TYPE_CHECKING:
+    from callcontrol.database.aio.postgres import Postgres
 
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
@@ -38,6 +41,11 @@ class Database(ABC):
         """True while the writer has given up on the database; reads then have a short limit."""
         self.serving = False
         """True once the process has started; until then a slow operation says nothing of the disk."""
+
+    @property
+    def shared(self) -> "Postgres | None":
+        """The database itself, if several machines can share it."""
+        return None
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True, secrets: Cipher | None = None) -> "Database":

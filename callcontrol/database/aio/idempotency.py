@@ -127,18 +127,19 @@ class IdempotencyStore:
         finally:
             self._running.pop(name, None)
 
-    async def free(self) -> int:
+    async def free(self, node: str | None = None) -> int:
         """
-        Release keys of requests that an earlier run of this process left running; returns their number.
+        Release keys of requests that an earlier run, or a dead node, left running; returns their number.
 
         Only requests without effect: see ``interrupted`` for the others. Call it before accepting requests.
         """
-        self._running.clear()
-        return await self._writer.commit(lambda connection: keys.free(connection, self._node))
+        if node is None:
+            self._running.clear()
+        return await self._writer.commit(lambda connection: keys.free(connection, node or self._node))
 
-    async def interrupted(self) -> list[InterruptedRequest]:
-        """List requests that an earlier run of this process left running after they took effect."""
-        return await self._database.read(lambda connection: keys.interrupted(connection, self._node))
+    async def interrupted(self, node: str | None = None) -> list[InterruptedRequest]:
+        """List requests that an earlier run, or a dead node, left running after they took effect."""
+        return await self._database.read(lambda connection: keys.interrupted(connection, node or self._node))
 
     async def purge(self, limit: int = 10_000) -> int:
         """Delete claims older than ``KEPT``, up to ``limit``; returns their number."""

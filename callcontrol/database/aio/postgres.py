@@ -11,9 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from callcontrol.database import schema
 from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.encryption import OPTION, Cipher
-from callcontrol.database.errors import CommitInDoubt, is_transient
+from callcontrol.database.errors import CommitInDoubt, Fenced, is_transient
 
 _TIMEOUT_S: Final = 10.0
+_LEASE_TIMEOUT_S: Final = 3.0
+"""Limit of a statement that renews a lease: an unanswered one must leave time for another."""
 _STOPPED_MS: Final = 5000
 """PostgreSQL rolls back a transaction idle for this long: its process is stopped, or gone."""
 
@@ -22,6 +24,16 @@ _NO_SUCH_TRANSACTION: Final = "22023"
 
 _TURN: Final = 0x7472756E6B77
 """Advisory lock of the writing process ("trunkw")."""
+
+_SETUP: Final = 0x7472756E6B73
+"""Advisory lock of the server that sets the database up ("trunks")."""
+
+_TAKE_TURN: Final = f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()"
+# The snapshot is older than the lock. But a row lock is taken on the newest version of the row, and finds
+# that its key has changed; a renewal changes no key, so it neither waits for this lock nor undoes it.
+_TAKE_TURN_AS: Final = (
+    f"{_TAKE_TURN}, (SELECT true FROM nodes WHERE node = $1 AND incarnation = $2 FOR KEY SHARE)"
+)
 
 
 class Postgres(Database):
@@ -35,6 +47,8 @@ class Postgres(Database):
 
     def __init__(self, url: URL, secrets: Cipher | None) -> None:
         super().__init__()
+        self.fence: tuple[str, str] | None = None
+        """Node and incarnation that must still be in the database for a transaction to be accepted."""
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
             hide_parameters=True,
@@ -48,6 +62,19 @@ class Postgres(Database):
                 "server_settings": {"idle_in_transaction_session_timeout": str(_STOPPED_MS)},
             },
         )
+        # Connects when it is first used. Readers and the writer can use up the other connections.
+        self._lease_engine = create_async_engine(
+            url.set(drivername="postgresql+asyncpg"),
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=_LEASE_TIMEOUT_S,
+            connect_args={"timeout": _LEASE_TIMEOUT_S, "command_timeout": _LEASE_TIMEOUT_S},
+        )
+
+    @property
+    def shared(self) -> "Postgres":
+        """The database itself."""
+        return self
 
     async def _read(self, operation: Operation[T]) -> T:
         async with self._connected() as connection:
@@ -59,9 +86,16 @@ class Postgres(Database):
     async def write(self, operation: Operation[T]) -> T:
         """Run a function in one transaction and commit it, after those of other processes."""
         async with self._connected() as connection:
-            # One query for the lock and the transaction number, so the number costs nothing.
-            turn = await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()")
-            transaction = int(turn.one()[-1])
+            # One query for the lock, the transaction number and the fence, so that these cost nothing.
+            fence = self.fence
+            if fence is None:
+                turn = await connection.exec_driver_sql(_TAKE_TURN)
+            else:
+                turn = await connection.exec_driver_sql(_TAKE_TURN_AS, fence)
+            _, number, *joined = turn.one()
+            if joined and joined[0] is None:
+                raise Fenced("another node has taken over the calls of this one")
+            transaction = int(number)
             result = await connection.run_sync(operation)
             try:
                 await connection.commit()
@@ -71,6 +105,27 @@ class Postgres(Database):
                     raise
                 raise CommitInDoubt(transaction, result) from error
             return result
+
+    async def write_lease(self, operation: Operation[T]) -> T:
+        """
+        Run a function on leases in a transaction of its own, out of turn and on a connection of its own.
+
+        Exceptions are those of the function and of the driver.
+        """
+        async with self._lease_engine.begin() as connection:
+            return await connection.run_sync(operation)
+
+    @contextlib.asynccontextmanager
+    async def setup(self) -> AsyncIterator[None]:
+        """Hold off other servers from a block that looks what is there and adds what is missing."""
+        async with self._engine.connect() as connection:
+            await connection.exec_driver_sql(f"SELECT pg_advisory_lock({_SETUP})")
+            await connection.commit()  # It is held by the session; an idle transaction would be ended.
+            try:
+                yield
+            finally:
+                # The lock ends with the session: a pooled connection would keep it.
+                await connection.invalidate()
 
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncConnection]:
@@ -115,6 +170,7 @@ class Postgres(Database):
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._lease_engine.dispose()
         await self._engine.dispose()
 
 

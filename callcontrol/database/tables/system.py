@@ -1,4 +1,4 @@
-"""The counter of revisions, idempotency keys, and the probe of the writer."""
+"""The counter of revisions, idempotency keys, the probe of the writer, and leases of nodes."""
 
 from typing import Final
 
@@ -40,4 +40,19 @@ writer_probe: Final = sa.Table(
     metadata,
     sa.Column("node", sa.Text, primary_key=True),
     whole("probed_at", nullable=False),
+)
+
+nodes: Final = sa.Table(
+    "nodes",
+    metadata,
+    sa.Column("node", sa.Text, primary_key=True),
+    # In a unique constraint with the node: so a change of it is a change of a key, which the lock of a
+    # writing transaction (FOR KEY SHARE) notices, and a renewal of the lease is not.
+    text("incarnation", nullable=False),
+    text("place", nullable=False),
+    text("url", nullable=False),
+    whole("started_at", nullable=False),
+    whole("lease_until", nullable=False),
+    text("adopted_by"),
+    sa.UniqueConstraint("node", "incarnation"),
 )

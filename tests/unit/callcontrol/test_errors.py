@@ -24,6 +24,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "Internal": "INTERNAL_ERROR",
         "InvalidNumbers": "invalid_numbers",
         "KycRequired": "KYC_REQUIRED",
+        "NodeUnreachable": "NODE_UNREACHABLE",
         "NotConfigured": "not_configured",
         "NotFound": "NOT_FOUND",
         "NumberNotOwned": "NUMBER_NOT_OWNED",

@@ -35,6 +35,11 @@ def of_node(connection: Connection, node: str) -> dict[str, Dialogs]:
     return {row["call_sid"]: _read(row["dialogs"]) for row in _OF_NODE.all(connection, {"node": node})}
 
 
+def move(connection: Connection, node: str, to_node: str) -> None:
+    """Assign the remaining dialogs of a node to another."""
+    connection.execute(sa.update(former_dialogs).where(former_dialogs.c.node == node).values(node=to_node))
+
+
 def forget(connection: Connection, call_sids: Sequence[str]) -> None:
     """Delete the rows of calls whose peers were notified."""
     connection.execute(sa.delete(former_dialogs).where(former_dialogs.c.call_sid.in_(call_sids)))

@@ -1,0 +1,226 @@
+"""Membership of a server among those that share a PostgreSQL database."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from callcontrol.aio.tasks import ended
+from callcontrol.aio.tokens import new_id
+from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.writer import Writer
+from callcontrol.database.errors import Fenced, is_transient
+from callcontrol.errors import DomainError, NodeTaken
+from callcontrol.nodes import store
+from callcontrol.nodes.lease import LeaseSettings, Node, RenewalRecord, wait_s
+
+if TYPE_CHECKING:
+    from callcontrol.database.aio.postgres import Postgres
+
+log = logging.getLogger(__name__)
+
+Adopt = Callable[[str], Awaitable[None]]
+"""Ends the calls of a dead node, and frees what it held."""
+
+_LOOK_S: Final = 0.25
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Membership:
+    """
+    Lease of this server on the name of its node, renewed until it is closed.
+
+    Without PostgreSQL there is nothing to share, and nothing is done.
+
+    Attributes:
+        fenced: Set when another node has adopted the calls of this one; what it writes is refused by then.
+
+    Args:
+        place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
+        url: Address of the API at this moment.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        node: str,
+        place: str,
+        url: Callable[[], str],
+        settings: LeaseSettings | None = None,
+    ) -> None:
+        self._settings = settings or LeaseSettings()
+        self.fenced = asyncio.Event()
+        self._database = database.shared
+        self._writer = writer
+        self._node = Node(node, new_id(), place, "", self._settings.lease_s)
+        self._url = url
+        self._renewals: RenewalRecord
+        self._adopt: Adopt | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._adopting: asyncio.Task[None] | None = None
+
+    async def join(self) -> None:
+        """
+        Acquire the name of the node, and renew its lease from now on.
+
+        A lease whose server is dead is waited for; one that is renewed meanwhile belongs to a living one.
+
+        Raises:
+            NodeTaken: Another server has this name; nothing was changed.
+        """
+        database = self._database
+        if database is None:
+            return
+        seen: Node | None = None
+        lease_s = self._settings.lease_s
+        while not await database.write_lease(partial(store.join, node=self._node, lease_s=lease_s)):
+            nodes = await database.write_lease(store.all_nodes)
+            found = next((node for node in nodes if node.node == self._node.node), None)
+            if found is not None and found.adopted_by is None:
+                if seen is None:
+                    log.info("waiting for the lease of the node %s", found.node)
+                    seen = found
+                elif found.incarnation != seen.incarnation or found.lease_left_s > seen.lease_left_s:
+                    raise NodeTaken(found.node, found.url)
+                else:
+                    seen = found
+            await asyncio.sleep(_LOOK_S)
+        database.fence = (self._node.node, self._node.incarnation)
+        self._renewals = RenewalRecord(_now_s(), lease_s)
+        self._task = asyncio.create_task(self._run(database), name="node-lease")
+
+    def start_adopting(self, adopt: Adopt) -> None:
+        """Adopt nodes that die, once this server can end their calls."""
+        self._adopt = adopt
+
+    async def close(self) -> None:
+        """Release the name: this server has no call left."""
+        task, self._task = self._task, None
+        await ended(task)
+        await ended(self._adopting)
+        if self._database is None or task is None or self.fenced.is_set():
+            return
+        try:
+            await self._database.write_lease(
+                partial(store.leave, node=self._node.node, incarnation=self._node.incarnation)
+            )
+        except Exception as error:
+            log.warning("the node keeps its name until its lease is over: %s", error)
+
+    @asynccontextmanager
+    async def setup(self) -> AsyncIterator[bool]:
+        """
+        Hold off other servers from a block that looks what is there and adds what is missing.
+
+        Gives True if another node lives: what is there may be its own.
+        """
+        database = self._database
+        if database is None:
+            yield False
+            return
+        async with database.setup():
+            nodes = await self.nodes()
+            yield any(node.lease_left_s > 0 and node.node != self._node.node for node in nodes)
+
+    async def nodes(self) -> list[Node]:
+        """Return all nodes, by name; empty without PostgreSQL."""
+        return [] if self._database is None else await self._database.read(store.all_nodes)
+
+    async def _run(self, database: "Postgres") -> None:
+        renewed = True
+        while True:
+            pause_s = self._settings.retry_s
+            try:
+                others = await self._renew(database)
+                if not renewed:
+                    log.warning("the lease of this node is renewed again")
+                renewed = True
+                self._adopt_dead(others)
+                pause_s = wait_s(self._settings, others)
+            except Fenced:
+                log.error("another node has taken over the calls of this one; ending")
+                self.fenced.set()
+                return
+            except Exception as error:
+                self._renewals.failed(_now_s())
+                if renewed or not is_transient(error):
+                    log.warning(
+                        "the lease of this node is not renewed: %s", str(error) or type(error).__name__
+                    )
+                renewed = False
+            await asyncio.sleep(pause_s)
+
+    async def _renew(self, database: "Postgres") -> list[Node]:
+        """
+        Renew the lease, and return the other nodes.
+
+        Raises:
+            Fenced: The lease is another's.
+        """
+        own = self._node
+        if not await database.write_lease(
+            partial(store.renew, node=own, url=self._url(), lease_s=self._settings.lease_s)
+        ):
+            raise Fenced("the lease is another's")
+        self._renewals.renewed(_now_s())
+        nodes = await database.write_lease(store.all_nodes)
+        return [node for node in nodes if node.node != own.node]
+
+    def _adopt_dead(self, others: list[Node]) -> None:
+        """Adopt nodes whose lease is over, beside the renewals."""
+        dead = [node for node in others if node.lease_left_s <= 0]
+        if not dead or self._adopt is None or not self._renewals.may_adopt(_now_s()):
+            return
+        if self._adopting is None or self._adopting.done():
+            self._adopting = asyncio.create_task(self._adopt_all(dead, self._adopt), name="node-adoption")
+
+    async def _adopt_all(self, dead: list[Node], adopt: Adopt) -> None:
+        for node in dead:
+            try:
+                await self._adopt_one(node, adopt)
+            except DomainError as failure:
+                log.warning("the calls of the node %s are not ended yet: %s", node.node, failure.message)
+            except Exception:
+                log.exception("the calls of the node %s are not ended", node.node)
+
+    async def _adopt_one(self, dead: Node, adopt: Adopt) -> None:
+        claim = new_id()
+        # By the writer: in its turn, so that no transaction of the dead node can commit afterwards.
+        claimed = await self._writer.commit(
+            partial(
+                store.claim,
+                dead=dead,
+                claim=claim,
+                adopter=self._node.node,
+                lease_s=self._settings.adoption_s,
+            )
+        )
+        if not claimed:
+            return
+        log.warning("the node %s is dead; ending its calls", dead.node)
+        await adopt(dead.node)
+        await self._writer.commit(partial(store.leave, node=dead.node, incarnation=claim))
+        log.info("the calls of the node %s have ended", dead.node)
+
+
+def place_of(lock: Path) -> str:
+    """
+    Return the boot of this machine and the file that locks the data directory.
+
+    Of two runs in one place the later one holds the lock, so the earlier one has ended.
+    """
+    try:
+        boot = _BOOT.read_text().strip()
+    except OSError:
+        return ""
+    found = os.stat(lock)
+    return f"{boot}:{found.st_dev}:{found.st_ino}"
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

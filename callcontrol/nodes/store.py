@@ -1,0 +1,91 @@
+"""SQL of nodes, for PostgreSQL alone: leases go by its clock."""
+
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.nodes.lease import Node
+
+_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+# One statement, so that of two servers that start with one name one gets it.
+_JOIN: Final = sa.text(
+    f"""
+    INSERT INTO nodes (node, incarnation, place, url, started_at, lease_until)
+    VALUES (:node, :incarnation, :place, :url, {_NOW}, {_NOW} + :lease_us)
+    ON CONFLICT (node) DO UPDATE
+    SET incarnation = excluded.incarnation, place = excluded.place, url = excluded.url,
+        started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL
+    WHERE nodes.lease_until <= {_NOW}
+        OR (nodes.place = excluded.place AND nodes.place <> '' AND nodes.adopted_by IS NULL)
+    """
+)
+_RENEW: Final = sa.text(
+    f"UPDATE nodes SET lease_until = {_NOW} + :lease_us, url = :url"
+    " WHERE node = :node AND incarnation = :incarnation"
+)
+_CLAIM: Final = sa.text(
+    f"""
+    UPDATE nodes SET incarnation = :claim, adopted_by = :adopter, lease_until = {_NOW} + :lease_us
+    WHERE node = :node AND incarnation = :incarnation AND lease_until <= {_NOW}
+    """
+)
+# With a call that has no end, the row stays until somebody has adopted the node.
+_LEAVE: Final = sa.text(
+    """
+    DELETE FROM nodes WHERE node = :node AND incarnation = :incarnation
+        AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
+    """
+)
+_ALL: Final = sa.text(
+    f"""
+    SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by
+    FROM nodes ORDER BY node
+    """
+)
+
+_CALLS: Final = sa.text("SELECT node, count(*) FROM calls WHERE ended_at IS NULL GROUP BY node")
+
+
+def join(connection: Connection, node: Node, lease_s: float) -> bool:
+    """
+    Acquire the name of a node; False while another server has it.
+
+    The name is free without a row, when the lease of its row is over, and for a later run in the same place,
+    whose lock on the data directory proves that the earlier one has ended.
+    """
+    values = {"node": node.node, "incarnation": node.incarnation, "place": node.place, "url": node.url}
+    return connection.execute(_JOIN, {**values, "lease_us": _micros(lease_s)}).rowcount == 1
+
+
+def renew(connection: Connection, node: Node, url: str, lease_s: float) -> bool:
+    """Renew the lease of a node; False if another node has adopted it, or another server has its name."""
+    values = {"node": node.node, "incarnation": node.incarnation, "url": url, "lease_us": _micros(lease_s)}
+    return connection.execute(_RENEW, values).rowcount == 1
+
+
+def claim(connection: Connection, dead: Node, claim: str, adopter: str, lease_s: float) -> bool:
+    """Claim the calls of a node whose lease is over, for a time; False if somebody was faster."""
+    values = {"node": dead.node, "incarnation": dead.incarnation, "claim": claim, "adopter": adopter}
+    return connection.execute(_CLAIM, {**values, "lease_us": _micros(lease_s)}).rowcount == 1
+
+
+def leave(connection: Connection, node: str, incarnation: str) -> None:
+    """Delete the row of a node that has ended in good order, or whose calls have all been ended."""
+    connection.execute(_LEAVE, {"node": node, "incarnation": incarnation})
+
+
+def all_nodes(connection: Connection) -> list[Node]:
+    """All nodes, by name."""
+    return [Node(*row) for row in connection.execute(_ALL)]
+
+
+def nodes_with_calls(connection: Connection) -> list[tuple[Node, int]]:
+    """All nodes, by name, each with the number of its calls without an end."""
+    calls = {node: count for node, count in connection.execute(_CALLS)}
+    return [(node, calls.get(node.node, 0)) for node in all_nodes(connection)]
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)

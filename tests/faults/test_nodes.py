@@ -1,0 +1,191 @@
+"""Two servers on one PostgreSQL, of which one dies or stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sipp.exchange import Exchange
+from tests.support.fork_server import fork_server
+from tests.support.ports import free_port
+from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.server_process import ServerFailed, ServerProcess, wait_until
+from tests.support.sipp_run import SIPP, Load, Sipp
+from tests.support.waiting import PATIENCE_S
+
+pytestmark = [
+    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    pytest.mark.durable,
+]
+
+CALLS = 5
+SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
+_TWO_LEASES_S = 16.0
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+async def shared(postgres: PostgresServer) -> dict[str, str]:
+    return {"TRUNKLINE_DATABASE_URL": await postgres.url(), "TRUNKLINE_SECRET_KEY": SECRET_KEY}
+
+
+@pytest.fixture
+def exchange(tmp_path: Path, shared: dict[str, str]) -> Iterator[Exchange]:
+    """The node "a", which carries the calls."""
+    with Exchange(tmp_path, {**shared, "TRUNKLINE_NODE": "a"}) as running:
+        yield running
+
+
+@pytest.fixture
+def other(tmp_path: Path, shared: dict[str, str], exchange: Exchange) -> Iterator[ServerProcess]:
+    """The node "b"."""
+    made = ServerProcess(tmp_path / "other", environment={**shared, "TRUNKLINE_NODE": "b"})
+    with made.starting():
+        yield made
+    assert made.stop() == 0, made.log()
+    assert "Traceback" not in made.log(), made.log()
+
+
+def start_calls(exchange: Exchange, scenario: str = "reason_uac_hung_up_on.xml") -> list[Sipp]:
+    """Set up calls whose callers and callees wait for a BYE, by default one that names a crash."""
+    load = Load(calls=CALLS, rate=20.0)
+    peers = [
+        exchange.callee("uas.xml", load),
+        exchange.caller(scenario, load=load, extra="-recv_timeout 90000"),
+    ]
+    assert wait_until(lambda: len(calls(exchange.server, exchange, "in-progress")) == CALLS, PATIENCE_S)
+    return peers
+
+
+def calls(server: ServerProcess, exchange: Exchange, status: str) -> list[dict[str, Any]]:
+    reply = server.request("GET", f"/v1/calls?status={status}", exchange.account.api_key)
+    assert reply.status == 200, reply
+    found: list[dict[str, Any]] = reply.body["data"]
+    return found
+
+
+def path_of(call: dict[str, Any]) -> str:
+    return f"/v1/Accounts/{call['account_sid']}/Calls/{call['call_sid']}"
+
+
+def nodes(server: ServerProcess) -> dict[str, str]:
+    return {node["node"]: node["state"] for node in server.command("nodes", "list")["nodes"]}
+
+
+def adopts(other: ServerProcess) -> None:
+    """Wait until the node has renewed its lease long enough to adopt another."""
+    assert wait_until(lambda: False, _TWO_LEASES_S) is False
+
+
+def assert_adopted(exchange: Exchange, other: ServerProcess, peers: list[Sipp]) -> None:
+    """All calls have an end, are charged one pulse, and their peers got a BYE; no money stays reserved."""
+    assert wait_until(lambda: "the calls of the node a have ended" in other.log(), PATIENCE_S), other.log()
+    exchange.finish(*peers)
+    ended = calls(other, exchange, "completed")
+    assert len(ended) == CALLS
+    assert {call["hangup_cause"] for call in ended} == {"CRASH"}
+    prices = {call["price"] for call in ended}
+    assert len(prices) == 1 and 0 < min(prices) < 1, "one pulse each"
+    wallet = other.request("GET", "/v1/wallet", exchange.account.api_key).body["data"]
+    assert wallet["reserved"] == 0
+    assert wallet["balance"] == pytest.approx(100_000 - CALLS * prices.pop())
+
+
+def test_a_node_whose_name_is_taken_does_not_start(
+    tmp_path: Path, shared: dict[str, str], exchange: Exchange
+) -> None:
+    """A second server with the node of a living one ends with a reason, and touches none of its calls."""
+    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    same = ServerProcess(tmp_path / "same", environment={**shared, "TRUNKLINE_NODE": "a"})
+    with pytest.raises(ServerFailed, match="node a runs on this database already"):
+        same.start()
+    up = calls(exchange.server, exchange, "in-progress")
+    assert len(up) == CALLS
+    for call in up:
+        assert exchange.server.request("DELETE", path_of(call), exchange.account.api_key).status == 200
+    exchange.finish(*peers)
+
+
+def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: ServerProcess) -> None:
+    """Control of a call on another node is refused with 503 and the node's name, not with CALL_ENDED."""
+    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    key = exchange.account.api_key
+    for call in calls(other, exchange, "in-progress"):
+        path = path_of(call)
+        reply = other.request("DELETE", path, key)
+        assert (reply.status, reply.body["error"]["code"]) == (503, "NODE_UNREACHABLE")
+        assert exchange.server.request("DELETE", path, key).status == 200
+    exchange.finish(*peers)
+
+
+@pytest.mark.long(reason="waits out leases, 24 s")
+def test_the_calls_of_a_killed_node_are_ended_by_another(exchange: Exchange, other: ServerProcess) -> None:
+    """After a kill another node ends the calls of the first within ten seconds, and its name is free."""
+    peers = start_calls(exchange)
+    adopts(other)
+    exchange.server.kill()
+    assert_adopted(exchange, other, peers)
+    assert nodes(other) == {"b": "living"}
+    exchange.server.start()
+    assert nodes(other) == {"a": "living", "b": "living"}
+
+
+@pytest.mark.long(reason="waits out leases, 24 s")
+def test_a_node_that_stood_still_ends(exchange: Exchange, other: ServerProcess) -> None:
+    """A process that is stopped for longer than its lease is adopted once; continued, it ends by itself."""
+    peers = start_calls(exchange)
+    adopts(other)
+    process = exchange.server.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    assert_adopted(exchange, other, peers)
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(PATIENCE_S) == 1
+    assert "another node has taken over the calls of this one" in exchange.server.log()
+    assert len(calls(other, exchange, "completed")) == CALLS
+    exchange.server.start()
+
+
+def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> None:
+    """Of two servers that start on an empty database both come up, with one demo account and one sandbox."""
+    fork_server()  # It ends with the thread that starts it.
+    for attempt in range(2):
+        url = asyncio.run(postgres.empty_url())
+        servers = [
+            ServerProcess(tmp_path / f"{attempt}{node}", environment=first_run(url, node))
+            for node in ("a", "b")
+        ]
+        with ThreadPoolExecutor() as pool:
+            assert [start.result() for start in [pool.submit(server.start) for server in servers]] == [
+                None
+            ] * 2
+        try:
+            assert nodes(servers[0]) == {"a": "living", "b": "living"}
+            made = [server.log().count("API key") for server in servers]
+            assert sorted(made) == [0, 1], [server.log() for server in servers]
+            sandboxes = [server.log().count("another node has the sandbox carrier") for server in servers]
+            assert sorted(sandboxes) == [0, 1]
+        finally:
+            assert [server.stop() for server in servers] == [0, 0]
+
+
+def first_run(url: str, node: str) -> dict[str, str]:
+    return {
+        "TRUNKLINE_DATABASE_URL": url,
+        "TRUNKLINE_SECRET_KEY": SECRET_KEY,
+        "TRUNKLINE_NODE": node,
+        "TRUNKLINE_SANDBOX_CARRIER": "1",
+        "TRUNKLINE_SANDBOX_LISTEN": f"udp:127.0.0.1:{free_port()}",
+    }

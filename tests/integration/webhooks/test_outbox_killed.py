@@ -86,7 +86,9 @@ async def test_kills_during_bursts_lose_nothing(
     assert len(committed) >= 4 * 126
 
     # The next start takes up what the killed ones had committed or held.
-    storage = await Storage.open(url, StorageSettings(place="here", allow_private_destinations=True), secrets=SECRETS)
+    storage = await Storage.open(
+        url, StorageSettings(place="here", allow_private_destinations=True), secrets=SECRETS
+    )
     expected = set(committed)
     await until(lambda: expected <= set(receiver.ids()))
     await until(lambda: not storage.outbox.held)

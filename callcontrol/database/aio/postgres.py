@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -89,13 +89,13 @@ class Postgres(Database):
             # One query for the lock, the transaction number and the fence, so that these cost nothing.
             fence = self.fence
             if fence is None:
-                turn = await connection.exec_driver_sql(_TAKE_TURN)
+                found = await connection.exec_driver_sql(_TAKE_TURN)
             else:
-                turn = await connection.exec_driver_sql(_TAKE_TURN_AS, fence)
-            _, number, *joined = turn.one()
-            if joined and joined[0] is None:
+                found = await connection.exec_driver_sql(_TAKE_TURN_AS, fence)
+            turn: tuple[Any, ...] = found.one().tuple()
+            if fence is not None and turn[2] is None:
                 raise Fenced("another node has taken over the calls of this one")
-            transaction = int(number)
+            transaction = int(turn[1])
             result = await connection.run_sync(operation)
             try:
                 await connection.commit()

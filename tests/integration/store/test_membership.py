@@ -236,7 +236,7 @@ async def names_are(storage: Storage, wanted: dict[str, str | None]) -> bool:
 async def is_waiting(storage: Storage) -> bool:
     """Return True while a transaction waits for its turn."""
     waiting = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-    return await storage.database.read(lambda connection: connection.scalar(waiting)) == 1
+    return bool(await storage.database.read(lambda connection: connection.scalar(waiting)))
 
 
 async def lease_is_over(storage: Storage, name: str) -> bool:

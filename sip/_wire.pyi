@@ -8,6 +8,7 @@ from collections.abc import Callable, Set
 
 from sip.message.message import Entry, Message
 from sip.message.parser import Limits
+from sip.protection.rate_limits import ProtectionSettings
 from sip.timers import Timers
 
 class Reader:
@@ -59,6 +60,8 @@ ENDED: int
 
 KEPT_DATAGRAM: int
 """A datagram that has to be received again, from its beginning."""
+KEPT_ADMITTED: int
+"""A datagram of an unknown source that the guard has let pass."""
 KEPT_MESSAGE: int
 """A message that was matched."""
 KEPT_OUTPUT: int
@@ -87,6 +90,122 @@ Its sort (`KEPT_*`), what was found, the bytes, number of the socket, source or 
 """
 Outputs = list[tuple[int, int, bytes | None]]
 """What came with time or a command: kind, number of the transaction, and bytes to be sent."""
+
+SOURCE_DROP: int
+"""The message is not to be parsed."""
+SOURCE_UNKNOWN: int
+"""The message is of an unknown source, and may be parsed."""
+SOURCE_KNOWN: int
+"""The message is of a known source."""
+SOURCE_ASK: int
+"""Nothing has happened yet: the application is to be asked about the host."""
+TRUST_UNASKED: int
+"""The application was not asked about a host."""
+TRUST_NO: int
+TRUST_YES: int
+"""The application trusts a host."""
+
+class SourceGuard:
+    """
+    Judges messages by their sources before they are parsed; bounded memory, no clock.
+
+    `trust` is one of `TRUST_*`: a caller who gets `SOURCE_ASK` asks the application and calls again. All text
+    that is no address is one source.
+    """
+
+    def __init__(self, settings: ProtectionSettings) -> None:
+        """Set the limits."""
+
+    def judge(self, data: bytes, host: str, port: int, is_datagram: bool, now_s: float, trust: int, /) -> int:
+        """Judge a message; one of `SOURCE_*`."""
+
+    def judge_connection(self, host: str, now_s: float, trust: int, /) -> int:
+        """Judge a new connection: only a banned source gets none."""
+
+    def judge_host(self, host: str, now_s: float, trust: int, /) -> int:
+        """Judge a host: `SOURCE_KNOWN`, `SOURCE_UNKNOWN` or `SOURCE_ASK`."""
+
+    def knows(self, host: str, /) -> bool:
+        """True for a host that was found to be known, until `refresh`."""
+
+    def may_answer(self, host: str, now_s: float, /) -> bool:
+        """Score the request of an unknown source; True when it gets its refusal."""
+
+    def on_malformed(self, host: str, now_s: float, /) -> None:
+        """Score a malformed message."""
+
+    def trust(self, host: str, now_s: float, /) -> None:
+        """Make a host known for some hours, and lift its ban."""
+
+    def on_auth_failure(self, host: str, is_trusted: bool, now_s: float, /) -> None:
+        """Count wrong credentials; one that the application trusts is neither slowed nor banned."""
+
+    def on_auth_success(self, host: str, now_s: float, /) -> None:
+        """Forget wrong credentials, and make the host known."""
+
+    def set_own(self, own: tuple[str, int] | None) -> None:
+        """Admit this address and port, without trust in its host."""
+
+    def set_severe(self, severe: bool, /) -> None:
+        """Drop INVITEs of unknown sources over UDP."""
+
+    def refresh(self, now_s: float, /) -> None:
+        """Forget what the application has said, and drop expired trust."""
+
+    def banned(self, now_s: float, /) -> dict[str, float]:
+        """Banned sources, each with the seconds left."""
+
+    def known(self) -> list[str]:
+        """Hosts that were found to be known since the last `refresh`."""
+
+    def rejected(self) -> dict[str, int]:
+        """Messages that were not served, by reason."""
+
+    def take_bans(self) -> tuple[list[tuple[str, str, float, int]], int]:
+        """
+        Return the bans since the last call, once: source, reason, seconds, and how many it had.
+
+        The second value is the number of those that are left out, because there were too many.
+        """
+
+    @property
+    def largest(self) -> int:
+        """Entries of the largest table."""
+
+class DatagramReader:
+    """
+    Reads a UDP socket, and hands over the datagrams that its guard lets pass.
+
+    They are judged one by one, each after what was done with those before. Keep-alives are passed over.
+    """
+
+    def __init__(self, guard: SourceGuard | None) -> None:
+        """Read with a guard; without one every source is known."""
+
+    def receive(self, socket: int, most: int, /) -> int:
+        """
+        Read up to 32 datagrams that a socket has; returns their number.
+
+        Raises:
+            OSError: What the system says of an earlier datagram.
+        """
+
+    def next(
+        self, is_trusted: Callable[[str], bool] | None, now_s: float
+    ) -> tuple[bytes, tuple[str, int], bool] | None:
+        """
+        Return the next datagram that passes, its source, and whether that is known; None when all are done.
+
+        `is_trusted` asks the application about a host; what it raises costs that datagram.
+        """
+
+    @property
+    def dropped(self) -> int:
+        """Number of those read last that the guard has dropped."""
+
+    @property
+    def arrived_at_s(self) -> float | None:
+        """Wall-clock time at which the system got the first of those read last, if it stamps them."""
 
 class Engine:
     """
@@ -170,6 +289,12 @@ class Engine:
     def remove_socket(self, socket: int, /) -> None:
         """Serve a socket no more."""
 
+    def note_served(self, now_s: float, /) -> None:
+        """Note that the loop reads its sockets, though nothing in them is for the engine."""
+
+    def set_guard(self, guard: SourceGuard, /) -> None:
+        """Use a guard for what comes while the loop stands still."""
+
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""
 
@@ -207,14 +332,6 @@ def write(start: str, entries: list[Entry], body: bytes) -> bytes:
 
     Raises:
         UnicodeEncodeError: The text keeps bytes that are not UTF-8; `write_in_python` writes those.
-    """
-
-def receive_datagrams(socket: int, most: int) -> list[tuple[bytes, tuple[str, int]]]:
-    """
-    Up to 32 datagrams that a socket has, with where they came from; none when it has none.
-
-    Raises:
-        OSError: What the system says of an earlier datagram.
     """
 
 def send_datagram(socket: int, data: bytes, host: str, port: int) -> int:

@@ -1,7 +1,7 @@
 """Filters of the transaction layer: of messages by source and load, and of new calls."""
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ _CHALLENGES = frozenset((401, 407))
 
 class Guard:
     """
-    Filters every message before it is parsed, and limits the responses to unknown sources.
+    Filters messages before they are parsed, and limits the responses to unknown sources.
 
     `is_trusted` tells whether the application trusts a host. A guard serves one user agent, whose clock it
     gets by `start`.
@@ -42,18 +42,14 @@ class Guard:
     ) -> None:
         self.protection = Protection(settings, is_trusted, self._note_ban)
         """Record of the sources, which takes the time of each report."""
-        self.trusted = self.protection.trusted
-        """Trusted hosts, which the transaction layer looks up for every message."""
-        self.rejected = self.protection.rejected
-        """Count of refused messages, by reason."""
         self.arrived_bytes = 0
-        """Length of the current message of an unknown source; no longer response is sent."""
+        """Length of the current message, set by the transaction layer; no longer response is sent."""
         self.pressed = False
         """True under overload: `passes` must be called for every INVITE over UDP."""
         self.starting = False
         """True while the program starts: messages that wait then are no sign of overload."""
-        self.own: Address | None = None
-        """Address from which this process sends to itself: always admitted, without trust in its host."""
+        self._own: Address | None = None
+        self._refused: Counter[str] = Counter()
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
         self._alarm: Handle | None = None
@@ -75,17 +71,21 @@ class Guard:
             self._alarm.cancel()
             self._alarm = None
 
+    @property
+    def own(self) -> Address | None:
+        """Address from which this process sends to itself: always admitted, without trust in its host."""
+        return self._own
+
+    @own.setter
+    def own(self, own: Address | None) -> None:
+        self._own = own
+        self.protection.sources.set_own(own)
+
     # Called by the transaction layer and its transports.
 
-    def admit(self, data: bytes, flow: Flow) -> bool:
-        """True if a message of a host that is not in `trusted` is to be parsed."""
-        if flow.remote == self.own:
-            return True
-        if self._shedder.severe and not flow.reliable and data.startswith(b"INVITE "):
-            self.rejected["overload"] += 1
-            return False
-        self.arrived_bytes = len(data)
-        return self.protection.admit(data, flow.remote[0], self._clock.time())
+    def admit(self, data: bytes, flow: Flow) -> int:
+        """Judge a message by its source; see `Protection.admit`."""
+        return self.protection.admit(data, flow.remote, self._clock.time(), is_datagram=not flow.reliable)
 
     # Called by the user agent.
 
@@ -97,7 +97,7 @@ class Guard:
         so that a forged source gains no amplification. A challenge passes, since credentials answer it.
         """
         host = flow.remote[0]
-        if host in self.trusted or flow.remote == self.own or response.status in _CHALLENGES:
+        if self.protection.knows(host) or flow.remote == self._own or response.status in _CHALLENGES:
             return response
         if not self.protection.may_answer(host, self._clock.time()):
             return None
@@ -123,7 +123,7 @@ class Guard:
         if self._shedder.would_accept(self._age_s) or self._shedder.may_refuse():
             return True
         self._shedder.accepts(self._age_s)  # It counts among the calls of which a share is accepted.
-        self.rejected["unread"] += 1
+        self.count("unread")
         return False
 
     def accepts_call(self) -> bool:
@@ -144,15 +144,26 @@ class Guard:
         was_whole = self._shedder.share >= 1.0
         self._shedder.look(waited_s, now)
         self.pressed = self._shedder.share < 1.0
+        self.protection.sources.set_severe(self._shedder.severe)
         if was_whole and self._shedder.share < 1.0:
             logger.warning("overload: work waits %.2f s; some new calls are refused", waited_s)
         self._looks += 1
         if self._looks % _LOOKS_PER_REFRESH == 0:
             self._refresh(now)
+        self._lines += self.protection.tell_bans()
         self._look_at = now + _LOOK_S
         self._alarm = self._clock.call_at(self._look_at, self._look)
 
     # Metrics.
+
+    def count(self, reason: str) -> None:
+        """Count a refused message."""
+        self._refused[reason] += 1
+
+    @property
+    def rejected(self) -> Counter[str]:
+        """Count of refused messages, by reason."""
+        return self._refused + self.protection.rejected
 
     @property
     def banned(self) -> dict[str, float]:
@@ -204,7 +215,7 @@ class Admission:
             return False
         self._refusals.add(server_key(request), now)
         if self.guard is not None:
-            self.guard.rejected[reason] += 1
+            self.guard.count(reason)
         return True
 
     def _reason(self, full: bool) -> str | None:

@@ -161,7 +161,7 @@ class SocketSharing:
         sockets = {listener_name(transport.address): transport.pause() for transport in transports}
         call_ids = {call_id for call_id, _ in self._sessions} | {str(key[0]) for key in self._invites}
         return HandedOverState(
-            sockets, list(call_ids), [] if self._guard is None else list(self._guard.trusted)
+            sockets, list(call_ids), [] if self._guard is None else list(self._guard.protection.trusted)
         )
 
     async def resume_reading(self) -> None:

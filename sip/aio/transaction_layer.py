@@ -16,6 +16,8 @@ from sip._wire import (
     REPEATED,
     RESPONSE,
     SEND,
+    SOURCE_DROP,
+    SOURCE_KNOWN,
     STRAY,
     TIMED_OUT,
     UNREAD,
@@ -100,6 +102,8 @@ class TransactionLayer:
         self._guard = user.guard
         self._engine = wire.Engine(READER, settings.limits, settings.timers, settings.max_transactions)
         self._engine.set_tracing(trace is not None)
+        if self._guard is not None:
+            self._engine.set_guard(self._guard.protection.sources)
         self.watchdog = Watchdog(self, self._engine)
         """Thread that serves UDP sockets while the loop stands still."""
         self._handles: dict[int, ClientTransaction | ServerTransaction] = {}
@@ -186,16 +190,24 @@ class TransactionLayer:
         """Handle one message from a transport."""
         if data[:1] <= b" " and not data.strip(b"\r\n\0 "):
             return  # A keep-alive.
+        known = True
+        if self._guard is not None:
+            answer = self._guard.admit(data, flow)
+            if answer == SOURCE_DROP:
+                flow.abort()
+                return
+            known = answer == SOURCE_KNOWN
+        self.receive_admitted(data, flow, known)
+
+    def receive_admitted(self, data: bytes, flow: Flow, known: bool) -> None:
+        """Handle one message that the guard lets pass; `known` is its word on the source."""
         guard, (host, port) = self._guard, flow.remote
-        opens = self.previous is None
         if guard is not None:
-            if host not in guard.trusted:
-                if not guard.admit(data, flow):
-                    flow.abort()
-                    return
-                opens = False  # Nothing is kept for a source before the user agent knows it.
+            guard.arrived_bytes = len(data)
             if guard.pressed and not flow.reliable and not guard.passes(data):
                 return
+        # Nothing is kept for a source before the user agent knows it.
+        opens = known and self.previous is None
         now, socket = self.clock.time(), flow.transport.socket_number
         found = self._engine.receive(data, host, port, socket, flow.reliable, opens, now)
         if found[0] == UNREAD:
@@ -203,6 +215,10 @@ class TransactionLayer:
             if read is None:
                 return
             found = read
+        self.take_found(found, data, flow)
+
+    def take_found(self, found: "Found", data: bytes, flow: Flow) -> None:
+        """Handle a message that the engine has matched."""
         if self._trace is not None:
             self._note("in", data, flow, self._call_id_of(found))
         self._take(found, data, flow)
@@ -305,7 +321,7 @@ class TransactionLayer:
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; ignore all other malformed data."""
         guard, host = self._guard, flow.remote[0]
-        if guard is not None and host not in guard.trusted:
+        if guard is not None and not guard.protection.knows(host):
             guard.protection.on_malformed(host, self.clock.time())
             return
         response = error.answer
@@ -319,9 +335,9 @@ class TransactionLayer:
 
     def trust(self, flow: Flow) -> None:
         """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
-        guard, host = self._guard, flow.remote[0]
-        if guard is not None and host not in guard.trusted and flow.remote != guard.own:
-            guard.protection.trust(host, self.clock.time())
+        guard = self._guard
+        if guard is not None and flow.remote != guard.own:
+            guard.protection.trust(flow.remote[0], self.clock.time())
 
     # Sending.
 
@@ -510,23 +526,6 @@ class TransactionLayer:
                     handle.user.on_failure(handle, Failure.TRANSPORT)
 
     # What the watchdog has kept.
-
-    def take_late(self, found: "Found | None", data: bytes, flow: Flow, at_s: float) -> None:
-        """Handle a datagram that came while the loop stood still; None if the engine has not matched it."""
-        guard = self._guard
-        if guard is not None:
-            guard.note_wait(max(0.0, self.clock.time() - at_s))
-        try:
-            if found is None:
-                self.receive(data, flow)
-                return
-            if self._trace is not None:
-                self._note("in", data, flow, self._call_id_of(found))
-            self._take(found, data, flow)
-            self._keep_time()
-        finally:
-            if guard is not None:
-                guard.note_wait(0.0)
 
     def note_sent(self, data: bytes, flow: Flow, number: int) -> None:
         """Trace bytes that were sent while the loop stood still."""

@@ -10,20 +10,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from sip.aio.transport import Address, Flow, Listen, Receive, Transport
+from sip.aio.transport import Address, Flow, Listen, Transport
 from sip.aio.watchdog import Watchdog
 from sip.message.native import wire
+from sip.protection.rate_limits import Protection
 
 logger = logging.getLogger(__name__)
 
-MAX_DATAGRAM_BYTES = 65535
 DATAGRAMS_PER_WAKE = 32
 """Datagrams read at a time; then timers and other sockets get their turn."""
+DROPS_PER_WAKE = 8
+"""Full reads in a row, as long as nothing in them passes."""
 MAX_UNSENT = 1024
 """Datagrams queued while the socket's buffer is full; beyond it they are dropped."""
 TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux, missing in the socket module: arrival time of a datagram."""
-TIMESTAMP_BYTES = 16
 LONGEST_WAIT_S = 60.0
 """No datagram waits this long: its sender has given up, and the buffer would have overflowed."""
 MEMORY_INFO = 55
@@ -31,6 +32,10 @@ MEMORY_INFO = 55
 MEMORY_FIELDS = struct.Struct("=9I")
 BUFFER_BYTES = 4 * 1024 * 1024
 _NOT_NOW = frozenset((errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR))
+
+
+ReceiveAdmitted = Callable[[bytes, Flow, bool], None]
+"""Called with each datagram that is let pass, and whether its source is known."""
 
 
 class _UdpFlow(Flow):
@@ -52,8 +57,9 @@ class UdpTransport(Transport):
     """
     One UDP socket, read and written without an asyncio protocol.
 
-    Reading many datagrams per wake-up makes a busy socket cheap. `on_wait` is called with the seconds that a
-    datagram had waited, when datagrams wait. A `watchdog` reads the socket while the loop stands still.
+    Reading many datagrams per wake-up makes a busy socket cheap. What `protection` drops never becomes an
+    object; without it every source is known. `on_wait` is called with the seconds that a datagram had waited,
+    when datagrams wait. A `watchdog` reads the socket while the loop stands still.
     """
 
     name = "udp"
@@ -62,11 +68,14 @@ class UdpTransport(Transport):
     def __init__(
         self,
         listen: Listen,
-        receive: Receive,
+        receive: ReceiveAdmitted,
         on_wait: Callable[[float], None] | None = None,
         watchdog: Watchdog | None = None,
+        protection: Protection | None = None,
     ) -> None:
         self.address = listen
+        self._reader = wire.DatagramReader(None if protection is None else protection.sources)
+        self._asks = None if protection is None else protection.asks
         self._watchdog = watchdog
         self._receive = receive
         self._on_wait = on_wait
@@ -143,46 +152,52 @@ class UdpTransport(Transport):
         return waiting, limit, lost
 
     def _readable(self) -> None:
-        if self._watchdog is not None and not self._watchdog.catch_up():
-            return
+        if self._watchdog is not None:
+            self._watchdog.note_served(self._loop.time())
+            if not self._watchdog.catch_up():
+                return
         late, self._behind = self._behind, False
-        if late:
-            self._read_late()
-        self._behind = self._read_many()
+        self._behind = self._read_many(late=late)
         if late and self._on_wait is not None:
             self._on_wait(0.0)  # Later datagrams may have arrived just now.
 
-    def _read_many(self) -> bool:
+    def _read_many(self, *, late: bool) -> bool:
         """Read the waiting datagrams; True if there may be more."""
-        if self._socket is None:
-            return False
-        received = receive_datagrams(self._socket, DATAGRAMS_PER_WAKE)
-        for data, source in received:
+        for turn in range(DROPS_PER_WAKE):
             if self._socket is None:
                 return False
-            try:
-                self._receive(data, _UdpFlow(self, source))
-            except Exception:  # A defect in one datagram's handling must not lose the others.
-                logger.exception("A datagram could not be handled", extra={"peer": source[0]})
-        return len(received) == DATAGRAMS_PER_WAKE
+            count = receive_datagrams(self._reader, self._socket, DATAGRAMS_PER_WAKE)
+            if late and turn == 0:
+                self._note_wait()
+            self._take_read()
+            if count < DATAGRAMS_PER_WAKE:
+                return False
+            if self._reader.dropped < count:
+                break
+        return True
 
-    def _read_late(self) -> None:
-        """Read one datagram that waited behind a full batch, and report how long it waited."""
-        sock = self._socket
-        if sock is None:
-            return
-        try:
-            data, ancillary, _, source = sock.recvmsg(MAX_DATAGRAM_BYTES, socket.CMSG_SPACE(TIMESTAMP_BYTES))
-        except OSError:
-            return
-        for level, kind, stamp in ancillary:
-            if level == socket.SOL_SOCKET and kind == TIMESTAMPS and self._on_wait is not None:
-                seconds, nanoseconds = struct.unpack("qq", stamp)
-                waited_s = time.time() - seconds - nanoseconds / 1e9
-                # Otherwise the clock was set while it waited, and its age is wrong.
-                if 0.0 <= waited_s < LONGEST_WAIT_S:
-                    self._on_wait(waited_s)
-        self._receive(data, _UdpFlow(self, (source[0], source[1])))
+    def _take_read(self) -> None:
+        now = self._loop.time()
+        while self._socket is not None:
+            peer: Address | None = None
+            try:
+                arrived = self._reader.next(self._asks, now)
+                if arrived is None:
+                    return
+                data, peer, known = arrived
+                self._receive(data, _UdpFlow(self, peer), known)
+            except Exception:  # A defect in one datagram's handling must not lose the others.
+                host = None if peer is None else peer[0]
+                logger.exception("A datagram could not be handled", extra={"peer": host})
+
+    def _note_wait(self) -> None:
+        """Report how long the first of the datagrams read waited behind a full batch."""
+        arrived_at_s = self._reader.arrived_at_s
+        if arrived_at_s is not None and self._on_wait is not None:
+            waited_s = time.time() - arrived_at_s
+            # Otherwise the clock was set while it waited, and its age is wrong.
+            if 0.0 <= waited_s < LONGEST_WAIT_S:
+                self._on_wait(waited_s)
 
     def _writable(self) -> None:
         sock = self._socket
@@ -218,12 +233,12 @@ def _bound(listen: Listen) -> socket.socket:
 # socket module releases the lock on every call, and other threads take it in the middle of a message.
 
 
-def receive_datagrams(sock: socket.socket, most: int) -> list[tuple[bytes, Address]]:
-    """Read up to `most` (at most 32) waiting datagrams, each with its source."""
+def receive_datagrams(reader: wire.DatagramReader, sock: socket.socket, most: int) -> int:
+    """Read up to `most` (at most 32) waiting datagrams into a reader; returns their number."""
     try:
-        return wire.receive_datagrams(sock.fileno(), most)
+        return reader.receive(sock.fileno(), most)
     except OSError:
-        return []  # An ICMP error of an earlier datagram; waiting datagrams are read next time.
+        return 0  # An ICMP error of an earlier datagram; waiting datagrams are read next time.
 
 
 def send_datagram(sock: socket.socket, data: bytes, remote: Address) -> bool | None:

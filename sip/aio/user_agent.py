@@ -146,8 +146,12 @@ class UserAgent:
 
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
-            on_wait = None if self.guard is None else self.guard.note_wait
-            return UdpTransport(listen, receive, on_wait, self.layer.watchdog)
+            layer, guard = self.layer, self.guard
+            if guard is None:
+                return UdpTransport(listen, layer.receive_admitted, None, layer.watchdog)
+            return UdpTransport(
+                listen, layer.receive_admitted, guard.note_wait, layer.watchdog, guard.protection
+            )
         streams, limits, guard = self.settings.streams, self.settings.limits, self.guard
         if listen.transport == "tcp":
             return TcpTransport(listen, receive, streams, limits, None, guard)

@@ -2,7 +2,7 @@
 The thread that serves the UDP sockets while the event loop stands still, seen from the loop.
 
 It needs no interpreter lock: it answers repetitions, opens the transactions of known sources and sends their
-100, and keeps for the loop what needs Python.
+100, drops what the guard drops, and keeps for the loop what needs Python.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
-from sip._wire import KEPT_DATAGRAM, KEPT_OUTPUT, KEPT_SENT
-from sip.aio.transport import Transport
+from sip._wire import KEPT_ADMITTED, KEPT_MESSAGE, KEPT_OUTPUT, KEPT_SENT
+from sip.aio.transport import Flow, Transport
 
 if TYPE_CHECKING:
     from sip._wire import Engine, Found, Kept
@@ -63,6 +63,10 @@ class Watchdog:
             self._engine.remove_socket(number)
         self._transports.pop(number, None)
 
+    def note_served(self, now_s: float) -> None:
+        """Note that the loop reads its sockets."""
+        self._engine.note_served(now_s)
+
     def close(self) -> None:
         """End the thread."""
         if self._loop is not None:
@@ -112,5 +116,21 @@ class Watchdog:
         elif what == KEPT_SENT:
             self._layer.note_sent(data, transport.flow_to(remote), found[1])
         else:
-            flow = transport.flow_to(remote)
-            self._layer.take_late(None if what == KEPT_DATAGRAM else found, data, flow, at_s)
+            self._take_late(what, found, data, transport.flow_to(remote), at_s)
+
+    def _take_late(self, what: int, found: "Found", data: bytes, flow: Flow, at_s: float) -> None:
+        """Handle a datagram that came while the loop stood still."""
+        layer = self._layer
+        guard = layer.user.guard
+        if guard is not None:
+            guard.note_wait(max(0.0, layer.clock.time() - at_s))
+        try:
+            if what == KEPT_MESSAGE:
+                layer.take_found(found, data, flow)
+            elif what == KEPT_ADMITTED:
+                layer.receive_admitted(data, flow, known=False)
+            else:
+                layer.receive(data, flow)
+        finally:
+            if guard is not None:
+                guard.note_wait(0.0)

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sip import parse_message
-from sip.aio import InboundSession, Listen, UserAgent, UserAgentSettings
+from sip.aio import Guard, InboundSession, Listen, UserAgent, UserAgentSettings
 from sip.aio.udp import UdpTransport
 from sip.message.message import Request, Response
+from sip.protection.rate_limits import ProtectionSettings
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.real_time(reason="the thread that serves the sockets goes by the system's clock")
@@ -92,7 +93,7 @@ class Caller(threading.Thread):
 class Refuser:
     """A user agent that refuses every call."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard | None = None) -> None:
         self.requests: list[Request] = []
         self.traced: list[tuple[str, bytes]] = []
         self.ua = UserAgent(
@@ -100,6 +101,7 @@ class Refuser:
             UserAgentSettings(),
             on_invite=self._refuse,
             on_message=lambda record: self.traced.append((record.direction, record.message)),
+            guard=guard,
         )
 
     def _refuse(self, session: InboundSession) -> None:
@@ -108,8 +110,8 @@ class Refuser:
 
 
 @contextlib.asynccontextmanager
-async def refusing() -> AsyncIterator[Refuser]:
-    refuser = Refuser()
+async def refusing(guard: Guard | None = None) -> AsyncIterator[Refuser]:
+    refuser = Refuser(guard)
     await refuser.ua.start()
     try:
         yield refuser
@@ -151,12 +153,29 @@ async def test_without_the_watchdog_peers_repeat_their_calls(monkeypatch: pytest
     """The same with a loop on its own: this is what the test above would find."""
     made = UdpTransport.__init__
     monkeypatch.setattr(
-        UdpTransport, "__init__", lambda self, listen, receive, on_wait, watchdog: made(self, listen, receive)
+        UdpTransport, "__init__", lambda self, listen, receive, *_: made(self, listen, receive)
     )
     async with refusing() as refuser:
         caller = await calls_over_a_standstill(refuser, 1.2)
         assert caller.repeated > 0
         assert len(caller.refused) == caller.begun == len(refuser.requests)
+
+
+async def test_a_banned_source_is_dropped_while_the_loop_stands_still() -> None:
+    guard = Guard(ProtectionSettings(), lambda host: host == "127.0.0.1")
+    async with refusing(guard) as refuser:
+        target = ("127.0.0.1", refuser.ua.addresses[0].port)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as scanner:
+            scanner.bind(("127.0.0.9", 0))
+            scanner.sendto(b"OPTIONS sip:b SIP/2.0\r\nUser-Agent: sipvicious\r\n\r\n", target)
+            await until(lambda: "127.0.0.9" in guard.banned)
+            for _ in range(200):
+                scanner.sendto(b"INVITE sip:b SIP/2.0\r\n\r\n", target)
+        deadline = time.monotonic() + PATIENCE_S
+        while guard.rejected["banned"] < 200 and time.monotonic() < deadline:
+            stand_still(0.05)
+        assert guard.rejected == {"scanner": 1, "banned": 200}
+        assert refuser.traced == []
 
 
 async def test_a_socket_that_was_handed_over_is_left_to_its_next_reader() -> None:

@@ -231,7 +231,7 @@ async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
         peer.setblocking(False)
-        transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow: None)
+        transport = UdpTransport(Listen("udp", "127.0.0.1", 0), lambda data, flow, known: None)
         await transport.open()
         flow = transport.flow_to(peer.getsockname())
         with monkeypatch.context() as full:
@@ -285,7 +285,7 @@ async def test_a_clock_that_is_set_says_nothing_of_how_long_datagrams_waited(
     waits: list[float] = []
     read: list[bytes] = []
     transport = UdpTransport(
-        Listen("udp", "127.0.0.1", 0), lambda data, flow: read.append(data), waits.append
+        Listen("udp", "127.0.0.1", 0), lambda data, flow, known: read.append(data), waits.append
     )
     await transport.open()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:

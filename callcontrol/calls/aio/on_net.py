@@ -137,7 +137,7 @@ class _ToServer(UdpTransport):
     """Socket that sends to the server alone, even where that advertises another address in its Contact."""
 
     def __init__(self, listen: Listen, receive: Receive, server: Address) -> None:
-        super().__init__(listen, receive)
+        super().__init__(listen, lambda data, flow, known: receive(data, flow))
         self._server = server
 
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:

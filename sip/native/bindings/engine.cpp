@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,10 +15,6 @@ namespace {
 
 constexpr double ns_per_s = 1e9;
 constexpr std::uint16_t sip_port = 5060;
-
-std::int64_t to_ns(double seconds) {
-    return std::llround(seconds * ns_per_s);
-}
 
 std::string_view view_of(const nb::bytes& bytes) {
     return {bytes.c_str(), bytes.size()};
@@ -275,6 +270,10 @@ std::size_t PythonEngine::transactions() {
     return engine->clients() + engine->servers();
 }
 
+void PythonEngine::note_served(double now_s) {
+    service_.note_served(to_ns(now_s), nullptr);
+}
+
 nb::list PythonEngine::take_kept() {
     nb::list list;
     for (const Kept& kept : service_.take()) {
@@ -314,9 +313,8 @@ void PythonEngine::define(nb::module_& module) {
     for (const auto& [name, kind] : kinds)
         module.attr(name) = static_cast<int>(kind);
     const std::pair<const char*, Kept::What> kept[] = {
-        {"KEPT_DATAGRAM", Kept::What::datagram},
-        {"KEPT_MESSAGE", Kept::What::message},
-        {"KEPT_OUTPUT", Kept::What::output},
+        {"KEPT_DATAGRAM", Kept::What::datagram}, {"KEPT_ADMITTED", Kept::What::admitted},
+        {"KEPT_MESSAGE", Kept::What::message},   {"KEPT_OUTPUT", Kept::What::output},
         {"KEPT_SENT", Kept::What::sent},
     };
     for (const auto& [name, what] : kept)
@@ -342,6 +340,8 @@ void PythonEngine::define(nb::module_& module) {
         .def("add_socket", &PythonEngine::add_socket)
         .def("set_reading", &PythonEngine::set_reading)
         .def("remove_socket", &PythonEngine::remove_socket)
+        .def("note_served", &PythonEngine::note_served)
+        .def("set_guard", &PythonEngine::set_guard)
         .def("set_tracing", &PythonEngine::set_tracing)
         .def("take_kept", &PythonEngine::take_kept)
         .def("stop", &PythonEngine::stop)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader.hpp"
+#include "source_guard.hpp"
 #include "trunkline/signalling/service.hpp"
 
 /// The signalling engine as Python has it: times in seconds, messages as objects of `sip.message.message`.
@@ -53,6 +54,8 @@ class PythonEngine {
     std::int32_t add_socket(int descriptor) { return service_.add_socket(descriptor); }
     void set_reading(std::int32_t socket, bool reading) { service_.set_reading(socket, reading); }
     void remove_socket(std::int32_t socket) { service_.remove_socket(socket); }
+    void note_served(double now_s);
+    void set_guard(const PythonSourceGuard& guard) { service_.set_guard(guard.shared()); }
     void set_tracing(bool tracing) { service_.set_tracing(tracing); }
     int wake_descriptor() const { return service_.wake_descriptor(); }
     nb::list take_kept();

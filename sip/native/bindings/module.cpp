@@ -60,15 +60,14 @@ nb::object write_message(const nb::str& start, const nb::list& entries, const nb
 }  // namespace
 
 NB_MODULE(_wire, module) {
-    module.doc() = "Reading and writing of plain SIP messages, and their transactions.";
+    module.doc() = "Reading and writing of plain SIP messages, their transactions and sources.";
     nb::set_leak_warnings(false);  // What is made at import lives until the process ends.
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<const nb::dict&, const nb::dict&, const nb::object&, const nb::dict&>(),
              nb::arg("classes"), nb::arg("names"), nb::arg("split"), nb::arg("readers"))
         .def("read", &Reader::read, nb::arg("data"), nb::arg("limits"));
+    trunkline::signalling::PythonSourceGuard::define(module);
+    trunkline::signalling::DatagramReader::define(module);
     trunkline::signalling::PythonEngine::define(module);
-    module.def("receive_datagrams", &receive_datagrams, nb::arg("socket"), nb::arg("most"));
-    module.def("send_datagram", &send_datagram, nb::arg("socket"), nb::arg("data"), nb::arg("host"),
-               nb::arg("port"));
     module.def("write", &write_message, nb::arg("start"), nb::arg("entries"), nb::arg("body"));
 }

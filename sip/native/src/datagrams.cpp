@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "trunkline/signalling/endpoint.hpp"
 
@@ -21,11 +22,31 @@ int Datagrams::receive(int descriptor, std::size_t most) {
         headers_[place].msg_hdr.msg_name = &sources_[place];
         headers_[place].msg_hdr.msg_namelen = sizeof(sources_[place]);
     }
+    if (most > 0) {
+        headers_[0].msg_hdr.msg_control = stamp_.data();
+        headers_[0].msg_hdr.msg_controllen = stamp_.size();
+    }
     return recvmmsg(descriptor, headers_.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
 }
 
 Endpoint Datagrams::source(std::size_t place) const {
     return endpoint_of(sources_[place], headers_[place].msg_hdr.msg_namelen);
+}
+
+std::optional<std::int64_t> Datagrams::arrived_at_ns() const {
+    constexpr std::int64_t ns_per_s = 1'000'000'000;
+    const msghdr& header = headers_[0].msg_hdr;
+    if (header.msg_controllen < sizeof(cmsghdr)) return std::nullopt;
+    const cmsghdr* const found = CMSG_FIRSTHDR(&header);
+    if (found == nullptr || found->cmsg_level != SOL_SOCKET || found->cmsg_type != SO_TIMESTAMPNS)
+        return std::nullopt;
+    timespec stamp{};
+    std::memcpy(&stamp, CMSG_DATA(found), sizeof(stamp));
+    return stamp.tv_sec * ns_per_s + stamp.tv_nsec;
+}
+
+bool is_keep_alive(std::string_view data) {
+    return data.find_first_not_of(std::string_view("\r\n\0 ", 4)) == std::string_view::npos;
 }
 
 int send_datagram(int descriptor, std::string_view data, const Endpoint& remote) {

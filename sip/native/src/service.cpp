@@ -20,11 +20,6 @@ std::int64_t clock_ns() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-/// Line ends, spaces and zeros keep a way through a NAT open, and say nothing.
-bool is_keep_alive(std::string_view data) {
-    return data.find_first_not_of(std::string_view("\r\n\0 ", 4)) == std::string_view::npos;
-}
-
 }  // namespace
 
 Service::Service(const Timers& timers, std::size_t most_servers, const wire::Limits& limits)
@@ -41,6 +36,11 @@ void Service::note_served(std::int64_t now_ns, const Endpoint* known) {
     if (known == nullptr) return;
     if (known_.size() >= most_known) known_.clear();
     known_.insert_or_assign(std::string(address_bytes(*known)), now_ns + known_ns);
+}
+
+void Service::set_guard(std::shared_ptr<SourceGuard> guard) {
+    const std::lock_guard lock(mutex_);
+    guard_ = std::move(guard);
 }
 
 void Service::set_tracing(bool tracing) {
@@ -79,6 +79,7 @@ std::deque<Kept> Service::take() {
     std::uint64_t count = 0;
     if (wake_ >= 0) (void)!::read(wake_, &count, sizeof(count));
     kept_bytes_ = 0;
+    unjudged_ = 0;
     return std::exchange(kept_, {});
 }
 
@@ -140,12 +141,22 @@ void Service::read(std::int32_t number, const Socket& socket, std::int64_t now_n
 }
 
 void Service::handle(std::string_view data, const Flow& source, std::int64_t now_ns) {
-    if (is_keep_alive(data) || match(data, source, now_ns)) return;
-    keep({Kept::What::datagram, Kind::unread, 0, std::string(data), source, now_ns});
+    using Answer = SourceGuard::Answer;
+    if (is_keep_alive(data)) return;
+    auto answer = is_known(source.remote, now_ns) ? Answer::known : Answer::ask;
+    if (answer == Answer::ask && guard_ != nullptr) {
+        answer = guard_->judge(data, source.remote, true, now_ns, SourceGuard::Trust::later);
+    }
+    if (answer == Answer::drop || (answer == Answer::known && match(data, source, now_ns))) return;
+    if (answer == Answer::ask && guard_ != nullptr && unjudged_++ >= most_unjudged) {
+        guard_->drop(Reason::crowd);
+        return;
+    }
+    const auto what = answer == Answer::unknown ? Kept::What::admitted : Kept::What::datagram;
+    keep({what, Kind::unread, 0, std::string(data), source, now_ns});
 }
 
 bool Service::match(std::string_view data, const Flow& source, std::int64_t now_ns) {
-    if (!is_known(source.remote, now_ns)) return false;
     if (!wire::read_message(data, limits_, message_) || !message_.is_certain()) return false;
     Verdict found;
     if (message_.head.is_request) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -83,6 +84,16 @@ std::deque<Kept> taken(Service& service, std::size_t count = 1) {
     return all;
 }
 
+/// Waits until a guard has dropped so many for a reason.
+bool reaches(const SourceGuard& guard, Reason reason, std::uint64_t count) {
+    const auto deadline_ns = now_ns() + std::int64_t{deadline_ms} * 1'000'000;
+    while (guard.rejected()[static_cast<std::size_t>(reason)] < count) {
+        if (now_ns() > deadline_ns) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
 }  // namespace
 
 TEST_CASE("service: while the loop stands still, a known source gets 100 and its call waits for the loop") {
@@ -150,6 +161,50 @@ TEST_CASE(
             sent += one.what == Kept::What::sent;
             told = told || (one.what == Kept::What::message && one.kind == Kind::response && one.id == id);
         }
+    }
+}
+
+TEST_CASE("service: while the loop stands still, the guard drops, lets pass and knows") {
+    Port peer, ours;
+    Service service({}, 100, {});
+    auto guard = std::make_shared<SourceGuard>(SourceLimits{});
+    service.set_guard(guard);
+    service.add_socket(ours.descriptor());
+    const std::string scan = request("OPTIONS") + "User-Agent: sipcli\r\n";
+    SUBCASE("a banned source is dropped") {
+        guard->judge(scan, peer.endpoint(), true, now_ns(), SourceGuard::Trust::no);
+        peer.send(ours, request("INVITE"));
+        CHECK(reaches(*guard, Reason::banned, 1));
+        CHECK_FALSE(service.has_kept());
+    }
+    SUBCASE("an unknown source's burst is kept as admitted") {
+        guard->judge(request("OPTIONS"), peer.endpoint(), true, now_ns(), SourceGuard::Trust::no);
+        for (int count = 0; count < 100; ++count)
+            peer.send(ours, request("INVITE"));
+        const auto kept = taken(service, 19);
+        CHECK(kept.size() >= 19);
+        for (const Kept& one : kept)
+            CHECK(one.what == Kept::What::admitted);
+        CHECK(service.locked()->servers() == 0);
+    }
+    SUBCASE("a source that the guard knows is answered") {
+        guard->trust(peer.endpoint(), now_ns());
+        peer.send(ours, request("INVITE"));
+        CHECK(peer.receive().starts_with("SIP/2.0 100 "));
+        CHECK(taken(service).at(0).what == Kept::What::message);
+    }
+    SUBCASE("one that nobody was asked about is kept, so many and no more") {
+        const std::size_t count = Service::most_unjudged + 10;
+        for (std::size_t sent = 0; sent < count; ++sent) {
+            peer.send(ours, request("OPTIONS"));
+            pollfd asked{ours.descriptor(), POLLIN, 0};
+            while (sent % 100 == 99 && ::poll(&asked, 1, 0) == 1)
+                std::this_thread::yield();  // So that the socket's own buffer loses none.
+        }
+        CHECK(reaches(*guard, Reason::crowd, 10));
+        const auto kept = service.take();
+        CHECK(kept.size() == Service::most_unjudged);
+        CHECK(kept.front().what == Kept::What::datagram);
     }
 }
 

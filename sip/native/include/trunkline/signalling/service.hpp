@@ -14,6 +14,7 @@
 
 #include "trunkline/signalling/datagrams.hpp"
 #include "trunkline/signalling/engine.hpp"
+#include "trunkline/signalling/source_guard.hpp"
 #include "trunkline/wire/message.hpp"
 
 namespace trunkline::signalling {
@@ -23,6 +24,8 @@ struct Kept {
     enum class What : std::uint8_t {
         /// A datagram that the loop has to handle from its beginning.
         datagram,
+        /// A datagram of an unknown source that the guard has let pass.
+        admitted,
         /// A message that the engine has matched: `kind` and `id` say to what.
         message,
         /// What came with time: `kind` is that of an `Output`.
@@ -44,8 +47,9 @@ struct Kept {
 ///
 /// The loop reads its sockets itself. The thread looks every `look_ns` whether it has: when datagrams or
 /// timers have waited that long and the loop took none, it does what needs no user. It answers repetitions,
-/// opens the transactions of known sources and sends their 100 at once, repeats. All else is kept for the
-/// loop, up to a limit, beyond which datagrams stay in their sockets.
+/// opens the transactions of known sources and sends their 100 at once, repeats. What the guard drops is
+/// dropped here too. All else is kept for the loop, up to a limit, beyond which datagrams stay in their
+/// sockets.
 class Service {
   public:
     static constexpr std::int64_t look_ns = 50'000'000;
@@ -54,6 +58,9 @@ class Service {
     static constexpr std::size_t most_kept = 8192;
     static constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024;
     static constexpr std::size_t most_known = 16384;
+    /// Datagrams kept of sources that nobody has been asked about; further ones are dropped, so that forged
+    /// sources leave room for others.
+    static constexpr std::size_t most_unjudged = 1024;
     /// Batches of datagrams that one look reads from a socket: the loop may be waiting for the engine.
     static constexpr int batches_per_look = 32;
 
@@ -77,6 +84,9 @@ class Service {
 
     /// Note that the loop serves: it reads its sockets and its clock. With a source, that it knows this one.
     void note_served(std::int64_t now_ns, const Endpoint* known);
+
+    /// Have a guard judge what comes while the loop stands still.
+    void set_guard(std::shared_ptr<SourceGuard> guard);
 
     /// Keep what a trace wants to know.
     void set_tracing(bool tracing);
@@ -126,7 +136,8 @@ class Service {
     std::int32_t last_socket_ = -1;
     std::unordered_map<std::string, std::int64_t> known_;
     std::deque<Kept> kept_;
-    std::size_t kept_bytes_ = 0;
+    std::size_t kept_bytes_ = 0, unjudged_ = 0;
+    std::shared_ptr<SourceGuard> guard_;
     std::uint64_t served_ = 0, seen_ = 0;
     bool behind_ = false;
     bool tracing_ = false;

@@ -1,0 +1,85 @@
+#include "trunkline/signalling/scanners.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace trunkline::signalling {
+
+namespace {
+
+constexpr std::size_t scanned_bytes = 2048;
+constexpr std::size_t value_bytes = 200;
+
+/// A name in lower case, and whether it must begin or end at the border of a word.
+struct Name {
+    std::string_view text;
+    bool begins_word = false;
+    bool ends_word = false;
+};
+
+constexpr Name names[] = {
+    {"friendly-scanner"}, {"friendly-request"},
+    {"sipvicious"},       {"sip-vicious"},
+    {"sundayddr"},        {"sipscan"},
+    {"sip-scan"},         {"sipcli"},
+    {"pplsip"},           {"sipsak"},
+    {"sipptk"},           {"iwar", false, true},
+    {"vaxsipuseragent"},  {"vaxipuseragent"},
+    {"svmap", true},      {"svwar", true},
+    {"svcrack", true},    {"svreport", true},
+    {"smap", true, true}, {"gulp", true, true},
+    {"masscan"},          {"zgrab"},
+    {"nmap", true, true},
+};
+
+char lower(char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter;
+}
+
+bool is_word(char letter) {
+    const char small = lower(letter);
+    return (small >= 'a' && small <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+}
+
+/// What follows `name` and a colon at the beginning of a line; nothing for another field.
+std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
+    if (line.size() < name.size()) return std::nullopt;
+    const auto same = [](char expected, char letter) { return lower(letter) == expected; };
+    if (!std::equal(name.begin(), name.end(), line.begin(), same)) return std::nullopt;
+    const std::size_t colon = line.find_first_not_of(" \t", name.size());
+    if (colon == std::string_view::npos || line[colon] != ':') return std::nullopt;
+    line.remove_prefix(colon + 1);
+    return line.substr(0, std::min(line.find_first_of("\r\n"), value_bytes));
+}
+
+bool holds(std::string_view value, const Name& name) {
+    for (auto at = value.find(name.text); at != std::string_view::npos; at = value.find(name.text, at + 1)) {
+        const std::size_t end = at + name.text.size();
+        const bool begins = at == 0 || !is_word(value[at - 1]);
+        const bool ends = end == value.size() || !is_word(value[end]);
+        if ((begins || !name.begins_word) && (ends || !name.ends_word)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool names_scanner(std::string_view message) {
+    message = message.substr(0, scanned_bytes);
+    for (auto end = message.find('\n'); end != std::string_view::npos; end = message.find('\n', end + 1)) {
+        const std::string_view line = message.substr(end + 1);
+        auto value = value_of(line, "user-agent");
+        if (!value) value = value_of(line, "server");
+        if (!value) continue;
+        std::array<char, value_bytes> small{};
+        std::transform(value->begin(), value->end(), small.begin(), lower);
+        const std::string_view agent{small.data(), value->size()};
+        return std::any_of(std::begin(names), std::end(names),
+                           [agent](const Name& name) { return holds(agent, name); });
+    }
+    return false;
+}
+
+}  // namespace trunkline::signalling

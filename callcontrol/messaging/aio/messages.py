@@ -21,7 +21,7 @@ from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.messages import SendMessage, checked, template_refusal
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
-from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS
+from callcontrol.messaging.pace import SINGLE_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -160,7 +160,11 @@ class MessageService:
                 return refusal
         now = to_micros(message.due_at)
         rate = channel.messages_per_second
-        is_ours = chat_queue.pace(connection, account_sid, now, rate, 1, DIRECT_LEEWAY_MICROS) == 1
+        # It does not overtake those that wait for the pace already.
+        is_ours = (
+            not chat_queue.is_single_due(connection, account_sid, now)
+            and chat_queue.pace(connection, account_sid, now, rate, 1, SINGLE_LEEWAY_MICROS) == 1
+        )
         node, lease = self._dispatcher.lease if is_ours else ("", timedelta())
         sent = replace(message, from_=channel.number)
         until = to_micros(message.due_at + lease) if is_ours else 0

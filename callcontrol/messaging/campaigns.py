@@ -17,12 +17,13 @@ Recipients become messages in batches, a few seconds of the channel's pace ahead
 queued, so that the counts of a campaign always add up to its total.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, IntEnum
 from typing import Final, cast
 
+from callcontrol.e164 import read_number
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
 
@@ -39,6 +40,8 @@ MAX_AHEAD: Final = timedelta(days=90)
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
 """Longest time that a campaign waits for deliveries after its last message has left."""
+
+NO_RECIPIENTS: Final = FieldError("phoneNumbers", "holds no telephone number, such as +919876543210")
 
 CANCELLED_REASON: Final = "The campaign was cancelled before the message was sent."
 
@@ -207,6 +210,17 @@ def schedule_errors(scheduled_for: datetime | None, now: datetime) -> list[Field
     if scheduled_for > now + MAX_AHEAD:
         return [FieldError("scheduledFor", f"must be within {MAX_AHEAD.days} days")]
     return []
+
+
+def wrong_recipients(numbers: Iterable[str]) -> list[FieldError]:
+    """The error of recipients none of which is a telephone number."""
+    for text in numbers:
+        try:
+            read_number(text)
+        except ValueError:
+            continue
+        return []
+    return [NO_RECIPIENTS]
 
 
 def body_parameters(variables: Mapping[str, str], count: int) -> tuple[str, ...] | Sequence[FieldError]:

@@ -28,6 +28,7 @@ from callcontrol.errors import (
 from callcontrol.messaging.campaigns import (
     MAX_DRAFTS,
     MAX_OPEN,
+    NO_RECIPIENTS,
     Campaign,
     CampaignCounts,
     CampaignState,
@@ -150,8 +151,9 @@ class CampaignService:
         errors = schedule_errors(request.scheduled_for, now)
         recipients = await _validated(request.phone_numbers)
         if not recipients.numbers:
-            errors.append(FieldError("phoneNumbers", "holds no telephone number, such as +919876543210"))
+            errors.append(NO_RECIPIENTS)
         if errors:
+            errors += await self._database.read(partial(_wrong_variables, account_sid, request))
             raise ValidationFailed(errors)
         reference, claim = new_id(), CLAIM.get()
 
@@ -336,6 +338,17 @@ class CampaignService:
     def _rate(self, connection: Connection, account_sid: str) -> int:
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
         return channel.messages_per_second
+
+
+def _wrong_variables(
+    account_sid: str, request: CampaignRequest, connection: Connection
+) -> Sequence[FieldError]:
+    """Errors in the values of the template's variables; none if there is no such template."""
+    template = templates.usable(connection, account_sid, request.template_name, request.language)
+    if template is None:
+        return ()
+    values = body_parameters(request.variables, template.variables)
+    return () if isinstance(values, tuple) else values
 
 
 async def _validated(texts: Sequence[str]) -> _Recipients:

@@ -15,10 +15,10 @@ from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.statements import to_micros
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
+from callcontrol.errors import ChannelNotConfigured, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
-from callcontrol.messaging.messages import SendMessage, checked, template_refusal
+from callcontrol.messaging.messages import SendMessage, checked, template_errors
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
 from callcontrol.messaging.pace import SINGLE_LEEWAY_MICROS
@@ -150,14 +150,15 @@ class MessageService:
             return ChannelNotConfigured(
                 "The account's channel is not connected; connect it with PATCH /api/v1/channel."
             )
+        errors: list[FieldError] = []
         if contacts.is_opted_out(connection, account_sid, message.to):
-            return ValidationFailed.of("to", "has opted out of messages of this account")
+            errors.append(FieldError("to", "has opted out of messages of this account"))
         if message.type == "template":
             wanted = message.content["template"]
             found = templates.usable(connection, account_sid, wanted["name"], wanted["language"])
-            refusal = template_refusal(message.content, found)
-            if refusal is not None:
-                return refusal
+            errors += template_errors(message.content, found)
+        if errors:
+            return ValidationFailed(errors)
         now = to_micros(message.due_at)
         rate = channel.messages_per_second
         # It does not overtake those that wait for the pace already.

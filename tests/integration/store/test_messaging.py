@@ -180,6 +180,10 @@ async def test_a_template_must_be_approved_and_filled(sandbox: MessagingStage, a
         with pytest.raises(ValidationFailed) as refusal:
             await sandbox.messages.send(sid, wanted(**changes))
         assert [error.field for error in refusal.value.errors] == [field]
+    await sandbox.messages.simulate(sid, TO, "STOP")
+    with pytest.raises(ValidationFailed) as refusal:
+        await sandbox.messages.send(sid, wanted(name="no_such"))
+    assert [error.field for error in refusal.value.errors] == ["to", "template.name"]
 
 
 async def test_nothing_leaves_over_a_channel_that_is_not_connected(

@@ -173,12 +173,18 @@ def progress_percent(counts: CampaignCounts) -> float:
 
 
 def estimated_end(
-    campaign: Campaign, counts: CampaignCounts, messages_per_second: int, now: datetime
+    campaign: Campaign,
+    counts: CampaignCounts,
+    messages_per_second: int,
+    now: datetime,
+    due_at: datetime | None = None,
 ) -> datetime | None:
     """
     Estimate when the last message will have left; None when none is left to send.
 
     The pace is the channel's, or the campaign's own so far if that is slower: campaigns share the channel.
+    ``due_at`` is the latest time for which a queued message waits: that of its next attempt, if the network
+    was unavailable.
     """
     if not campaign.state.is_open or counts.queued == 0:
         return None
@@ -187,7 +193,8 @@ def estimated_end(
     if campaign.started_at is not None and done >= _TOLD_OF:
         elapsed_s = max((now - campaign.started_at).total_seconds(), 0.001)
         pace = min(pace, done / elapsed_s)
-    return max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
+    end = max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
+    return end if due_at is None else max(end, due_at)
 
 
 def first_state(scheduled_for: datetime | None, *, immediately: bool) -> CampaignState:

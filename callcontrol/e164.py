@@ -47,7 +47,8 @@ def read_number(text: str) -> str:
     region, such as a toll-free one; digits that are both are ambiguous, and refused.
 
     Raises:
-        ValueError: The text is no possible telephone number; the message is ``NOT_A_NUMBER``.
+        ValueError: The text is no possible telephone number, or an ambiguous one; the message is
+            ``NOT_A_NUMBER``, or names the two numbers.
 
     Source: RFC 3966 3 and 5.1; ITU-T E.164.
     """
@@ -86,11 +87,18 @@ def _global_number(subscriber: str) -> str:
 
 
 def _long_number(digits: str) -> str | None:
-    """A number with its country code, or one of the home region with more digits than usual."""
+    """
+    A number with its country code, or one of the home region with more digits than usual.
+
+    Raises:
+        ValueError: It is both; the message names the two.
+    """
     if not (digits.isascii() and digits.isdecimal() and _MIN_WITH_CODE <= len(digits) <= _MAX_WITH_CODE):
         return None
-    readings = {_with_country_code(digits), national_number(digits)} - {None}
-    return readings.pop() if len(readings) == 1 else None
+    readings = {number for number in (_with_country_code(digits), national_number(digits)) if number}
+    if len(readings) > 1:
+        raise ValueError(f"is a telephone number of two countries: write {' or '.join(sorted(readings))}")
+    return readings.pop() if readings else None
 
 
 def _with_country_code(digits: str) -> str | None:

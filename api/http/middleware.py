@@ -23,6 +23,8 @@ __all__ = ["RequestContext", "current_request", "edge"]
 
 _log = logging.getLogger("api.access")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+# The one part of messaging outside its base path.
+_MISPLACED = {"/api/v1/webhook-endpoints": "/api/webhook-endpoints"}
 _PROBES = frozenset({"/health", "/ready", "/metrics"})
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -104,7 +106,7 @@ async def _guard(
         return _refusal(error, context)
     except web.HTTPException as error:
         refusal = _from_aiohttp(request, error)
-        refusal.style = style_of(request.path)
+        refusal.style = style_of(_elsewhere(request.path) or request.path)
         return _refusal(refusal, context)
     except Exception as error:
         # The client of every endpoint gets the documented 500, never a traceback.
@@ -131,7 +133,9 @@ def _from_aiohttp(request: web.Request, error: web.HTTPException) -> ApiError:
         message = f"{request.method} is not offered here; use {allowed}."
         return ApiError(405, "METHOD_NOT_ALLOWED", message, headers={"Allow": allowed})
     if isinstance(error, web.HTTPNotFound):
-        return ApiError(404, "NOT_FOUND", "There is nothing at this path; see /docs.")
+        where = _elsewhere(request.path)
+        hint = "see /docs." if where is None else f"did you mean {where}?"
+        return ApiError(404, "NOT_FOUND", f"There is nothing at this path; {hint}")
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return too_large()
     if isinstance(error, web.HTTPExpectationFailed):
@@ -139,6 +143,12 @@ def _from_aiohttp(request: web.Request, error: web.HTTPException) -> ApiError:
     if error.status >= 500:
         return unexpected(error)
     return ApiError(error.status, "BAD_REQUEST", error.reason)
+
+
+def _elsewhere(path: str) -> str | None:
+    """The path that stands where this one is looked for."""
+    found = (right for wrong, right in _MISPLACED.items() if f"{path}/".startswith(f"{wrong}/"))
+    return next(found, None)
 
 
 def _request_id(request: web.Request) -> str:

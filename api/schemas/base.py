@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
@@ -20,12 +20,13 @@ __all__ = [
     "RequestModel",
     "ResponseModel",
     "all_optional",
-    "query_names",
+    "field_names",
     "validate_body",
     "validate_query",
 ]
 
 _MAX_ERRORS = 100
+_TOP = re.compile(r"[.\[]")
 _MAX_NAME_CHARS = 100
 
 
@@ -52,6 +53,16 @@ class RequestModel(BaseModel):
 
         Runs even when single fields are invalid, so that one response names every error; it must therefore
         expect any type in any field. Its error of a field replaces that of the field's type.
+        """
+        return []
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """
+        Errors that the domain would find in the fields whose form is right; None is never among their values.
+
+        Runs only when other fields are of the wrong form, so that one response names the errors of both
+        kinds: a request of the right form is checked by the domain itself.
         """
         return []
 
@@ -101,8 +112,8 @@ def validate_body(model: type[ModelT], given: Any) -> ModelT:
 
 
 @cache
-def query_names(model: type[RequestModel]) -> frozenset[str]:
-    """Return the names of a query's parameters."""
+def field_names(model: type[RequestModel]) -> frozenset[str]:
+    """Return the names of the fields of a query or a body."""
     return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
@@ -118,7 +129,7 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     """
     if model is NoQuery:
         return model()
-    names = query_names(model)
+    names = field_names(model)
     known = [(name, text) for name, text in given if name in names]
     texts = dict(known)
     if len(texts) < len(known):
@@ -140,6 +151,7 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
         single = [_field_error(item, model.not_yet) for item in details]
+        between += _by_rules(model, given, {item["loc"][0] for item in details if item["loc"]})
     named = {error.field for error in between}
     errors = [error for error in single if error.field not in named and f"{error.field}.verb" not in named]
     errors += between
@@ -147,6 +159,19 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
         kept = errors[:_MAX_ERRORS]
         raise model.refusal(given, kept, _summary(kept))
     return result
+
+
+def _by_rules(
+    model: type[RequestModel], given: Mapping[str, Any], wrong: Collection[int | str]
+) -> list[FieldError]:
+    """Errors by the model's rules of fields other than the wrong ones."""
+    known = field_names(model)
+    sound = {
+        name: value
+        for name, value in given.items()
+        if value is not None and name in known and name not in wrong
+    }
+    return [error for error in model.rules(sound) if _TOP.split(error.field)[0] not in wrong]
 
 
 def _summary(errors: list[FieldError]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.egress.url_policy import check_url
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.webhooks.subscriptions import CALL_EVENTS, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "TestOutcome",
     "UpdateSubscription",
     "WebhookUrl",
+    "wrong_webhook",
 ]
 
 WebhookUrl = Annotated[
@@ -58,28 +60,34 @@ _EventTypes = Annotated[
 _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
 
 
-class _Named(RequestModel):
-    """A request whose error also lists the values that the domain would refuse."""
+def wrong_webhook(sound: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of a webhook by the rules of the domain; the URL's host is checked elsewhere."""
+    errors = wrong_values(CALL_EVENTS, sound)
+    if "url" in sound:
+        schemes = ("http", "https") if sound["url"].lower().startswith("http:") else ("https",)
+        try:
+            check_url(sound["url"], schemes=schemes, allow_private=True)
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        except DomainError as refusal:
+            errors.append(FieldError("url", refusal.message))
+    return errors
 
-    @classmethod
-    def refusal(
-        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
-    ) -> ValidationFailed:
-        """Add the invalid values of fields whose type is valid."""
-        named = {error.field.partition("[")[0] for error in errors}
-        more = [error for error in wrong_values(CALL_EVENTS, given) if error.field not in named]
-        return ValidationFailed([*errors, *more])
 
-
-class CreateSubscription(_Named):
+class CreateSubscription(RequestModel):
     """A new subscription."""
 
     url: WebhookUrl
     event_types: _EventTypes
     secret: Secret | None = None
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
 
-class UpdateSubscription(_Named):
+
+class UpdateSubscription(RequestModel):
     """Fields to change; a null secret removes it, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
@@ -88,6 +96,11 @@ class UpdateSubscription(_Named):
     event_types: _EventTypes = []
     secret: Secret | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
 
 
 class SubscriptionObject(ResponseModel):

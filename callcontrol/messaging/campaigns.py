@@ -17,12 +17,13 @@ Recipients become messages in batches, a few seconds of the channel's pace ahead
 queued, so that the counts of a campaign always add up to its total.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, IntEnum
 from typing import Final, cast
 
+from callcontrol.e164 import read_number
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import CampaignStatus
 
@@ -39,6 +40,8 @@ MAX_AHEAD: Final = timedelta(days=90)
 
 RECEIPTS_AWAITED: Final = timedelta(seconds=60)
 """Longest time that a campaign waits for deliveries after its last message has left."""
+
+NO_RECIPIENTS: Final = FieldError("phoneNumbers", "holds no telephone number, such as +919876543210")
 
 CANCELLED_REASON: Final = "The campaign was cancelled before the message was sent."
 
@@ -170,12 +173,18 @@ def progress_percent(counts: CampaignCounts) -> float:
 
 
 def estimated_end(
-    campaign: Campaign, counts: CampaignCounts, messages_per_second: int, now: datetime
+    campaign: Campaign,
+    counts: CampaignCounts,
+    messages_per_second: int,
+    now: datetime,
+    due_at: datetime | None = None,
 ) -> datetime | None:
     """
     Estimate when the last message will have left; None when none is left to send.
 
     The pace is the channel's, or the campaign's own so far if that is slower: campaigns share the channel.
+    ``due_at`` is the latest time for which a queued message waits: that of its next attempt, if the network
+    was unavailable.
     """
     if not campaign.state.is_open or counts.queued == 0:
         return None
@@ -184,7 +193,8 @@ def estimated_end(
     if campaign.started_at is not None and done >= _TOLD_OF:
         elapsed_s = max((now - campaign.started_at).total_seconds(), 0.001)
         pace = min(pace, done / elapsed_s)
-    return max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
+    end = max(now, campaign.starts_at) + timedelta(seconds=counts.queued / pace)
+    return end if due_at is None else max(end, due_at)
 
 
 def first_state(scheduled_for: datetime | None, *, immediately: bool) -> CampaignState:
@@ -207,6 +217,17 @@ def schedule_errors(scheduled_for: datetime | None, now: datetime) -> list[Field
     if scheduled_for > now + MAX_AHEAD:
         return [FieldError("scheduledFor", f"must be within {MAX_AHEAD.days} days")]
     return []
+
+
+def wrong_recipients(numbers: Iterable[str]) -> list[FieldError]:
+    """The error of recipients none of which is a telephone number."""
+    for text in numbers:
+        try:
+            read_number(text)
+        except ValueError:
+            continue
+        return []
+    return [NO_RECIPIENTS]
 
 
 def body_parameters(variables: Mapping[str, str], count: int) -> tuple[str, ...] | Sequence[FieldError]:

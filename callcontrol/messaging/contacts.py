@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from callcontrol.e164 import SEPARATORS
+from callcontrol.e164 import SEPARATORS, read_number
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import Contact
 
@@ -95,12 +95,19 @@ def search_text(contact: Contact) -> str:
     return whole.encode()[:_MAX_SEARCH_BYTES].decode(errors="ignore")
 
 
-def wanted(search: str) -> str:
+def wanted(search: str) -> tuple[str, ...]:
     """
-    The text that must occur in the search text of a contact to find it.
+    The texts of which one must occur in the search text of a contact to find it; none finds every contact.
 
     Spaces around it are ignored. Spaces and other separators within a number are removed, as in the numbers
-    of contacts.
+    of contacts. A whole number in another writing is looked for in E.164 too.
     """
     text = " ".join(search.split())
-    return text.translate(SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)
+    if not text:
+        return ()
+    typed = text.translate(SEPARATORS) if _TYPED_NUMBER.fullmatch(text) else folded(text)
+    try:
+        number = read_number(text)
+    except ValueError:
+        return (typed,)
+    return (typed,) if typed in number else (typed, number)

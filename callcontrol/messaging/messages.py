@@ -57,7 +57,7 @@ class SendMessage:
     interactive: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
-def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str, dict[str, Any]]:
+def checked(request: SendMessage, check_url: Callable[[str], object]) -> tuple[str, dict[str, Any]]:
     """
     Validate a message; return the recipient's number and the content, as they are stored.
 
@@ -68,56 +68,64 @@ def checked(request: SendMessage, check_url: Callable[[str], None]) -> tuple[str
     Raises:
         ValidationFailed: Names every error.
     """
-    errors: list[FieldError] = []
-    number = ""
-    try:
-        number = read_number(request.to)
-    except ValueError as error:
-        errors.append(FieldError("to", str(error)))
-    wanted = _PART_OF[request.type]
-    for name in _PARTS:
-        given = getattr(request, name) is not None
-        if given and name != wanted:
-            errors.append(FieldError(name, f"is not part of a message of the type {request.type}"))
-        if not given and name == wanted:
-            errors.append(FieldError(name, f"is required for a message of the type {request.type}"))
-    part = getattr(request, wanted)
-    if part is not None:
-        errors += _CHECKS[request.type](part, check_url)
+    parts = {name: part for name in _PARTS if (part := getattr(request, name)) is not None}
+    errors = [*wrong_recipient("to", request.to), *wrong_parts(request.type, parts, check_url)]
     if errors:
         raise ValidationFailed(errors)
+    wanted = _PART_OF[request.type]
+    part = parts[wanted]
     if wanted == "template":
         part = {"language": DEFAULT_LANGUAGE, "bodyParameters": [], **part}
-    return number, {wanted: part}
+    return read_number(request.to), {wanted: part}
 
 
-def template_refusal(content: Mapping[str, Any], template: Template | None) -> ValidationFailed | None:
+def wrong_recipient(field: str, text: str) -> Errors:
+    """The error of a field that is no telephone number."""
+    try:
+        read_number(text)
+    except ValueError as error:
+        yield FieldError(field, str(error))
+
+
+def wrong_parts(kind: MessageType, parts: Mapping[str, Any], check_url: Callable[[str], object]) -> Errors:
+    """Errors in the parts of a message of a type: a missing one, those of another type, wrong content."""
+    wanted = _PART_OF[kind]
+    for name in _PARTS:
+        if name in parts and name != wanted:
+            yield FieldError(name, f"is not part of a message of the type {kind}")
+        if name not in parts and name == wanted:
+            yield FieldError(name, f"is required for a message of the type {kind}")
+    if wanted in parts:
+        yield from _CHECKS[kind](parts[wanted], check_url)
+
+
+def template_errors(content: Mapping[str, Any], template: Template | None) -> Errors:
     """The reason that a message cannot use ``template``, the approved template of its name or None."""
     wanted = content["template"]
     if template is None:
         reason = (
             f"is no approved template in {wanted['language']}; GET /api/v1/templates lists those there are"
         )
-        return ValidationFailed.of("template.name", reason)
+        yield FieldError("template.name", reason)
+        return
     given = len(wanted["bodyParameters"])
     if given != template.variables:
         reason = f"must have one item for each variable of the template, {template.variables}; it has {given}"
-        return ValidationFailed.of("template.bodyParameters", reason)
-    return None
+        yield FieldError("template.bodyParameters", reason)
 
 
-def _text(text: str, _: Callable[[str], None]) -> Errors:
+def _text(text: str, _: Callable[[str], object]) -> Errors:
     yield from _sized("text", text, MAX_TEXT)
 
 
-def _template(template: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+def _template(template: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
     if not template.get("name"):
         yield FieldError("template.name", "is required")
-    for place, value in enumerate(template.get("bodyParameters", ())):
+    for place, value in enumerate(template.get("bodyParameters") or ()):
         yield from _sized(f"template.bodyParameters[{place}]", value, MAX_PARAMETER)
 
 
-def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors:
+def _media(media: Mapping[str, Any], check_url: Callable[[str], object]) -> Errors:
     kind, url = media.get("type"), media.get("url")
     if kind not in _MEDIA_TYPES:
         yield FieldError("media.type", f"must be one of {', '.join(_MEDIA_TYPES)}")
@@ -138,14 +146,14 @@ def _media(media: Mapping[str, Any], check_url: Callable[[str], None]) -> Errors
         yield from _sized("media.filename", media["filename"], MAX_FILENAME)
 
 
-def _buttons(interactive: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+def _buttons(interactive: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
     yield from _interactive(interactive, MAX_BUTTONS, MAX_TITLE)
     for place, button in enumerate(interactive.get("buttons") or ()):
         if button.get("description") is not None:
             yield FieldError(f"interactive.buttons[{place}].description", "is for rows of lists only")
 
 
-def _list(interactive: Mapping[str, Any], _: Callable[[str], None]) -> Errors:
+def _list(interactive: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
     yield from _interactive(interactive, MAX_ROWS, MAX_ROW_TITLE)
     for place, row in enumerate(interactive.get("buttons") or ()):
         if row.get("description") is not None:
@@ -183,7 +191,7 @@ def _sized(path: str, text: str, most: int) -> Errors:
         yield FieldError(path, f"must have at most {most} characters")
 
 
-_CHECKS: Final[Mapping[MessageType, Callable[[Any, Callable[[str], None]], Errors]]] = {
+_CHECKS: Final[Mapping[MessageType, Callable[[Any, Callable[[str], object]], Errors]]] = {
     "text": _text,
     "template": _template,
     "media": _media,

@@ -9,16 +9,16 @@ take it further have to wait.
 from dataclasses import dataclass
 from typing import Final
 
-QUEUE_LEEWAY_MICROS: Final = 400_000
+CAMPAIGN_LEEWAY_MICROS: Final = 400_000
 """
-Leeway of queued messages, in microseconds.
+Leeway of a campaign's messages, in microseconds.
 
-It is enough to send them in a few turns a second, each of many messages, and less than that of direct
+It is enough to send them in a few turns a second, each of many messages, and less than that of single
 messages, so that a campaign leaves room for those.
 """
 
-DIRECT_LEEWAY_MICROS: Final = 1_000_000
-"""Leeway of a message that is sent directly: it precedes queued ones, up to a second's worth of messages."""
+SINGLE_LEEWAY_MICROS: Final = 1_000_000
+"""Leeway of single messages: they precede those of campaigns, up to a second's worth of messages."""
 
 UNAVAILABLE: Final = "NETWORK_UNAVAILABLE"
 """The ``error_code`` of messages that could not be handed to the network."""

@@ -54,12 +54,7 @@ def new_template(
     Raises:
         ValidationFailed: Names every wrong field.
     """
-    errors = [*_wrong_name(name), *_wrong_language(language)]
-    variables = 0
-    try:
-        variables = _read_body(body)
-    except BodyError as error:
-        errors.append(FieldError("body", str(error)))
+    errors = wrong_template(name, language, body)
     if errors:
         raise ValidationFailed(errors)
     return Template(
@@ -69,12 +64,27 @@ def new_template(
         language=language,
         category=category,
         body=body,
-        variables=variables,
+        variables=_read_body(body),
         status="PENDING",
         created_at=now,
         updated_at=now,
         reference=reference,
     )
+
+
+def wrong_template(name: str | None, language: str | None, body: str | None) -> list[FieldError]:
+    """Errors in the texts of a template; None is not judged."""
+    errors: list[FieldError] = []
+    if name is not None:
+        errors += _wrong_name(name)
+    if language is not None:
+        errors += _wrong_language(language)
+    if body is not None:
+        try:
+            _read_body(body)
+        except BodyError as error:
+            errors.append(FieldError("body", str(error)))
+    return errors
 
 
 def _wrong_name(name: str) -> list[FieldError]:

@@ -119,8 +119,11 @@ async def test_media_of_any_url_and_with_any_filename(chat: Api, body: dict[str,
             {"to": PERSON, "type": "media", "media": {"type": "smell", "url": "https://a.example"}},
             ("media.type",),
         ),
+        ({"type": "text"}, ("to", "text")),
+        ({"to": "123", "type": "text", "text": "a", "foo": 1}, ("to", "foo")),
+        ({"to": PERSON, "type": "text", "text": "  "}, ("text",)),
     ],
-    ids=["empty", "no-text", "no-number", "no-type", "no-media"],
+    ids=["empty", "no-text", "no-number", "no-type", "no-media", "nothing", "unknown", "spaces"],
 )
 async def test_a_wrong_message_is_refused(chat: Api, body: dict[str, Any], fields: tuple[str, ...]) -> None:
     reply = await chat.post("/api/v1/messages", body)
@@ -283,6 +286,53 @@ async def test_campaigns_that_cannot_be_sent(clean_chat: Api) -> None:
     thousand = await campaign(clean_chat, "hello", phoneNumbers=many[:1000], variables={"1": "Asha"})
     assert thousand.expect(201).data["total"] == 1000
     assert made["id"]
+
+
+async def test_a_refused_campaign_is_told_all_that_is_wrong(clean_chat: Api) -> None:
+    await template(clean_chat, "hello", "Hello {{1}}")
+    wrong = {"phoneNumbers": ["12"], "scheduledFor": "2020-01-01T00:00:00Z", "variables": {"2": "x"}}
+    reply = await campaign(clean_chat, "hello", **wrong)
+    fields = ("phoneNumbers", "scheduledFor", "variables.1", "variables.2")
+    assert_messaging_error(reply, 400, "VALIDATION_ERROR", *fields)
+    body = {"templateName": "hello", **wrong, "variables": {"1": " "}}
+    reply = await clean_chat.post("/api/v1/send", body)
+    fields = ("campaignName", "phoneNumbers", "scheduledFor", "variables.1")
+    assert_messaging_error(reply, 400, "VALIDATION_ERROR", *fields)
+
+
+async def test_null_is_the_same_as_leaving_a_field_out(clean_chat: Api) -> None:
+    body = {"name": "hello", "body": "Hello", "category": None, "language": None}
+    made = (await clean_chat.post("/api/v1/templates", body)).expect(201).data
+    assert (made["category"], made["language"]) == ("UTILITY", "en_US")
+    await clean_chat.until(f"/api/v1/templates/{made['id']}", lambda now: now["status"] == "APPROVED")
+    optional = {"variables": None, "sendImmediately": None, "scheduledFor": None, "language": None}
+    sent = (await campaign(clean_chat, "hello", **optional)).expect(201).data
+    assert sent["status"] == "running"
+    part = {"name": "hello", "language": None, "bodyParameters": None}
+    (await clean_chat.post("/api/v1/messages", message("template", template=part, text=None))).expect(200)
+
+
+async def test_single_messages_go_before_a_campaign(clean_chat: Api) -> None:
+    await template(clean_chat, "hello", "Hello")
+    (await clean_chat.request("PATCH", "/api/v1/channel", {"messagesPerSecond": 5})).expect(200)
+    many = [f"+9198002{number:05}" for number in range(40)]
+    sent = (await campaign(clean_chat, "hello", phoneNumbers=many)).expect(201).data
+    singles = [
+        (await clean_chat.post("/api/v1/messages", message("text", text="Hello"))).expect(200).body
+        for _ in range(12)
+    ]
+    found = [
+        await clean_chat.until(f"/api/v1/messages/{single['messageId']}", lambda now: now["sentAt"])
+        for single in singles
+    ]
+    last = max(found, key=lambda single: single["sentAt"])
+    query = {"campaignId": sent["campaignId"], "pageSize": 100}
+    of_campaign = (await clean_chat.get("/api/v1/messages", **query)).expect(200).data
+    between = [
+        one for one in of_campaign if one["sentAt"] and last["createdAt"] < one["sentAt"] < last["sentAt"]
+    ]
+    # Those that were on their way already.
+    assert len(between) <= 10
 
 
 async def test_the_status_of_an_unknown_campaign(chat: Api, new_customer: NewCustomer) -> None:

@@ -114,5 +114,7 @@ async def test_messaging_takes_numbers_in_any_form(
     assert made["phoneNumber"] == mobile()
     listed = (await chat.get("/api/v1/messages", to=form)).expect(200).data
     assert len(listed) == 1
+    found = (await chat.get("/api/v1/contacts", search=form)).expect(200).data
+    assert found == [made]
     wrong = await chat.get("/api/v1/messages", to="garbage")
     assert_messaging_error(wrong, 400, "VALIDATION_ERROR", "to")

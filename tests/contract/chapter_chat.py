@@ -216,7 +216,7 @@ CASES = (
         "POST /api/v1/sandbox/inbound",
         ok(201, body={"from": _TO, "text": "Which floor?"}, then=_came_in),
         ok(201, before=(opted_out,), body={"from": _OPTED_OUT, "text": "START"}, then=_opts_in_again),
-        refused(400, "VALIDATION_ERROR", body={"from": "x", "text": ""}, fields=("text",)),
+        refused(400, "VALIDATION_ERROR", body={"from": "x", "text": ""}, fields=("text", "from")),
         refused(400, "VALIDATION_ERROR", name="no number", body={"from": "x", "text": "y"}, fields=("from",)),
         unseen(201, body={"from": _TO, "text": "Hello"}, then=_is_nobody_elses),
     ),

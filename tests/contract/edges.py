@@ -8,7 +8,7 @@ from typing import Any
 
 from api.http.endpoint import Endpoint, Identifiers, path_parameters
 from api.http.errors import ErrorStyle, masking_code
-from api.schemas.base import RequestModel, query_names
+from api.schemas.base import RequestModel, field_names
 from callcontrol.accounts.keys import PREFIXES
 from tests.contract.stage import Answer, Stage
 
@@ -144,7 +144,7 @@ async def with_what_it_does_not_know(stage: Stage, endpoint: Endpoint[Any, Any])
 
 async def _wrong(stage: Stage, endpoint: Endpoint[Any, Any], key: str) -> AsyncIterator[tuple[Answer, str]]:
     model: type[RequestModel] = endpoint.query
-    if "page" in query_names(model):
+    if "page" in field_names(model):
         yield await ask(stage, endpoint, key, query=[("page", "1"), ("page", "2")]), "page"
     if endpoint.takes_body:
         yield await ask(stage, endpoint, key, body={"colour": "red"}), "colour"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
-from api.schemas.subscriptions import WebhookUrl
+from api.schemas.subscriptions import WebhookUrl, wrong_webhook
 from callcontrol.assistant.calls import AssistantEvent
+from callcontrol.errors import FieldError
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = [
@@ -45,6 +47,11 @@ class CreateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
+
 
 class UpdateWebhook(RequestModel):
     """Fields to change; a null secret means signing with the account's, omitted fields keep their values."""
@@ -56,6 +63,11 @@ class UpdateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
 
 
 class WebhookObject(ResponseModel):

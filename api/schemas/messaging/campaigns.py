@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from api.schemas.common import Page, PerPage, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
+from callcontrol.aio.tokens import utc_now
 from callcontrol.e164 import MAX_NUMBER_CHARS
-from callcontrol.messaging.campaigns import MAX_NAME_CHARS, MAX_RECIPIENTS, MAX_VALUE_CHARS
+from callcontrol.errors import FieldError
+from callcontrol.messaging.campaigns import (
+    MAX_NAME_CHARS,
+    MAX_RECIPIENTS,
+    MAX_VALUE_CHARS,
+    schedule_errors,
+    wrong_recipients,
+)
 from callcontrol.messaging.models import CampaignStatus
 
 __all__ = ["CampaignList", "CampaignObject", "CreateCampaign", "CreatedCampaign"]
 
+_FEW = 20
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -29,7 +39,7 @@ def _moment(value: Any) -> datetime:
 
 
 _Moment = Annotated[datetime, BeforeValidator(_moment)]
-_Value = Annotated[str, Field(min_length=1, max_length=MAX_VALUE_CHARS)]
+_Value = Annotated[Filled, Field(max_length=MAX_VALUE_CHARS)]
 _Number = Annotated[str, Field(max_length=MAX_NUMBER_CHARS)]
 _Count = Annotated[int, Field(ge=0)]
 
@@ -42,7 +52,7 @@ class CreateCampaign(CamelRequest):
         Annotated[str, Field(min_length=2, max_length=16, description="Of the template; default en_US.")]
         | None
     ) = None
-    campaign_name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+    campaign_name: Annotated[Filled, Field(max_length=MAX_NAME_CHARS)]
     phone_numbers: Annotated[
         list[_Number],
         Field(min_length=1, max_length=MAX_RECIPIENTS, description="Recipients; each gets one message."),
@@ -55,6 +65,18 @@ class CreateCampaign(CamelRequest):
         bool, Field(description="false without scheduledFor makes a draft, which is sent by a later request.")
     ] = True
     scheduled_for: Annotated[_Moment, Field(description="RFC 3339, within 90 days.")] | None = None
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the start time and the recipients."""
+        errors: list[FieldError] = []
+        if "scheduledFor" in sound:
+            errors += schedule_errors(_moment(sound["scheduledFor"]), utc_now())
+        # Reading a thousand numbers at once would hold up calls; the service does it in slices.
+        numbers = sound.get("phoneNumbers", ())
+        if 0 < len(numbers) <= _FEW:
+            errors += wrong_recipients(numbers)
+        return errors
 
 
 class CampaignList(CamelQuery):

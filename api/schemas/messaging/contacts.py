@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import all_optional
 from api.schemas.common import E164, Page, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled, PagedQuery
 from callcontrol.errors import FieldError
 from callcontrol.messaging.contacts import (
     MAX_CUSTOM_BYTES,
@@ -46,6 +46,7 @@ def _email(text: str) -> str:
 _Email = Annotated[
     str, Field(max_length=MAX_EMAIL_CHARS, json_schema_extra={"format": "email"}), AfterValidator(_email)
 ]
+_ListName = Annotated[Filled, Field(max_length=100)]
 _PersonName = Annotated[str, Field(max_length=100)]
 _CustomFields = Annotated[
     dict[str, Any],
@@ -97,7 +98,7 @@ class ContactSearch(PagedQuery):
 class CreateContactList(CamelRequest):
     """A new list."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: _ListName
     description: Annotated[str, Field(max_length=1000)] | None = None
 
 
@@ -106,7 +107,7 @@ class UpdateContactList(CamelRequest):
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
-    name: Annotated[str, Field(min_length=1, max_length=100)] = ""
+    name: _ListName = ""
     description: Annotated[str, Field(max_length=1000)] | None = None
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
 from callcontrol.e164 import MAX_NUMBER_CHARS
+from callcontrol.egress.url_policy import check_url
+from callcontrol.errors import FieldError
 from callcontrol.messaging.messages import (
     MAX_BODY,
     MAX_CAPTION,
@@ -20,6 +23,8 @@ from callcontrol.messaging.messages import (
     MAX_ROW_TITLE,
     MAX_ROWS,
     MAX_TEXT,
+    wrong_parts,
+    wrong_recipient,
 )
 from callcontrol.messaging.models import MessageStatus, MessageType
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
@@ -42,8 +47,13 @@ Recipient = Annotated[
         examples=["+919800100000"],
     ),
 ]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
-Edge = Annotated[str, Field(min_length=1, max_length=MAX_EDGE)]
+Text = Annotated[Filled, Field(max_length=MAX_TEXT)]
+Edge = Annotated[Filled, Field(max_length=MAX_EDGE)]
+
+
+def _check_url(url: str) -> object:
+    """Check a URL as such; its host is checked elsewhere."""
+    return check_url(url, schemes=("http", "https"), allow_private=True)
 
 
 class TemplatePart(CamelRequest):
@@ -52,7 +62,7 @@ class TemplatePart(CamelRequest):
     name: Annotated[str, Field(min_length=1, max_length=512)]
     language: Annotated[str, Field(min_length=2, max_length=10)] = DEFAULT_LANGUAGE
     body_parameters: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=MAX_PARAMETER)]], Field(max_length=100)
+        list[Annotated[Filled, Field(max_length=MAX_PARAMETER)]], Field(max_length=100)
     ] = []
 
 
@@ -62,27 +72,28 @@ class MediaPart(CamelRequest):
     type: Literal["image", "video", "audio", "document"]
     url: Annotated[str, Field(min_length=1, max_length=2048, description="http or https, of a public host.")]
     caption: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_CAPTION, description="Not of audio.")
+        Annotated[Filled, Field(max_length=MAX_CAPTION)] | None, Field(description="Not of audio.")
     ] = None
     filename: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_FILENAME, description="Shown with a document.")
+        Annotated[Filled, Field(max_length=MAX_FILENAME)] | None, Field(description="Shown with a document.")
     ] = None
 
 
 class ButtonPart(CamelRequest):
     """A button with a title of up to 20 characters, or a row of a list with one of up to 24."""
 
-    id: Annotated[str, Field(min_length=1, max_length=MAX_ID)]
-    title: Annotated[str, Field(min_length=1, max_length=MAX_ROW_TITLE)]
+    id: Annotated[Filled, Field(max_length=MAX_ID)]
+    title: Annotated[Filled, Field(max_length=MAX_ROW_TITLE)]
     description: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_DESCRIPTION, description="Of rows of lists only.")
+        Annotated[Filled, Field(max_length=MAX_DESCRIPTION)] | None,
+        Field(description="Of rows of lists only."),
     ] = None
 
 
 class InteractivePart(CamelRequest):
     """A text with one to three buttons, or with a list of one to ten rows."""
 
-    body: Annotated[str, Field(min_length=1, max_length=MAX_BODY)]
+    body: Annotated[Filled, Field(max_length=MAX_BODY)]
     buttons: Annotated[list[ButtonPart], Field(min_length=1, max_length=MAX_ROWS)]
     header: Edge | None = None
     footer: Edge | None = None
@@ -99,6 +110,14 @@ class SendMessageBody(CamelRequest):
     interactive: Annotated[
         InteractivePart | None, Field(description="Of the types buttons and list.", repr=False)
     ] = None
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the recipient and the parts."""
+        errors = list(wrong_recipient("to", sound["to"])) if "to" in sound else []
+        if "type" in sound:
+            errors += wrong_parts(sound["type"], sound, _check_url)
+        return errors
 
 
 class SentMessage(CamelResponse):
@@ -157,3 +176,8 @@ class SandboxInbound(CamelRequest):
 
     from_: Annotated[Recipient, Field(alias="from")]
     text: Annotated[Text, Field(repr=False)]
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """The error of a sender that is no telephone number."""
+        return list(wrong_recipient("from", sound["from"])) if "from" in sound else []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import all_optional
 from api.schemas.common import E164, Page, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
+from callcontrol.errors import FieldError
 from callcontrol.messaging.models import (
     MAX_DISPLAY_NAME_CHARACTERS,
     MAX_MESSAGES_PER_SECOND,
@@ -22,6 +24,7 @@ from callcontrol.messaging.templates import (
     MAX_NAME_CHARACTERS,
     MAX_TEMPLATES,
     NAME,
+    wrong_template,
 )
 
 __all__ = ["ChannelObject", "CreateTemplate", "TemplateList", "TemplateObject", "UpdateChannel"]
@@ -45,7 +48,7 @@ _Body = Annotated[
         json_schema_extra={"minLength": 1, "maxLength": MAX_BODY_CHARACTERS},
     ),
 ]
-_DisplayName = Annotated[str, Field(min_length=1, max_length=MAX_DISPLAY_NAME_CHARACTERS)]
+_DisplayName = Annotated[Filled, Field(max_length=MAX_DISPLAY_NAME_CHARACTERS)]
 _Rate = Annotated[int, Field(ge=1, le=MAX_MESSAGES_PER_SECOND)]
 
 
@@ -56,6 +59,11 @@ class CreateTemplate(CamelRequest):
     category: TemplateCategory = "UTILITY"
     language: _Language = DEFAULT_LANGUAGE
     body: _Body
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the texts."""
+        return wrong_template(sound.get("name"), sound.get("language"), sound.get("body"))
 
 
 class TemplateList(CamelQuery):

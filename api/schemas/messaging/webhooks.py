@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
@@ -10,7 +11,8 @@ from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
 from api.schemas.base import all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
-from api.schemas.subscriptions import TestOutcome, WebhookUrl
+from api.schemas.subscriptions import TestOutcome, WebhookUrl, wrong_webhook
+from callcontrol.errors import FieldError
 from callcontrol.messaging.events import MessagingEvent
 
 __all__ = [
@@ -35,6 +37,11 @@ class CreateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
+
 
 class UpdateWebhookEndpoint(CamelRequest):
     """Fields to change; omitted fields keep their values."""
@@ -46,6 +53,11 @@ class UpdateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret = ""
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret."""
+        return wrong_webhook(sound)
 
 
 class WebhookEndpointObject(CamelResponse):

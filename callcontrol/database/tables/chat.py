@@ -60,6 +60,13 @@ partial_index(
     chat_messages.c.due_at,
     where=chat_messages.c.status == "queued",
 )
+# Single ones among them, which go before those of campaigns.
+partial_index(
+    "ix_chat_messages_single",
+    chat_messages.c.account_sid,
+    chat_messages.c.due_at,
+    where=sa.and_(chat_messages.c.status == "queued", chat_messages.c.campaign_id.is_(None)),
+)
 # Messages that the network may still report on.
 _under_way: Final = chat_messages.c.status.in_(["sent", "delivered"])
 partial_index(

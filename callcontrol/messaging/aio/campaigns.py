@@ -28,6 +28,7 @@ from callcontrol.errors import (
 from callcontrol.messaging.campaigns import (
     MAX_DRAFTS,
     MAX_OPEN,
+    NO_RECIPIENTS,
     Campaign,
     CampaignCounts,
     CampaignState,
@@ -150,8 +151,9 @@ class CampaignService:
         errors = schedule_errors(request.scheduled_for, now)
         recipients = await _validated(request.phone_numbers)
         if not recipients.numbers:
-            errors.append(FieldError("phoneNumbers", "holds no telephone number, such as +919876543210"))
+            errors.append(NO_RECIPIENTS)
         if errors:
+            errors += await self._database.read(partial(_wrong_variables, account_sid, request))
             raise ValidationFailed(errors)
         reference, claim = new_id(), CLAIM.get()
 
@@ -177,7 +179,7 @@ class CampaignService:
 
         def read(connection: Connection) -> CampaignView | None:
             found = rows.with_counts(connection, account_sid, campaign_id)
-            return None if found is None else _view(*found, self._rate(connection, account_sid), now)
+            return None if found is None else self._views(connection, account_sid, [found], now)[0]
 
         view = await self._database.read(read)
         if view is None:
@@ -193,8 +195,7 @@ class CampaignService:
         def read(connection: Connection) -> Page[CampaignView]:
             offset = (page - 1) * per_page
             found, total = rows.page(connection, account_sid, state, offset=offset, limit=per_page)
-            rate = self._rate(connection, account_sid)
-            return Page([_view(*item, rate, now) for item in found], total, page, per_page)
+            return Page([*self._views(connection, account_sid, found, now)], total, page, per_page)
 
         return await self._database.read(read)
 
@@ -323,8 +324,8 @@ class CampaignService:
             _campaign(account_sid, request, template, values, len(numbers), reference, state, now),
             numbers,
         )
-        view = _view(
-            campaign, CampaignCounts(queued=campaign.total), self._rate(connection, account_sid), now
+        (view,) = self._views(
+            connection, account_sid, [(campaign, CampaignCounts(queued=campaign.total))], now
         )
         return TakenCampaign(
             view,
@@ -333,9 +334,38 @@ class CampaignService:
             tuple(number for number in recipients.numbers if number in opted_out),
         )
 
-    def _rate(self, connection: Connection, account_sid: str) -> int:
+    def _views(
+        self,
+        connection: Connection,
+        account_sid: str,
+        found: Sequence[tuple[Campaign, CampaignCounts]],
+        now: datetime,
+    ) -> Sequence[CampaignView]:
+        """Campaigns of the account with their estimates."""
         channel = channels.channel_of(connection, account_sid, default_rate=self._default_rate)
-        return channel.messages_per_second
+        unsent = [campaign.campaign_id for campaign, counts in found if campaign.made and counts.queued]
+        due_at = rows.latest_due(connection, unsent)
+        return [
+            CampaignView(
+                campaign,
+                counts,
+                estimated_end(
+                    campaign, counts, channel.messages_per_second, now, due_at.get(campaign.campaign_id)
+                ),
+            )
+            for campaign, counts in found
+        ]
+
+
+def _wrong_variables(
+    account_sid: str, request: CampaignRequest, connection: Connection
+) -> Sequence[FieldError]:
+    """Errors in the values of the template's variables; none if there is no such template."""
+    template = templates.usable(connection, account_sid, request.template_name, request.language)
+    if template is None:
+        return ()
+    values = body_parameters(request.variables, template.variables)
+    return () if isinstance(values, tuple) else values
 
 
 async def _validated(texts: Sequence[str]) -> _Recipients:
@@ -376,10 +406,6 @@ def _campaign(
         state=state,
         started_at=now if state is CampaignState.RUNNING else None,
     )
-
-
-def _view(campaign: Campaign, counts: CampaignCounts, rate: int, now: datetime) -> CampaignView:
-    return CampaignView(campaign, counts, estimated_end(campaign, counts, rate, now))
 
 
 def _refusal(connection: Connection, account_sid: str, state: CampaignState) -> DomainError | None:

@@ -29,7 +29,7 @@ from callcontrol.errors import DomainError, SendFailed
 from callcontrol.messaging.aio.receiving import Applied, Receiver
 from callcontrol.messaging.models import ChatMessage
 from callcontrol.messaging.network import MessagingNetwork, NetworkRefused, NetworkUnavailable, Receipt
-from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS, UNAVAILABLE, retry_delay_s
+from callcontrol.messaging.pace import UNAVAILABLE, retry_delay_s
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
 from callcontrol.messaging.store.send_checks import send_refusals
@@ -210,9 +210,7 @@ class Dispatcher:
         self, wanted: chat_queue.Claim, after: str, connection: Connection
     ) -> tuple[chat_queue.Turn, Applied]:
         """Claim due messages; those that must not be sent any more fail at once."""
-        turn = chat_queue.claim(
-            connection, wanted, self._rate_of, self._busy.__getitem__, QUEUE_LEEWAY_MICROS, after
-        )
+        turn = chat_queue.claim(connection, wanted, self._rate_of, self._busy.__getitem__, after)
         messages = [claimed.message for claimed in turn.claimed]
         reasons = send_refusals(connection, messages)
         failures = [

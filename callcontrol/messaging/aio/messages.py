@@ -15,13 +15,13 @@ from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.statements import to_micros
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.errors import ChannelNotConfigured, DomainError, NotFound, ValidationFailed
+from callcontrol.errors import ChannelNotConfigured, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
-from callcontrol.messaging.messages import SendMessage, checked, template_refusal
+from callcontrol.messaging.messages import SendMessage, checked, template_errors
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, ChatMessage
 from callcontrol.messaging.network import InboundMessage
-from callcontrol.messaging.pace import DIRECT_LEEWAY_MICROS
+from callcontrol.messaging.pace import SINGLE_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts, templates
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -150,17 +150,22 @@ class MessageService:
             return ChannelNotConfigured(
                 "The account's channel is not connected; connect it with PATCH /api/v1/channel."
             )
+        errors: list[FieldError] = []
         if contacts.is_opted_out(connection, account_sid, message.to):
-            return ValidationFailed.of("to", "has opted out of messages of this account")
+            errors.append(FieldError("to", "has opted out of messages of this account"))
         if message.type == "template":
             wanted = message.content["template"]
             found = templates.usable(connection, account_sid, wanted["name"], wanted["language"])
-            refusal = template_refusal(message.content, found)
-            if refusal is not None:
-                return refusal
+            errors += template_errors(message.content, found)
+        if errors:
+            return ValidationFailed(errors)
         now = to_micros(message.due_at)
         rate = channel.messages_per_second
-        is_ours = chat_queue.pace(connection, account_sid, now, rate, 1, DIRECT_LEEWAY_MICROS) == 1
+        # It does not overtake those that wait for the pace already.
+        is_ours = (
+            not chat_queue.is_single_due(connection, account_sid, now)
+            and chat_queue.pace(connection, account_sid, now, rate, 1, SINGLE_LEEWAY_MICROS) == 1
+        )
         node, lease = self._dispatcher.lease if is_ours else ("", timedelta())
         sent = replace(message, from_=channel.number)
         until = to_micros(message.due_at + lease) if is_ours else 0

@@ -5,7 +5,7 @@ Code that changes messages of a campaign calls ``moved`` in the same transaction
 once, even if the process that had the last of its messages was killed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import JSON_TUPLE, Codec, ValueTable, count
-from callcontrol.database.statements import Statement, pack, to_micros, unpack
+from callcontrol.database.statements import Statement, pack, to_micros, to_moment, unpack
 from callcontrol.database.tables.campaigns import campaigns
 from callcontrol.database.tables.chat import chat_messages as messages
 from callcontrol.messaging.campaigns import (
@@ -125,6 +125,18 @@ def unfinished(
 def queued(connection: Connection, campaign_id: int) -> int:
     """Number of messages of a campaign that wait for the network."""
     return count(connection, messages, messages.c.campaign_id == campaign_id, messages.c.status == "queued")
+
+
+def latest_due(connection: Connection, campaign_ids: Collection[int]) -> dict[int, datetime]:
+    """The latest time for which a queued message waits, of each campaign that has one."""
+    if not campaign_ids:
+        return {}
+    rows = connection.execute(
+        sa.select(messages.c.campaign_id, sa.func.max(messages.c.due_at).label("due_at"))
+        .where(messages.c.campaign_id.in_(campaign_ids), messages.c.status == "queued")
+        .group_by(messages.c.campaign_id)
+    )
+    return {row.campaign_id: to_moment(row.due_at) for row in rows}
 
 
 def take(connection: Connection, campaign: Campaign, size: int, now: datetime) -> Sequence[str]:

@@ -71,10 +71,10 @@ def page(
     ``search`` keeps those whose number, names or e-mail contain it.
     """
     found = sa.select(contacts.c.contact_id).where(contacts.c.account_sid == account_sid)
-    text = wanted(search or "")
-    if not text:
+    texts = wanted(search or "")
+    if not texts:
         return _page(connection, found, offset, limit)
-    found = found.where(contacts.c.search_text.contains(text, autoescape=True))
+    found = found.where(sa.or_(*(contacts.c.search_text.contains(text, autoescape=True) for text in texts)))
     # A search scans all contacts. If it finds few, the first query has scanned them all; if it finds many,
     # that query ends early.
     first = list(connection.scalars(found.order_by(contacts.c.contact_id).limit(_FEW)))

@@ -1,8 +1,9 @@
 """
 Queue of messages for the network: claimed account by account, at the pace of each account's channel.
 
-A claim is a lease in the row: its holder hands the message over, and the lease of a process that died
-expires. The pace is stored in the database too, so that all processes share it.
+Of an account, single messages are claimed before those of campaigns. A claim is a lease in the row: its
+holder hands the message over, and the lease of a process that died expires. The pace is stored in the
+database too, so that all processes share it.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +17,13 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.statements import Statement, insert_into, to_micros
 from callcontrol.database.tables.chat import chat_messages, chat_paces
 from callcontrol.messaging.models import ChatMessage
-from callcontrol.messaging.pace import admit
+from callcontrol.messaging.pace import CAMPAIGN_LEEWAY_MICROS, SINGLE_LEEWAY_MICROS, admit
 from callcontrol.messaging.store.messages import message_of
 
-# A literal condition, so that the partial index of queued messages applies.
+# Literal conditions, so that the partial indexes of queued messages apply.
 _QUEUED: Final = sa.text("status = 'queued'")
+_SINGLE: Final = sa.text("status = 'queued' AND campaign_id IS NULL")
+_OF_CAMPAIGN: Final = sa.text("status = 'queued' AND campaign_id IS NOT NULL")
 _MESSAGE: Final = chat_messages.c.message_id == sa.bindparam("_message_id")
 _NEXT_ACCOUNT: Final = Statement(
     sa.select(chat_messages.c.account_sid)
@@ -28,17 +31,31 @@ _NEXT_ACCOUNT: Final = Statement(
     .order_by(chat_messages.c.account_sid)
     .limit(sa.literal_column("1"))
 )
-_DUE: Final = Statement(
-    sa.select(chat_messages)
-    .where(
-        _QUEUED,
-        chat_messages.c.account_sid == sa.bindparam("account_sid", type_=sa.Text),
-        chat_messages.c.due_at <= sa.bindparam("micros", type_=sa.BigInteger),
-        chat_messages.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+
+
+def _due(kind: sa.TextClause) -> Statement:
+    """Query for an account's unclaimed messages of a kind that are due, the earliest first."""
+    return Statement(
+        sa.select(chat_messages)
+        .where(
+            kind,
+            chat_messages.c.account_sid == sa.bindparam("account_sid", type_=sa.Text),
+            chat_messages.c.due_at <= sa.bindparam("micros", type_=sa.BigInteger),
+            chat_messages.c.leased_until <= sa.bindparam("micros", type_=sa.BigInteger),
+        )
+        .order_by(chat_messages.c.due_at)
+        .limit(sa.bindparam("limit", type_=sa.Integer))
     )
-    .order_by(chat_messages.c.due_at)
-    .limit(sa.bindparam("limit", type_=sa.Integer))
+
+
+SINGLES_DUE: Final = _due(_SINGLE)
+OF_CAMPAIGNS_DUE: Final = _due(_OF_CAMPAIGN)
+_BY_PRECEDENCE: Final = (
+    (SINGLES_DUE, SINGLE_LEEWAY_MICROS),
+    (OF_CAMPAIGNS_DUE, CAMPAIGN_LEEWAY_MICROS),
 )
+"""Kinds of messages in the order in which an account's are claimed, each with its leeway."""
+
 _ANY_DUE: Final = Statement(
     sa.select(chat_messages.c.due_at)
     .where(
@@ -135,7 +152,6 @@ def claim(
     wanted: Claim,
     rate_of: Callable[[Connection, str], int],
     busy: Callable[[str], int],
-    leeway: int,
     after: str = "",
 ) -> Turn:
     """
@@ -146,13 +162,10 @@ def claim(
         wanted: The claiming process, its lease and its limits.
         rate_of: Returns the messages per second that an account may send.
         busy: Returns how many messages of an account this process is handing over already.
-        leeway: See ``pace``.
         after: The account after which to begin.
     """
     found: list[Claimed] = []
     more_at: int | None = None
-    micros = to_micros(wanted.now)
-    lease = {"node": wanted.node, "leased_until": to_micros(wanted.until)}
     account = after
     for _ in range(wanted.max_accounts):
         row = _NEXT_ACCOUNT.first(connection, {"after": account})
@@ -162,19 +175,46 @@ def claim(
         room = min(wanted.limit - len(found), wanted.per_account - busy(account))
         if room <= 0:
             continue
-        due = _DUE.all(connection, {"account_sid": account, "micros": micros, "limit": room})
-        if not due:
-            continue
-        rate = rate_of(connection, account)
-        count, again = _admitted(connection, account, micros, rate, len(due), leeway)
-        if count < len(due) or len(due) == room:
+        taken, again = _claim_of(connection, wanted, account, rate_of, room)
+        found += taken
+        if again is not None:
             more_at = again if more_at is None else min(more_at, again)
-        taken = due[:count]
-        _LEASE.many(connection, [{"_message_id": each["message_id"], **lease} for each in taken])
-        found += [Claimed(message_of(connection, each), each["attempts"] + 1) for each in taken]
         if len(found) >= wanted.limit:
             break
     return Turn(found, account, len(found) >= wanted.limit, more_at)
+
+
+def _claim_of(
+    connection: Connection,
+    wanted: Claim,
+    account: str,
+    rate_of: Callable[[Connection, str], int],
+    room: int,
+) -> tuple[list[Claimed], int | None]:
+    """Claim messages of one account; return them, and the time when its pace admits more that are due."""
+    found: list[Claimed] = []
+    micros = to_micros(wanted.now)
+    lease = {"node": wanted.node, "leased_until": to_micros(wanted.until)}
+    for kind, leeway in _BY_PRECEDENCE:
+        due = kind.all(connection, {"account_sid": account, "micros": micros, "limit": room})
+        if not due:
+            continue
+        count, more_at = _admitted(
+            connection, account, micros, rate_of(connection, account), len(due), leeway
+        )
+        taken = due[:count]
+        _LEASE.many(connection, [{"_message_id": each["message_id"], **lease} for each in taken])
+        found += [Claimed(message_of(connection, each), each["attempts"] + 1) for each in taken]
+        room -= count
+        # While some of a kind wait for the pace, those of lower precedence do too.
+        if count < len(due) or not room:
+            return found, more_at
+    return found, None
+
+
+def is_single_due(connection: Connection, account_sid: str, now: int) -> bool:
+    """True if a single message of the account is due that no process has claimed."""
+    return SINGLES_DUE.first(connection, {"account_sid": account_sid, "micros": now, "limit": 1}) is not None
 
 
 def postpone(connection: Connection, due: Sequence[Postponed]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.errors import ChannelNotConfigured, Conflict, NotFound, ValidationFailed
 from callcontrol.messaging.campaigns import MAX_OPEN, RECEIPTS_AWAITED, CampaignCounts, CampaignState
 from callcontrol.messaging.models import SANDBOX_NUMBER
-from callcontrol.messaging.store import campaigns, channels, contacts, templates
+from callcontrol.messaging.store import campaigns, channels, contacts, queue, templates
 from callcontrol.models import Account
 from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import Subscription
@@ -240,6 +241,28 @@ async def run_only(storage: Storage, campaign_id: int) -> None:
 
 async def codes(storage: Storage, campaign_id: int) -> list[str | None]:
     return [message.error_code for message in await messages_of(storage, campaign_id)]
+
+
+async def test_a_message_that_waits_for_its_next_attempt_keeps_a_campaign_running(
+    storage: Storage, account: Account
+) -> None:
+    sid, now = account.account_sid, utc_now()
+    await approve(storage, sid)
+    campaign_id = (await storage.campaigns.create(sid, request(3))).view.campaign.campaign_id
+    await finish_making(storage)
+    waiting, *others = await messages_of(storage, campaign_id)
+    await receive(storage, others, "read", now)
+    later = now + timedelta(minutes=5)
+    postponed = queue.Postponed(waiting.message_id, later)
+    await storage.writer.commit(partial(queue.postpone, due=[postponed]))
+    await finish_making(storage, minutes=3)
+    view = await storage.campaigns.status(sid, campaign_id)
+    assert (view.campaign.state, view.counts) == (CampaignState.RUNNING, CampaignCounts(queued=1, read=2))
+    assert view.estimated_end == later
+    assert (await storage.campaigns.list(sid, None, 1, 10)).items == [view]
+    await receive(storage, [waiting], "failed", now)
+    view = await storage.campaigns.status(sid, campaign_id)
+    assert (view.campaign.state, view.estimated_end) == (CampaignState.COMPLETED, None)
 
 
 async def test_a_cancelled_campaign_sends_nothing_more(storage: Storage, account: Account) -> None:

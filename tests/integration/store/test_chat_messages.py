@@ -181,6 +181,23 @@ def _plain(step: str) -> str:
     return step.replace("USING COVERING INDEX", "USING INDEX")
 
 
+async def test_single_messages_are_found_however_many_of_campaigns_wait(tmp_path: Path) -> None:
+    storage = await Storage.open(f"sqlite:///{tmp_path / 'plans.db'}", deliver=False)
+    values = {"account_sid": "a", "micros": 1, "limit": 10}
+
+    def ask(connection: Connection) -> None:
+        for due in (chat_queue.SINGLES_DUE, chat_queue.OF_CAMPAIGNS_DUE):
+            connection.execute(due._clause, values)
+
+    said = [_plain(step) for step in await storage.database.read(plans(ask))]
+    # Neither is sorted: the index has the order.
+    assert said == [
+        f"SEARCH chat_messages USING INDEX ix_chat_messages_{index} (account_sid=? AND due_at<?)"
+        for index in ("single", "queued")
+    ]
+    await storage.close()
+
+
 async def test_the_queue_and_the_counts_are_read_from_their_indexes(tmp_path: Path) -> None:
     storage = await Storage.open(f"sqlite:///{tmp_path / 'plans.db'}", deliver=False)
 

@@ -184,6 +184,13 @@ async def test_a_search_that_finds_many_is_paged_as_one_that_finds_few(
         assert await every_page(lambda page: storage.contacts.list(sid, "@EXAMPLE", page, 5)) == made
 
 
+@pytest.mark.parametrize("writing", ["0{}", "0091{}", "91{}", "+91 {}", "tel:+91{}", "{}"])
+async def test_a_number_is_found_in_any_writing(storage: Storage, account: Account, writing: str) -> None:
+    made = [await add(storage, account.account_sid, index) for index in (1, 2)]
+    search = writing.format(made[0].phone_number.removeprefix("+91"))
+    assert (await storage.contacts.list(account.account_sid, search, 1, 10)).items == made[:1]
+
+
 async def test_the_longest_names_and_addresses_are_kept_and_found(storage: Storage, account: Account) -> None:
     # Each of these signs is three of four bytes once it is composed, and no two in a row are alike.
     signs = "".join(chr(0x1D15E + index * index % 7) for index in range(100))

@@ -31,7 +31,6 @@ from callcontrol.messaging.network import (
     NetworkUnavailable,
     Receipt,
 )
-from callcontrol.messaging.pace import QUEUE_LEEWAY_MICROS
 from callcontrol.messaging.store import channels, contacts
 from callcontrol.messaging.store import messages as chat_messages
 from callcontrol.messaging.store import queue as chat_queue
@@ -181,6 +180,10 @@ async def test_a_template_must_be_approved_and_filled(sandbox: MessagingStage, a
         with pytest.raises(ValidationFailed) as refusal:
             await sandbox.messages.send(sid, wanted(**changes))
         assert [error.field for error in refusal.value.errors] == [field]
+    await sandbox.messages.simulate(sid, TO, "STOP")
+    with pytest.raises(ValidationFailed) as refusal:
+        await sandbox.messages.send(sid, wanted(name="no_such"))
+    assert [error.field for error in refusal.value.errors] == ["to", "template.name"]
 
 
 async def test_nothing_leaves_over_a_channel_that_is_not_connected(
@@ -205,6 +208,48 @@ async def test_beyond_the_pace_messages_are_accepted_and_leave_in_their_turn(
         for message in sent:
             await stage.when(sid, message.message_id, "sent")
     assert Counter(network.sent) == Counter(message.message_id for message in sent)
+
+
+@pytest.mark.parametrize(
+    ("rate", "of_campaign", "singles", "ahead"),
+    [
+        # The first message of the campaign leaves at once, and the second before the singles are written.
+        (1, 10, 5, 2),
+        (20, 200, 40, 20),
+    ],
+)
+async def test_single_messages_leave_before_those_of_a_campaign_that_runs(
+    storage: Storage, account: Account, rate: int, of_campaign: int, singles: int, ahead: int
+) -> None:
+    network, sid = ScriptedNetwork(), account.account_sid
+    campaign = [queued(sid, campaign_id=7) for _ in range(of_campaign)]
+    async with messaging(storage, network, DispatcherSettings(poll_s=0.2), rate=rate) as stage:
+        await storage.writer.commit(partial(chat_messages.insert_many, messages=campaign))
+        stage.dispatcher.wake()
+        await until(lambda: len(network.sent) >= min(ahead, 2))
+        began = utc_now()
+        sent = [await stage.messages.send(sid, text()) for _ in range(singles)]
+        done = [await stage.when(sid, message.message_id, "sent") for message in sent]
+    written = {message.message_id for message in sent}
+    last = max(place for place, message_id in enumerate(network.sent) if message_id in written)
+    assert sum(message_id not in written for message_id in network.sent[:last]) <= ahead
+    # They leave in the order in which they were written, at the channel's rate.
+    assert [message_id for message_id in network.sent if message_id in written] == [
+        message.message_id for message in sent
+    ]
+    ended = max(message.sent_at or began for message in done)
+    assert last <= (ended - began).total_seconds() * rate + rate + ahead + 1
+
+
+async def test_a_campaign_goes_on_behind_single_messages(storage: Storage, account: Account) -> None:
+    sid = account.account_sid
+    campaign = [queued(sid, campaign_id=7) for _ in range(50)]
+    singles = [queued(sid) for _ in range(30)]
+    await storage.writer.commit(partial(chat_messages.insert_many, messages=campaign + singles))
+    turns = [(await turn(storage, claim(step / 2), rate=20)).claimed for step in range(5)]
+    of_campaign = [[each.message.campaign_id for each in claimed] for claimed in turns]
+    # Single messages may run a second ahead of the pace, and a campaign only 0.4 s.
+    assert of_campaign == [[None] * 21, [None] * 9, [], [7] * 9, [7] * 9]
 
 
 def use_up(connection: Connection, account_sid: str) -> None:
@@ -356,9 +401,7 @@ async def turn(
     storage: Storage, wanted: chat_queue.Claim, rate: int = 80, after: str = ""
 ) -> chat_queue.Turn:
     return await storage.writer.commit(
-        lambda connection: chat_queue.claim(
-            connection, wanted, lambda *_: rate, lambda account: 0, QUEUE_LEEWAY_MICROS, after
-        )
+        lambda connection: chat_queue.claim(connection, wanted, lambda *_: rate, lambda account: 0, after)
     )
 
 
@@ -380,7 +423,7 @@ async def test_an_account_with_much_to_send_does_not_hold_up_others(
 
 
 async def test_the_pace_holds_however_often_it_is_claimed(storage: Storage, account: Account) -> None:
-    messages = [queued(account.account_sid) for _ in range(120)]
+    messages = [queued(account.account_sid, campaign_id=7) for _ in range(120)]
     await storage.writer.commit(partial(chat_messages.insert_many, messages=messages))
     taken = [len((await turn(storage, claim(step / 10))).claimed) for step in range(10)]
     # At once what the leeway lets through, and by the last turn, 0.9 s later, what the pace does besides.

@@ -128,6 +128,21 @@ async def test_a_time_has_to_be_one(client: Client, storage: Storage, moment: An
     assert requests == []
 
 
+@pytest.mark.usefixtures("template")
+async def test_wrong_values_of_variables_are_named_with_other_errors(client: Client) -> None:
+    body = {
+        **_BODY,
+        "phoneNumbers": ["12"],
+        "scheduledFor": "2020-01-01T00:00:00Z",
+        "variables": {"1": "Asha", "3": "x"},
+    }
+    for template, variables in ((_BODY["templateName"], ["variables.2", "variables.3"]), ("none", [])):
+        answer = await client.post("/api/v1/send", {**body, "templateName": template}, key=MESSAGING_KEY)
+        assert answer.status == 400
+        fields = [error["field"] for error in answer.json()["details"]["errors"]]
+        assert fields == ["scheduledFor", "phoneNumbers", *variables]
+
+
 async def test_times_are_shown_for_what_became_of_a_campaign(
     client: Client, storage: Storage, path: str
 ) -> None:

@@ -255,6 +255,24 @@ async def test_methods_that_messaging_has_not_are_refused_as_messaging_refuses(
     assert (answer.status, body["success"], body["code"]) == (405, False, "METHOD_NOT_ALLOWED")
 
 
+@pytest.mark.parametrize("rest", ["", "/", "/7", "/7/test"])
+async def test_webhook_endpoints_below_the_base_path_are_told_where_they_are(
+    client: Client, rest: str
+) -> None:
+    answer = await client.get(f"/api/v1/webhook-endpoints{rest}")
+    body = answer.json()
+    assert (answer.status, body["success"], body["code"]) == (404, False, "NOT_FOUND")
+    assert "did you mean /api/webhook-endpoints?" in body["message"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1", "/api/v1/nothing", "/api/v1/webhook-endpointsx"])
+async def test_an_unknown_path_that_two_services_share_is_refused_in_the_general_form(
+    client: Client, path: str
+) -> None:
+    answer = await client.get(path)
+    assert (answer.status, answer.code) == (404, "NOT_FOUND")
+
+
 @pytest.mark.parametrize(
     "method, path, status",
     [

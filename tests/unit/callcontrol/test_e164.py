@@ -125,8 +125,10 @@ def test_digits_that_are_numbers_of_two_countries_are_refused(text: str) -> None
     """India's 1860 and 1800 and North America's +1 860 and +1 800 look alike without their country code."""
     digits = text.replace(" ", "")
     assert to_e164("+" + digits) is not None and to_e164("+91" + digits) is not None
-    with pytest.raises(ValueError, match="telephone number"):
+    with pytest.raises(ValueError) as refusal:
         read_number(text)
+    told = f"is a telephone number of two countries: write +{digits} or +91{digits}"
+    assert str(refusal.value) == told
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_any_text_is_a_number_or_a_value_error(text: str) -> None:
     try:
         number = read_number(text)
     except ValueError as error:
-        assert str(error) == NOT_A_NUMBER
+        assert str(error) == NOT_A_NUMBER or "two countries" in str(error)
         return
     assert number.startswith("+") and number[1:].isascii() and number[1:].isdecimal()
     assert len(number) <= 18

@@ -142,6 +142,13 @@ def test_what_is_over_has_no_end_to_estimate(state: CampaignState) -> None:
     assert estimated_end(CAMPAIGN, CampaignCounts(sent=100), 80, NOW) is None
 
 
+def test_the_end_is_no_earlier_than_the_next_attempt_at_a_message() -> None:
+    counts = CampaignCounts(queued=1, read=99)
+    soon = NOW + timedelta(milliseconds=20)
+    assert estimated_end(CAMPAIGN, counts, 50, NOW, NOW - timedelta(seconds=9)) == soon
+    assert estimated_end(CAMPAIGN, counts, 50, NOW, LATER) == LATER
+
+
 def test_a_clock_that_went_back_spoils_no_estimate() -> None:
     counts = CampaignCounts(queued=50, sent=50)
     ended = estimated_end(CAMPAIGN, counts, 50, NOW - timedelta(hours=1))

@@ -56,15 +56,19 @@ def test_case_and_composition_are_overlooked() -> None:
 @pytest.mark.parametrize(
     ("typed", "looked_for"),
     [
-        (" 98765-432 10 ", "9876543210"),
-        ("+91 (98) 765", "+9198765"),
-        ("  Asha   Rao ", "asha rao"),
-        ("a-1", "a-1"),
-        ("-", "-"),
-        ("   ", ""),
+        (" 98765-432 10 ", ("9876543210",)),
+        ("+91 (98) 765", ("+9198765",)),
+        ("09876543210", ("09876543210", "+919876543210")),
+        ("00 91 98765-43210", ("00919876543210", "+919876543210")),
+        (" 91 98765 43210", ("919876543210",)),
+        ("TEL:+91-98765-43210", ("tel:+91-98765-43210", "+919876543210")),
+        ("  Asha   Rao ", ("asha rao",)),
+        ("a-1", ("a-1",)),
+        ("-", ("-",)),
+        ("   ", ()),
     ],
 )
-def test_what_is_looked_for(typed: str, looked_for: str) -> None:
+def test_what_is_looked_for(typed: str, looked_for: tuple[str, ...]) -> None:
     assert wanted(typed) == looked_for
 
 

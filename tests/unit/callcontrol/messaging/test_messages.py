@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callcontrol.errors import DestinationForbidden, ValidationFailed
-from callcontrol.messaging.messages import SendMessage, checked, template_refusal
+from callcontrol.messaging.messages import SendMessage, checked, template_errors
 from callcontrol.messaging.models import MessageType, Template
 from callcontrol.messaging.receipts import preference
 from tests.unit.callcontrol.messaging.facts import MOMENT
@@ -142,14 +142,13 @@ def test_a_template_needs_a_value_for_each_variable() -> None:
         7, "a", "order_sent", "en_US", "UTILITY", "{{1}} {{2}}!", 2, "APPROVED", MOMENT, MOMENT
     )
     wanted = content("template", template={"name": "order_sent", "bodyParameters": ["Asha", "4711"]})
-    assert template_refusal(wanted, approved) is None
+    assert list(template_errors(wanted, approved)) == []
     short = content("template", template={"name": "order_sent", "bodyParameters": ["Asha"]})
-    for refusal, field in (
-        (template_refusal(short, approved), "template.bodyParameters"),
-        (template_refusal(wanted, None), "template.name"),
+    for errors, field in (
+        (template_errors(short, approved), "template.bodyParameters"),
+        (template_errors(wanted, None), "template.name"),
     ):
-        assert refusal is not None
-        assert [error.field for error in refusal.errors] == [field]
+        assert [error.field for error in errors] == [field]
     empty = {"name": "order_sent", "bodyParameters": ["", "x" * 1025]}
     assert wrong("template", template=empty) == {
         "template.bodyParameters[0]",

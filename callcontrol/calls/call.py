@@ -324,9 +324,8 @@ class CallMachine(Machine[CallState]):
         self._steps.clear()
 
     def replace_step(self, step: RunningStep) -> None:
-        """Replace the current step; no step of the plan follows."""
+        """Replace the current step; the rest of the plan still follows."""
         self._step = step
-        self._steps.clear()
 
     def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
         """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""

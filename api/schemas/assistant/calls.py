@@ -31,7 +31,7 @@ def _uuid(text: str) -> str:
 
 _Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_uuid)]
 _Environment = Annotated[
-    Literal["live", "sandbox"], Field(description="A sandbox key sees the sandbox in any case.")
+    Literal["live", "sandbox"], Field(description="A sandbox key sees the sandbox only.")
 ]
 _Context = Annotated[
     dict[

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.base import NoBody, NoQuery, RequestModel, ResponseModel, all_optional
-from api.schemas.common import E164, Name, Page, PerPage, Timestamp
+from api.schemas.common import E164, Id, Name, Page, PerPage, Timestamp
 from api.schemas.serializers import page_meta, shown
 from callcontrol.errors import Conflict
 from callcontrol.models import PhoneNumber
@@ -42,8 +42,8 @@ class UpdateNumber(RequestModel):
 class TrunkNumberList(RequestModel):
     """Filters of the list of numbers."""
 
-    carrier_sid: Sid | None = None
-    app_sid: Sid | None = None
+    carrier_sid: Id | None = None
+    app_sid: Id | None = None
     page: Page = 1
     per_page: PerPage = 20
 

@@ -72,6 +72,7 @@ class ApplicationObject(ResponseModel):
     encoding: str | None
     custom_parameters: dict[str, str] | None
     stream_track: str | None
+    stream_max_retries: int | None
     agent_id: str | None
     workspace_id: str | None
     forward_to: str | None

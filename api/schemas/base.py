@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
 
 __all__ = [
     "NoBody",
@@ -67,9 +67,7 @@ class RequestModel(BaseModel):
         return []
 
     @classmethod
-    def refusal(
-        cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str
-    ) -> ValidationFailed:
+    def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:
         """Make the error of a request, with all its field errors."""
         return ValidationFailed(errors, message)
 
@@ -104,7 +102,8 @@ def validate_body(model: type[ModelT], given: Any) -> ModelT:
     Check a parsed JSON body against its model.
 
     Raises:
-        ValidationFailed: It names every missing, unknown and invalid field.
+        DomainError: The model's refusal, in general ``ValidationFailed``; it names every missing, unknown and
+            invalid field.
     """
     if not isinstance(given, dict):
         raise ValidationFailed.of("body", "must be a JSON object")

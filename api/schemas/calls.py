@@ -157,7 +157,8 @@ class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
 
     stream_url: (
-        Annotated[StreamUrl, Field(description="Required unless app_sid or agent_id has one.")] | None
+        Annotated[StreamUrl, Field(description="Required unless app_sid has one or agent_id names an agent.")]
+        | None
     ) = None
 
     @classmethod

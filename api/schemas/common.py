@@ -12,6 +12,7 @@ from api.http.cursor import MAX_CURSOR_CHARS
 from api.schemas.base import RequestModel
 from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
 from callcontrol.errors import FieldError
+from callcontrol.numbers.binding import UUID
 
 __all__ = [
     "E164",
@@ -20,6 +21,7 @@ __all__ = [
     "Day",
     "Digits",
     "EndDate",
+    "Id",
     "Name",
     "Page",
     "PerPage",
@@ -45,6 +47,12 @@ def _digits(digits: str) -> str:
 Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
 
 
+def _uuid(text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise ValueError("must be a UUID")
+    return text.lower()
+
+
 def with_plus(text: str) -> str:
     """Restore a leading plus sign, which arrives as a space from a query that does not escape it."""
     return "+" + text[1:] if text.startswith(" ") else text
@@ -63,6 +71,7 @@ _WRITING = Field(
 E164 = Annotated[str, _WRITING, AfterValidator(read_number)]
 QueryNumber = Annotated[str, _WRITING, AfterValidator(_query_number)]
 QueryText = Annotated[str, Field(max_length=256), AfterValidator(with_plus)]
+Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_uuid)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Page = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 PerPage = Annotated[int, Field(ge=1, le=100)]

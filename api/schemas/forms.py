@@ -76,8 +76,9 @@ QueryAddress = Annotated[
     Field(max_length=256, description="A telephone number in any common writing, sip: address or anonymous."),
     AfterValidator(_recorded_address),
 ]
-WebUrl = Annotated[str, Field(min_length=8, max_length=2048), _url("http", "https")]
-StreamUrl = Annotated[str, Field(min_length=5, max_length=2048), _url("ws", "wss")]
+# The shortest URL is a minimum for the schema alone: whoever sends a word learns how a URL starts.
+WebUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url("http", "https")]
+StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 5}), _url("ws", "wss")]
 StreamRate = Annotated[int, AfterValidator(_rate)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -11,6 +13,7 @@ from api.schemas.common import Name, Page, PerPage, QueryText, Timestamp
 from api.schemas.dids import NumberType
 from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
+from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
 from callcontrol.models import NumberConfiguration, PhoneNumber
 from callcontrol.wallet.money import rupees
 
@@ -49,6 +52,9 @@ class Deregister(RequestModel):
     """Query of a deregistration."""
 
     force: Annotated[bool, Field(description="Deregister although inbound calls are still bound.")] = False
+
+
+_STREAM_OPTIONS = StreamFields.model_fields.keys() - {"sample_rate"}
 
 
 class InboundBinding(StreamFields):
@@ -101,6 +107,12 @@ class InboundBinding(StreamFields):
         Annotated[str, Field(max_length=35, description="In which callers of a masking number are told.")]
         | None
     ) = None
+
+    @classmethod
+    def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:
+        """Reject the binding if only options of its stream are wrong (streaming 1.2)."""
+        named = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in errors}
+        return BindFailed(errors, message) if named <= _STREAM_OPTIONS else ValidationFailed(errors, message)
 
 
 class PhoneNumberObject(ResponseModel):

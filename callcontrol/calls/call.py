@@ -324,9 +324,8 @@ class CallMachine(Machine[CallState]):
         self._steps.clear()
 
     def replace_step(self, step: RunningStep) -> None:
-        """Replace the current step; no step of the plan follows."""
+        """Replace the current step; the rest of the plan still follows."""
         self._step = step
-        self._steps.clear()
 
     def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
         """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""
@@ -429,9 +428,6 @@ class CallMachine(Machine[CallState]):
         else:
             yield from self.forward(event)
 
-    def _recorded(self, event: RecordingEnded) -> Iterator[Effect]:
-        yield from self.recording.ended(event)
-
     def _message_ended(self, event: MessageEnded) -> Iterator[Effect]:
         yield from self.messages.ended(event)
         yield from self.forward(event)
@@ -440,7 +436,7 @@ class CallMachine(Machine[CallState]):
         """Handle the only events that matter after the end: those of the recording and of a message."""
         match event:
             case RecordingEnded():
-                yield from self._recorded(event)
+                yield from self.recording.ended(event)
             case MessageEnded():
                 yield from self.messages.ended(event)
             case TimerFired(Timer.RECORDING):
@@ -464,9 +460,11 @@ class CallMachine(Machine[CallState]):
 
     def _next(self) -> Iterator[Effect]:
         """Begin the next step; end the call after the last one, or when the first party is not there."""
-        waits = self._last_ending is not None and self._failover is not None and not self.a_leg.up
-        if not self._steps or waits or self.a_leg.over:
+        if not self._steps or self.a_leg.over:
             yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            return
+        if self._last_ending is not None and self._failover is not None and not self.a_leg.up:
+            self._step = None  # the agent failed while the party rings: the answer begins the next step
             return
         yield from self._stop_transfers()  # the transfer's party has left
         step = self._steps.pop(0)
@@ -568,7 +566,7 @@ _HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterator[Effect]
     MediaConnected: CallMachine._connected,
     AgentTransfer: CallMachine._agent_transfer,
     TimerFired: CallMachine._timer,
-    RecordingEnded: CallMachine._recorded,
+    RecordingEnded: lambda call, event: call.recording.ended(event),
     MessageEnded: CallMachine._message_ended,
     ReserveExtended: CallMachine._extended,
     ReserveRefused: CallMachine._not_extended,

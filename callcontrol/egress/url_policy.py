@@ -259,11 +259,10 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ValidationFailed.of(field, "must be a URL") from None
-    wanted = " or ".join(f"{scheme}://" for scheme in schemes)
-    if parts.scheme not in schemes or not host:
+    permitted = [scheme for scheme in schemes if allow_private or scheme != "http"]
+    if parts.scheme not in permitted or not host:
+        wanted = " or ".join(f"{scheme}://" for scheme in permitted)
         raise ValidationFailed.of(field, f"must be a URL that starts with {wanted}")
-    if parts.scheme == "http" and not allow_private:
-        raise ValidationFailed.of(field, "must be a URL that starts with https://")
     if port == 0:
         raise ValidationFailed.of(field, "must name a port from 1 to 65535")
     if not parts.netloc.isascii():

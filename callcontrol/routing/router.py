@@ -7,7 +7,6 @@ from callcontrol.directory.directory import Directory
 from callcontrol.errors import (
     NO_ROUTE,
     Forbidden,
-    NotFound,
     NumberNotOwned,
     ServiceUnavailable,
     ValidationFailed,
@@ -57,11 +56,11 @@ class Router:
         A number that an account here holds is reached on net, unless the party names a carrier.
 
         Raises:
-            Forbidden: The number may not be dialled.
+            Forbidden: The number may not be dialled, or the forced carrier is another account's.
             NumberNotOwned: The caller-ID is not a number of the account that may be shown.
-            NotFound: The forced carrier does not exist.
             ValidationFailed: No carrier serves the number, or a ``sip:`` address names a host that is no
-                gateway's; the field is ``to``, the reason ``NO_ROUTE``.
+                gateway's; the field is ``to``, the reason ``NO_ROUTE``. Or the forced carrier does not exist,
+                or has no gateway to call through; the field is ``carrier_sid``.
             ServiceUnavailable: All gateways that serve the number are in cooldown or at their limit.
         """
         check_allowed(party.target, self._allowed_countries)
@@ -138,6 +137,8 @@ class Router:
 
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target
+        if party.carrier_sid is not None:
+            self._check_carrier(account_sid, party.carrier_sid)
         if isinstance(target, SipTarget):
             route = self._routes.gateway_for_host(account_sid, target.host, target.port)
             if route is None:
@@ -151,10 +152,20 @@ class Router:
         from_number = party.number or party.caller_id
         routes = self._routes.outbound_route(account_sid, from_number, party.carrier_sid, target.number)
         if not routes and party.carrier_sid is not None:
-            raise NotFound("carrier_sid names no carrier of the account with an active outbound gateway.")
+            raise ValidationFailed.of(
+                "carrier_sid", "the carrier is not active, or has no active outbound gateway", NO_ROUTE
+            )
         if not routes:
             raise self._no_route(account_sid, from_number)
         return routes
+
+    def _check_carrier(self, account_sid: str, carrier_sid: str) -> None:
+        """Reject a forced carrier that does not exist or is another account's."""
+        carrier = self._routes.carrier(carrier_sid)
+        if carrier is None:
+            raise ValidationFailed.of("carrier_sid", "names no carrier")
+        if carrier.account_sid not in (None, account_sid):
+            raise Forbidden("carrier_sid names a carrier of another account.")
 
     def _no_route(self, account_sid: str, from_number: str) -> ValidationFailed:
         """Refusal of a number that no carrier serves: it names what can be called, and how to add a route."""

@@ -217,7 +217,12 @@ async def test_one_of_two_requests_with_the_same_key_at_once_places_the_call(api
             "VALIDATION_ERROR",
             "sample_rate",
         ),
-        ({"carrier_sid": "00000000-0000-4000-8000-000000000000"}, 404, "NOT_FOUND", None),
+        (
+            {"carrier_sid": "00000000-0000-4000-8000-000000000000"},
+            400,
+            "VALIDATION_ERROR",
+            "carrier_sid",
+        ),
     ],
 )
 async def test_requests_that_are_refused(

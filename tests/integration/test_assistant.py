@@ -215,7 +215,9 @@ async def test_a_sandbox_key_reaches_test_numbers_and_sandbox_calls_alone(office
     body = {"phone_number": BUSY, "agent_id": agent["id"]}
     call_id = (await office.data("POST", "/calls/outbound", body, key=key))["id"]
     await office.ended(call_id)
-    assert [item["id"] for item in await office.data("GET", "/calls?environment=live", key=key)] == [call_id]
+    assert [item["id"] for item in await office.data("GET", "/calls", key=key)] == [call_id]
+    status, answer = await office.ask("GET", "/calls?environment=live", key=key)
+    assert (status, answer["error"]["code"]) == (403, "FORBIDDEN")
 
 
 async def test_a_key_that_only_manages_keys_makes_none_that_opens_more(office: Office) -> None:

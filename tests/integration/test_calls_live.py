@@ -313,6 +313,22 @@ async def test_the_party_of_an_agent_is_put_through(stage: LiveStage) -> None:
     assert (await asyncio.wait_for(far.finished(), PATIENCE_S)).packets > 0
 
 
+async def test_a_member_stays_in_its_conference_until_somebody_answers(stage: LiveStage) -> None:
+    call_sid = await stage.up(ECHO, verbs=[{"verb": "conference", "name": "sales"}])
+    await stage.told(call_sid, "conference.joined")
+    await stage.change(call_sid, transfer={"to": BUSY})
+    failed = await stage.told(call_sid, "call.transfer_failed")
+    assert failed["data"]["transfer"]["sip_status"] == 486
+    assert (await stage.get(call_sid))["status"] == "in-progress"
+    await stage.change(call_sid, transfer={"to": TONE})
+    await stage.told(call_sid, "conference.left")
+    told = await stage.told(call_sid, "call.transferred")
+    assert told["data"]["transfer"] == {"mode": "bridge", "to": TONE}
+    far = await stage.far(TONE)
+    await hang_up(stage, call_sid)
+    assert (await asyncio.wait_for(far.finished(), PATIENCE_S)).packets > 0
+
+
 async def test_a_party_is_put_through_and_the_other_one_leaves(stage: LiveStage) -> None:
     call_sid = await stage.up(ECHO, verbs=[{"verb": "dial", "target": [{"type": "phone", "number": TONE}]}])
     second = await stage.far(TONE, lambda call: call.heard.ended_by is None)

@@ -379,7 +379,7 @@ async def test_requests_that_are_refused_leave_nothing(world: World) -> None:
             pause(), {"verb": "dial", "target": [{"type": "sip", "sip_uri": "sip:x@elsewhere.example"}]}
         )
     assert [error.field for error in refusal.value.errors] == ["verbs[1].target[0].sip_uri"]
-    with pytest.raises(NotFound):
+    with pytest.raises(ValidationFailed, match="carrier_sid"):
         await world.place(pause(), carrier_sid="none")
     with pytest.raises(ValidationFailed):
         await world.place(pause(), to="sip:x@elsewhere.example")

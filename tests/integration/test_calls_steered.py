@@ -269,6 +269,25 @@ async def test_an_agent_that_cannot_be_reached_leaves_the_caller_to_the_fallback
     assert json.loads(stage.asked("/spare")[0].body)["event"] == "call.fallback"
 
 
+async def test_a_called_party_whose_agent_refuses_while_it_rings_is_answered_by_the_fallback(
+    stage: Stage,
+) -> None:
+    stage.says("/spare", {"verb": "say", "text": "sorry"})
+    stage.server.answers["/agent"] = lambda _: web.Response(status=403)
+    url = stage.server.url("/agent").replace("http:", "ws:")
+    stage.world.phone.on_call = PhoneCall.ring
+    await stage.world.place(stream_url=url, fallback_url=stage.server.url("/spare"))
+    call = await stage.world.phone.next_call()
+    assert await eventually(lambda: "stream.failed" in stage.world.records.event_names())
+    assert not stage.asked("/spare"), "the party has not answered yet"
+    call.answer()
+    await call.hears(PITCHES["sorry"])
+    record = await stage.world.ended()
+    assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "NORMAL_CLEARING")
+    assert stage.world.published("stream.failed")["data"]["http_status"] == 403
+    assert json.loads(stage.asked("/spare")[0].body)["event"] == "call.fallback"
+
+
 async def test_a_binding_chooses_the_events_of_its_calls(stage: Stage) -> None:
     stage.says("/voice", {"verb": "reject"})
     await (await stage.call(status_webhook_events=("completed",))).wait(Failed)

@@ -24,6 +24,7 @@ from callcontrol.assistant.calls import PRODUCT, assistant_object, segment_objec
 from callcontrol.errors import (
     CallEnded,
     Conflict,
+    Forbidden,
     InsufficientBalance,
     NotFound,
     NumberNotOwned,
@@ -189,7 +190,14 @@ async def get_analytics(context: Context[NoBody, Analytics]) -> Reply:
 
 
 def _environment(context: Context[Any, Any], asked: str | None) -> bool | None:
-    """True for sandbox calls, False for live ones, None for both; a sandbox key sees sandbox calls only."""
+    """
+    True for sandbox calls, False for live ones, None for both.
+
+    Raises:
+        Forbidden: A sandbox key, which sees sandbox calls only, asks for live ones.
+    """
     if context.principal.sandbox:
+        if asked == "live":
+            raise Forbidden("A sandbox key sees sandbox calls only; omit environment, or use a live key.")
         return True
     return None if asked is None else asked == "sandbox"

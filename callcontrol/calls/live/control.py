@@ -28,6 +28,7 @@ from callcontrol.calls.events.commands import (
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
+from callcontrol.calls.steps.party_transfer import PartyTransferStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus
@@ -81,7 +82,7 @@ def _may_transfer(call: "CallMachine", command: TransferCommand) -> str | None:
     step = call.step
     if not call.a_leg.up or step is None:
         return "the call was not answered yet"
-    if call.transfers.busy:
+    if call.transfers.busy or isinstance(step, PartyTransferStep):
         return "its parties are being transferred already"
     if isinstance(step, BridgeStep):
         return None if step.joined else "its second party is still being called"
@@ -152,8 +153,9 @@ def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]
     """
     Transfer a party.
 
-    An agent, or the other party, stays until the new one answers, and keeps the call when it does not.
-    Any other step of the plan ends at once: the party hears ringing, and a failed transfer ends the call.
+    An agent, the other party, or a step that keeps its party, stays until the new party answers, and keeps
+    the call when it does not. Any other step ends at once: the party hears ringing, and a failed transfer
+    ends the call.
     """
     step = call.step
     if isinstance(step, BridgeStep):
@@ -162,12 +164,16 @@ def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]
             yield from call.transfers.start(leg, command.to)
     elif isinstance(step, AgentStep):
         yield from step.transfer_to(command.to)
+    elif step is not None and step.keeps_party:
+        transfer = PartyTransferStep(call, command.to, step)
+        call.replace_step(transfer)
+        yield from transfer.begin()
     elif step is not None:
         yield from step.abort()
-        transferred = {"transfer": {"mode": "bridge", "to": str(command.to.target)}}
-        bridge = BridgeStep(call, command.to, announce=Save("call.transferred", transferred))
-        call.replace_step(bridge)
-        yield from bridge.begin()
+        transfer = PartyTransferStep(call, command.to, None)
+        call.set_next_steps(())
+        call.replace_step(transfer)
+        yield from transfer.begin()
 
 
 def _limit_time(call: "CallMachine", command: TimeLimitRequested) -> Iterator[Effect]:

@@ -120,6 +120,9 @@ class RunningStep:
     keeps_keys = False
     """True when keys that the first party presses meanwhile are kept for a step that collects keys."""
 
+    keeps_party = False
+    """True when the party stays in the step until the target of a transfer by the API answers."""
+
     def __init__(self, call: CallParts) -> None:
         self.call = call
         self.over = False

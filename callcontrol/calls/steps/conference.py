@@ -49,6 +49,8 @@ class ConferringInput(IntEnum):
 class ConferenceStep(TableStep[ConferringState]):
     """The step that joins a conference; the plan goes on when the conference is over."""
 
+    keeps_party = True
+
     def __init__(self, call: CallParts, wanted: JoinConference) -> None:
         super().__init__(call, ConferringState.NEW)
         self._wanted = wanted

@@ -139,6 +139,8 @@ class GatherInput(IntEnum):
 class GatherStep(TableStep[GatherState]):
     """The step that collects keys. Keys that were pressed ahead count as if pressed at its beginning."""
 
+    keeps_party = True
+
     def __init__(self, call: CallParts, gather: Gather) -> None:
         super().__init__(call, GatherState.NEW)
         self._gather = gather

@@ -65,6 +65,8 @@ class MessageStep(TableStep[MessageState]):
     message, and the plan goes on.
     """
 
+    keeps_party = True
+
     def __init__(self, call: CallParts, wanted: RecordMessage) -> None:
         super().__init__(call, MessageState.NEW)
         self._wanted = wanted

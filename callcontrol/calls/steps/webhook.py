@@ -69,6 +69,7 @@ class WebhookStep(TableStep[WebhookState]):
 
     needs_answer = False
     keeps_keys = True
+    keeps_party = True
 
     def __init__(self, call: CallParts, request: RequestInstructions) -> None:
         super().__init__(call, WebhookState.NEW)

@@ -190,6 +190,7 @@ class CallTransfers:
         if old == call.a_leg.id:
             call.replace_a_leg(other, joins_call=False)
         yield from call.charge(None, instead_of=old)
+        call.set_next_steps(())
         call.replace_step(PartnerStep(call))
 
     def drop_leg(self, leg: LegId) -> Iterator[Effect]:

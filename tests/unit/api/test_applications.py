@@ -18,11 +18,17 @@ STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://a.exampl
 async def test_an_application_is_created_and_shows_no_secret(client: Client, storage: Storage) -> None:
     made = await client.post(
         APPLICATIONS,
-        {**STREAM, "sample_rate": 16000, "stream_auth": {"type": "bearer", "token": "s3cret"}},
+        {
+            **STREAM,
+            "sample_rate": 16000,
+            "stream_auth": {"type": "bearer", "token": "s3cret"},
+            "stream_max_retries": 3,
+        },
     )
     assert made.status == 201
     assert made.data["app_sid"] == made.data["sid"]
     assert (made.data["sample_rate"], made.data["stream_protocol"]) == (16000, "exotel")
+    assert made.data["stream_max_retries"] == 3
     assert (made.data["forward_to"], made.data["record_all_calls"]) == (None, False)
     assert "s3cret" not in made.body.decode()
     kept = await storage.applications.get(ACCOUNT, made.data["sid"])

@@ -81,10 +81,14 @@ async def test_a_sandbox_key_asks_for_sandbox_calls(
     body = {"phone_number": "+919800000001", "agent_id": agent_id}
     assert (await client.post(f"{CALLS}/outbound", body, key=SANDBOX)).status == 201
     assert requests[-1][2] is True
-    assert (await client.get(f"{CALLS}?environment=live", key=SANDBOX)).status == 200
+    assert (await client.get(f"{CALLS}?environment=sandbox", key=SANDBOX)).status == 200
     assert lists == [(ACCOUNT, AssistantCallFilter(sandbox=True), 1, 20)]
-    assert (await client.get("/api/v1/analytics?environment=live", key=SANDBOX)).status == 200
+    assert (await client.get("/api/v1/analytics", key=SANDBOX)).status == 200
     assert periods == [(ACCOUNT, None, None, None, True)]
+    for path in (CALLS, "/api/v1/analytics"):
+        refused = await client.get(f"{path}?environment=live", key=SANDBOX)
+        assert (refused.status, refused.code) == (403, "FORBIDDEN")
+    assert len(lists) == len(periods) == 1
 
 
 async def test_calls_are_listed_by_what_is_asked(client: Client, stage: ApiStage) -> None:
@@ -134,6 +138,8 @@ async def test_the_secret_of_a_webhook_is_shown_once(client: Client) -> None:
     made = await client.post("/api/v1/webhooks", body, key=USER)
     assert made.status == 201 and made.data["secret"] == "a long secret"
     assert made.data["events"] == ["call.completed"]
+    unknown = await client.get(f"/api/v1/webhooks/{NOWHERE}", key=USER)
+    assert (unknown.status, unknown.json()["error"]["message"]) == (404, "There is no such webhook.")
     shown = await client.get(f"/api/v1/webhooks/{made.data['id']}", key=USER)
     assert shown.status == 200 and "secret" not in shown.data
 

@@ -71,6 +71,7 @@ async def test_the_last_days(client: Client, storage: Storage, query: str, days:
         ("?start=2020-01-01", "start"),
         ("?answered=perhaps", "answered"),
         ("?filter=", "filter"),
+        ("?carrier_sid=x", "carrier_sid"),
     ],
 )
 async def test_what_may_not_be_asked(client: Client, query: str, field: str) -> None:

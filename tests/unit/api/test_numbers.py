@@ -174,13 +174,32 @@ async def test_a_binding_carries_its_fields(client: Client, storage: Storage) ->
         ({}, ["target"]),
         ({"target": 1, "force": "yes", "colour": 1}, ["target", "force", "colour"]),
         ({**STREAM, "sample_rate": "8000"}, ["sample_rate"]),
-        ({**STREAM, "stream_max_retries": 11}, ["stream_max_retries"]),
+        ({**STREAM, "stream_max_retries": 11, "colour": 1}, ["stream_max_retries", "colour"]),
     ],
 )
 async def test_bodies_that_are_wrong(client: Client, body: Any, fields: list[str]) -> None:
     answer = await client.put(INBOUND, body)
     assert (answer.status, answer.code) == (400, "validation")
     assert sorted(answer.fields) == sorted(fields)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({"stream_max_retries": 11}, ["stream_max_retries"]),
+        ({"stream_max_retries": -1, "encoding": 7}, ["encoding", "stream_max_retries"]),
+        ({"stream_auth": {"type": "digest"}}, ["stream_auth.type"]),
+        ({"stream_auth": {"type": "bearer", "token": "t", "realm": "x"}}, ["stream_auth.realm"]),
+        ({"custom_parameters": {"customer": 42}}, ["custom_parameters.customer"]),
+        ({"stream_track": "outbound"}, ["stream_track"]),
+    ],
+)
+async def test_unknown_values_of_the_stream_reject_the_binding(
+    client: Client, changes: Any, fields: list[str]
+) -> None:
+    answer = await client.put(INBOUND, {**STREAM, **changes})
+    assert (answer.status, answer.code) == (400, "bind_failed")
+    assert sorted(answer.fields) == fields
 
 
 @pytest.mark.parametrize(("method", "what", "body"), REQUESTS)

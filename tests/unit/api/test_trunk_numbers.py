@@ -38,6 +38,11 @@ async def test_numbers_are_listed_changed_and_removed(client: Client, storage: S
     assert (listed.json()["meta"]["per_page"], listed.json()["meta"]["total"]) == (5, 1)
     assert listed.data[0]["carrier_sid"] == carrier_sid
     assert (await client.get(f"{NUMBERS}?carrier_sid={NOWHERE}")).data == []
+    wrong = await client.get(f"{NUMBERS}?carrier_sid=x&app_sid=x")
+    assert (wrong.status, wrong.fields) == (
+        400,
+        {name: "must be a UUID" for name in ("carrier_sid", "app_sid")},
+    )
     changed = await client.patch(path, {"app_sid": None, "friendly_name": "Door"})
     assert (changed.status, changed.data["friendly_name"]) == (200, "Door")
     assert (changed.data["app_sid"], changed.data["carrier_sid"]) == (None, carrier_sid)

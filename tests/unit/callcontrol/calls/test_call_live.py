@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from callcontrol.calls.effects.agent import ListenAgent, StopAgent, TellAgentDigitsSent, TellAgentTransfer
+from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.effects.media import (
     ControlRecording,
     DetectMachine,
+    LeaveConference,
     LinkMedia,
     MuteLeg,
     PlayRingback,
@@ -34,12 +36,21 @@ from callcontrol.calls.events.commands import (
     TimeLimitRequested,
     TransferCommand,
 )
+from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed, LegProgress
-from callcontrol.calls.events.media import DigitsSent, GreetingOver, MachineDetected, RecordingEnded
+from callcontrol.calls.events.media import (
+    ConferenceEntered,
+    DigitReceived,
+    DigitsSent,
+    GreetingOver,
+    MachineDetected,
+    PlaybackEnded,
+    RecordingEnded,
+)
 from callcontrol.calls.hangup_cause import NO_ANSWER, NO_ROUTE_DESTINATION
 from callcontrol.calls.live import control
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, commands_of
-from callcontrol.calls.plan import Pause, Play, SendDtmf
+from callcontrol.calls.plan import Gather, JoinConference, Pause, Play, RequestInstructions, SendDtmf
 from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
 from callcontrol.models import CallStatus
 from callcontrol.models.parties import PhoneTarget
@@ -60,6 +71,13 @@ from tests.support.call_drive import (
 from tests.support.domain import OWN_NUMBER
 
 NEW = make_party("+919812345678")
+NOT_REACHED = {
+    "mode": "bridge",
+    "to": "+919812345678",
+    "sip_status": 486,
+    "hangup_cause": "USER_BUSY",
+}
+MENU = RequestInstructions("https://customer.example/menu")
 GIVE_UP = HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER)
 
 
@@ -225,16 +243,7 @@ def test_the_party_of_an_agent_is_put_through() -> None:
 def test_an_agent_keeps_its_party_when_nobody_is_reached() -> None:
     drive = streamed()
     drive.feed(to_new(), LegFailed(B, 486))
-    assert details(drive, "call.transfer_failed") == [
-        {
-            "transfer": {
-                "mode": "bridge",
-                "to": "+919812345678",
-                "sip_status": 486,
-                "hangup_cause": "USER_BUSY",
-            }
-        }
-    ]
+    assert details(drive, "call.transfer_failed") == [{"transfer": NOT_REACHED}]
     assert not drive.done(TellAgentTransfer)
     assert reject_reason(drive, to_new()) is None
     drive.feed(AgentClosed(AgentExit.AT_ONCE))
@@ -290,10 +299,66 @@ def test_whoever_plays_something_stops_and_lets_it_ring() -> None:
     drive.feed(LegEnded(B))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
     assert_nothing_left(drive)
-    nobody = placed(Play("prompt:x"))
+    nobody = placed(Play("prompt:x"), Pause(5))
     nobody.feed(to_new(), LegFailed(B, 486))
     assert outcome(nobody) == ("completed", "USER_BUSY", "callee")
+    assert details(nobody, "call.transfer_failed") == [{"transfer": NOT_REACHED}]
     assert_nothing_left(nobody)
+
+
+def test_a_member_of_a_conference_leaves_it_only_for_a_party_that_answers() -> None:
+    drive = placed(JoinConference("sales"))
+    drive.feed(ConferenceEntered(A, False), to_new())
+    assert reject_reason(drive, to_new()) == "its parties are being transferred already"
+    drive.feed(LegProgress(B, 183, b"sdp"), LegFailed(B, 486))
+    assert details(drive, "call.transfer_failed") == [{"transfer": NOT_REACHED}]
+    assert not drive.done(LeaveConference) and not drive.done(PlayRingback) and not drive.done(LinkMedia)
+    drive.feed(to_new(), LegAnswered(C, b"sdp"))
+    assert drive.effects.index(LeaveConference(A)) < drive.effects.index(LinkMedia(A, C))
+    assert drive.events()[-2:] == ["conference.left", "call.transferred"]
+    drive.feed(LegEnded(C))
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "callee")
+    assert_nothing_left(drive)
+
+
+def test_keys_are_gathered_while_a_transfer_rings_and_the_plan_goes_on_when_it_fails() -> None:
+    drive = placed(Gather((Play("prompt:menu"),), num_digits=2, action=MENU), Pause(5))
+    drive.feed(to_new(), DigitReceived(A, "4", 100), LegFailed(B, 486))
+    assert details(drive, "call.transfer_failed") == [{"transfer": NOT_REACHED}]
+    drive.feed(DigitReceived(A, "2", 100))
+    assert dict(drive.done(AskWebhook)[0].facts)["digits"] == "42"
+    drive.feed(LegEnded(A))
+    assert_nothing_left(drive)
+
+
+def test_a_party_whose_step_is_over_hears_ringing_until_the_transfer_is_decided() -> None:
+    drive = placed(Gather(num_digits=1, action=MENU), Pause(5))
+    drive.feed(to_new(), DigitReceived(A, "4", 100))
+    assert drive.effects[-1] == PlayRingback(A) and not drive.done(AskWebhook)
+    drive.feed(LegFailed(B, 486))
+    assert StopAudio(A) in drive.effects and len(drive.done(AskWebhook)) == 1
+    drive.feed(LegEnded(A))
+    assert_nothing_left(drive)
+    reached = placed(Gather(num_digits=1, action=MENU), Pause(5))
+    reached.feed(to_new(), DigitReceived(A, "4", 100), LegAnswered(B, b"sdp"))
+    assert StopAudio(A) in reached.effects and not reached.done(AskWebhook)
+    reached.feed(LegEnded(B))
+    assert outcome(reached) == ("completed", "NORMAL_CLEARING", "callee")
+    assert_nothing_left(reached)
+
+
+def test_a_call_that_ends_or_is_sent_elsewhere_gives_its_transfer_up() -> None:
+    drive = placed(JoinConference("sales"))
+    drive.feed(ConferenceEntered(A, False), to_new(), LegEnded(A))
+    assert LeaveConference(A) in drive.effects and drive.done(HangUpLeg)[0].leg == B
+    assert_nothing_left(drive)
+    sent = placed(JoinConference("sales"))
+    sent.feed(ConferenceEntered(A, False), to_new(), RedirectRequested("https://x.example/"))
+    sent.feed(InstructionsReceived(1, (Play("prompt:x"),)))
+    assert LeaveConference(A) in sent.effects and sent.done(HangUpLeg)[0].leg == B
+    sent.feed(PlaybackEnded(A))
+    assert outcome(sent) == ("completed", "NORMAL_CLEARING", "system")
+    assert_nothing_left(sent)
 
 
 def test_what_cannot_be_transferred() -> None:

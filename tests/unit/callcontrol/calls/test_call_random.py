@@ -298,7 +298,7 @@ def test_a_call_whose_parties_change_places_ends_and_leaves_nothing(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(
-    kind=st.sampled_from(["streamed", "lasting", "bridged", "playing", "placed"]),
+    kind=st.sampled_from(["streamed", "lasting", "bridged", "playing", "spoken", "conferring", "placed"]),
     script=st.lists(
         st.tuples(st.floats(0, 5), st.one_of(orders, orders, instructing, transfers, events)), max_size=25
     ),
@@ -311,6 +311,8 @@ def test_a_call_that_is_given_orders_ends_and_leaves_nothing(
         "lasting": lasting,
         "bridged": bridged,
         "playing": lambda: placed(Play("prompt:x"), machine_detection="hangup"),
+        "spoken": lambda: placed(*SPOKEN),
+        "conferring": lambda: placed(JoinConference("sales"), Pause(1.0)),
         "placed": lambda: Drive(Play("prompt:x"), inbound=False, machine_detection="detect").start(),
     }
     drive = drives[kind]()

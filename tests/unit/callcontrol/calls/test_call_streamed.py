@@ -12,10 +12,12 @@ from callcontrol.calls.effects.agent import (
     TellAgentError,
     TellAgentTransfer,
 )
+from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.effects.media import LinkMedia, PlayAudio, SendDigits
 from callcontrol.calls.effects.records import Arm, Finish, Save
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
 from callcontrol.calls.effects.transfers import ReferLeg
+from callcontrol.calls.events import Event
 from callcontrol.calls.events.agent import (
     AgentClosed,
     AgentDigits,
@@ -26,10 +28,11 @@ from callcontrol.calls.events.agent import (
     AgentTransfer,
 )
 from callcontrol.calls.events.answers import Timer
+from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegAnswered, LegCancelled, LegEnded, LegFailed, LegProgress
 from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded, PlayoutDrained
 from callcontrol.calls.events.transfers import LegReferred
-from callcontrol.calls.plan import Play
+from callcontrol.calls.plan import FALLBACK_EVENT, Play, RequestInstructions, Stream
 from callcontrol.models import CallStatus
 from tests.support.call_drive import (
     AGENT,
@@ -40,6 +43,8 @@ from tests.support.call_drive import (
     outcome,
     streamed,
 )
+
+FALLBACK = RequestInstructions("https://customer.example/fallback", event=FALLBACK_EVENT)
 
 
 def test_a_caller_is_answered_when_the_agent_is_there() -> None:
@@ -159,6 +164,43 @@ def test_an_agent_that_is_lost_while_the_party_rings() -> None:
         assert outcome(drive) == ("failed", "STREAM_DISCONNECTED", "stream")
         assert drive.done(HangUpLeg)[0].leg == A
         assert_nothing_left(drive)
+
+
+@pytest.mark.parametrize(
+    "news",
+    [(AgentRefused("http_status", 404),), (AgentOpened(), AgentClosed(AgentExit.LOST))],
+    ids=["refused", "lost"],
+)
+def test_an_agent_that_fails_while_the_party_rings_leaves_the_answer_to_the_fallback(
+    news: tuple[Event, ...],
+) -> None:
+    drive = Drive(Stream(AGENT.choice, FALLBACK), Play("prompt:sorry"), inbound=False).start()
+    drive.feed(LegProgress(A, 180), *news, LegProgress(A, 180))
+    assert drive.record.status is CallStatus.RINGING
+    assert drive.events()[-1] == "stream.failed"
+    assert not drive.done(AskWebhook), "instructions are for a party that is there"
+    drive.feed(LegAnswered(A, b"sdp"))
+    assert [(asked.url, asked.event) for asked in drive.done(AskWebhook)] == [(FALLBACK.url, FALLBACK.event)]
+    drive.feed(InstructionsReceived(1, (Play("prompt:bye"),)), PlaybackEnded(A))
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
+    assert_nothing_left(drive)
+
+
+def test_an_agent_that_fails_while_the_party_rings_leaves_the_answer_to_the_next_step() -> None:
+    drive = Drive(AGENT, AGENT, Play("prompt:sorry"), inbound=False, routes=2).start()
+    drive.feed(LegProgress(A, 180), AgentRefused("http_status", 401), LegProgress(A, 183), LegFailed(A, 503))
+    assert len(drive.done(OpenAgent)) == 1, "the second agent is connected at the answer"
+    drive.feed(LegAnswered(1, b"sdp"))
+    assert len(drive.done(OpenAgent)) == 2
+    drive.feed(AgentRefused("http_status", 401))
+    assert drive.done(PlayAudio) == [PlayAudio(1, "prompt:sorry")]
+
+
+def test_a_party_that_does_not_answer_after_its_agent_failed() -> None:
+    drive = Drive(AGENT, Play("prompt:sorry"), inbound=False).start()
+    drive.feed(LegProgress(A, 180), AgentRefused("http_status", 401), LegFailed(A, 486))
+    assert outcome(drive) == ("busy", "USER_BUSY", "callee")
+    assert_nothing_left(drive)
 
 
 def test_an_agent_connected_while_ringing_survives_a_change_of_gateway() -> None:

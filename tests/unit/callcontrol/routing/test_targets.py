@@ -9,7 +9,6 @@ from callcontrol.errors import (
     NO_ROUTE,
     FieldError,
     Forbidden,
-    NotFound,
     NumberNotOwned,
     ServiceUnavailable,
     ValidationFailed,
@@ -279,8 +278,20 @@ class TestRouter:
 
     def test_a_forced_carrier_must_be_one_of_the_accounts(self) -> None:
         assert self.gateways(make_party(carrier_sid="carrier-1")) == ["g1", "g2"]
-        with pytest.raises(NotFound):
-            self.gateways(make_party(carrier_sid="none"))
+        self.directory.put(
+            carriers=[make_carrier("mine", ACCOUNT_SID), make_carrier("theirs", OTHER_SID)],
+            gateways=[make_gateway("g3", carrier_sid="theirs")],
+        )
+        unknown = self.refusal(make_party(carrier_sid="none"))
+        assert (unknown.field, unknown.message, unknown.reason) == (
+            "carrier_sid",
+            "names no carrier",
+            None,
+        )
+        silent = self.refusal(make_party(carrier_sid="mine"))
+        assert (silent.field, silent.reason) == ("carrier_sid", NO_ROUTE)
+        with pytest.raises(Forbidden, match="another account"):
+            self.gateways(make_party(carrier_sid="theirs"))
 
 
 @pytest.mark.parametrize(

@@ -135,9 +135,9 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
     )
 
 
-def insert(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Insert a new call; an existing call is left unchanged."""
-    _INSERT.run(connection, row)
+def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new calls; an existing call is left unchanged."""
+    _INSERT.many(connection, rows)
 
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:

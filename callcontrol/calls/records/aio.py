@@ -256,7 +256,7 @@ def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
     rows = []
     for record in records:
         try:
-            rows.append(calls.row_of(record))
+            rows.append(calls.changes_of(record))
         except Exception:
             # An internal error; it must not keep the other calls from being written.
             log.exception("cannot encode the state of the record", extra={"call_sid": record.call_sid})

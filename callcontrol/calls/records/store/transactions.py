@@ -136,7 +136,8 @@ class CallTransactions:
         ]
         for some_rows, some_charges, some_events in parts:
             for row in some_rows:
-                row["price_paise"] = charged.get(row["call_sid"], row["price_paise"])
+                if row["call_sid"] in charged:
+                    row["price_paise"] = charged[row["call_sid"]]
             try:
                 with connection.begin_nested():
                     charged |= self.write_all(some_rows, some_charges, some_events, now, connection)

@@ -70,7 +70,7 @@ def one_call(connection: Connection, account_sid: str, step: int, record: CallRe
     """One of the five transactions of a call."""
     if step == 0:
         reserves.reserve(connection, account_sid, record.call_sid, 300, record.created_at)
-        calls.insert(connection, calls.row_of(record))
+        calls.insert(connection, [calls.row_of(record)])
         return
     record.status = list(CallStatus)[step]
     if step == 4:

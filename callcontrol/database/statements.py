@@ -5,7 +5,7 @@ Values are converted here and not by SQLAlchemy: timestamps, structured values a
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 Values = Mapping[str, Any]
 _Compiled = tuple[str, tuple[str, ...], dict[str, Any]]
+
+_MOST_ROWS: Final = 64
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -89,6 +91,56 @@ class Statement:
         return found
 
 
+class SetStatement:
+    """
+    Statement over any number of rows at once, for one round trip, which returns rows.
+
+    It is compiled for 1, 2, 4 ... 64 rows, so few texts stand in the caches of the drivers. Another number is
+    filled up with the last row: a row that is there twice must change nothing.
+
+    Args:
+        columns: Columns whose values a row gives.
+        make: Makes the statement for rows of bind parameters.
+    """
+
+    def __init__(
+        self, columns: Sequence[sa.Column[Any]], make: "Callable[[Sequence[BoundRow]], Statement]"
+    ) -> None:
+        self._columns = tuple(columns)
+        self._make = make
+        self._sized: dict[int, Statement] = {}
+
+    def all(self, connection: Connection, rows: Sequence[Values]) -> list[dict[str, Any]]:
+        """Execute for rows and return every row of the result."""
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(rows), _MOST_ROWS):
+            part = rows[start : start + _MOST_ROWS]
+            size = 1 << (len(part) - 1).bit_length()
+            values = {
+                f"{column.name}_{number}": part[min(number, len(part) - 1)][column.name]
+                for number in range(size)
+                for column in self._columns
+            }
+            found += self._of(size).all(connection, values)
+        return found
+
+    def _of(self, size: int) -> Statement:
+        found = self._sized.get(size)
+        if found is None:
+            rows = [
+                {
+                    column.name: sa.bindparam(f"{column.name}_{number}", type_=column.type)
+                    for column in self._columns
+                }
+                for number in range(size)
+            ]
+            found = self._sized[size] = self._make(rows)
+        return found
+
+
+BoundRow = Mapping[str, sa.BindParameter[Any]]
+
+
 def _cursor(connection: Connection) -> DBAPICursor:
     # The driver's own cursor: SQLite's directly, asyncpg's through SQLAlchemy's synchronous adapter.
     return connection.connection.cursor()
@@ -107,6 +159,19 @@ def insert_into(table: sa.Table, *, ignore_conflict: bool = False) -> Statement:
     clause = sa.insert(table).inline().values({name: sa.bindparam(name) for name in names})
     # Both databases use this syntax; SQLAlchemy has it only per dialect, which is not known here.
     return Statement(clause, suffix=" ON CONFLICT DO NOTHING" if ignore_conflict else "")
+
+
+def insert_new(table: sa.Table) -> SetStatement:
+    """INSERT of rows, which returns the keys of those that were not there."""
+    (key,) = table.primary_key.columns
+
+    def make(rows: Sequence[BoundRow]) -> Statement:
+        return Statement(
+            sa.insert(table).inline().values(list(rows)),
+            suffix=f" ON CONFLICT DO NOTHING RETURNING {key.name}",
+        )
+
+    return SetStatement(list(table.c), make)
 
 
 def update_columns(table: sa.Table, key: sa.Column[Any], names: Iterable[str]) -> Statement:

@@ -55,7 +55,7 @@ def fill(connection: Connection) -> None:
         call(ENDED_SID, status=CallStatus.COMPLETED, ended_at=MOMENT),
         call(OTHER_CALL_SID, OTHER_ACCOUNT),
     ):
-        calls.insert(connection, calls.row_of(record))
+        calls.insert(connection, [calls.row_of(record)])
     ledger.top_up(connection, ACCOUNT, 100_110, MOMENT, reference="pay-1", note="opening")
     reserves.reserve(connection, ACCOUNT, ENDED_SID, CHARGED_PAISE, MOMENT)
     reserves.settle(connection, ENDED_SID, CHARGED_PAISE, MOMENT)

@@ -95,7 +95,7 @@ async def store(storage: Storage, records: Sequence[CallRecord]) -> None:
     def write(connection: Connection) -> None:
         for record in records:
             row = calls.row_of(record)
-            calls.insert(connection, row)
-            masked_calls.ROWS.insert(connection, row)
+            calls.insert(connection, [row])
+            masked_calls.ROWS.insert(connection, [row])
 
     await storage.database.write(write)

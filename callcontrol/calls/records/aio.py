@@ -8,11 +8,9 @@ changes it. However fast a call goes through its states, each transaction writes
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Protocol
-
-from sqlalchemy.engine import Connection
+from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.product import CallAttachment, Products
@@ -20,20 +18,16 @@ from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.calls.records.end import missed_call
 from callcontrol.calls.records.store import calls, orphaned_dialogs
 from callcontrol.calls.records.store import lists as call_lists
-from callcontrol.calls.records.store.product_rows import ProductRows
-from callcontrol.database import idempotency
+from callcontrol.calls.records.store.transactions import CallTransactions, EventOutbox, NewCall
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.idempotency import CLAIM
+from callcontrol.database.aio.operations import Shared
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Urgency, Writer
-from callcontrol.database.errors import is_transient
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
-from callcontrol.wallet.store import reserves
 
 log = logging.getLogger(__name__)
-
-Row = Mapping[str, Any]
 
 # Records per transaction that keep the event loop busy for no more than a few milliseconds.
 _MANY: Final = 64
@@ -41,19 +35,6 @@ _MANY: Final = 64
 # A record is inserted within seconds of its creation; its outcome follows at the end of the longest call.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
-
-
-class EventOutbox(Protocol):
-    """Queue of events for customers; see ``callcontrol.webhooks.aio.outbox.Outbox``."""
-
-    def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
-        """Write the deliveries of events, which queues them for sending; returns their number."""
-
-    def take_back(self, connection: Connection, events: Sequence[PublishedEvent]) -> None:
-        """Delete deliveries whose transaction was abandoned."""
-
-    def committed(self, events: Sequence[PublishedEvent]) -> None:
-        """Deliver events that are now durable."""
 
 
 class CallStore:
@@ -78,7 +59,7 @@ class CallStore:
         self._database = database
         self._writer = writer
         self._outbox = outbox
-        self._transactions = _Transactions(products.rows, outbox)
+        self._transactions = CallTransactions(products.rows, outbox)
         self._products = products
         self._node = node
         self._held = _Held()
@@ -118,16 +99,12 @@ class CallStore:
         """
         record.node = self._node
         published: list[PublishedEvent] = [*self._products.of(record).start_events(record), *events]
+        new = NewCall(calls.row_of(record), published, reserve_paise, record.created_at, CLAIM.get())
+        insert: Operation[DomainError | None] = Shared(self._transactions.insert, new)
+        if attachment is not None:
+            insert = partial(self._transactions.insert_with, attachment, new)
         await self._writer.commit(
-            partial(
-                self._transactions.insert,
-                calls.row_of(record),
-                published,
-                reserve_paise,
-                record.created_at,
-                attachment,
-                CLAIM.get(),
-            ),
+            insert,
             undo=partial(
                 self._transactions.take_back,
                 record,
@@ -288,7 +265,7 @@ def _rows_of(records: Iterable[CallRecord]) -> list[dict[str, Any]]:
     rows = []
     for record in records:
         try:
-            rows.append(calls.row_of(record))
+            rows.append(calls.changes_of(record))
         except Exception:
             # An internal error; it must not keep the other calls from being written.
             log.exception("cannot encode the state of the record", extra={"call_sid": record.call_sid})
@@ -314,112 +291,6 @@ class _Held:
             self.charges.setdefault(call_sid, charge_paise)
         self.events.extend(newer.events)
         return self
-
-
-class _Transactions:
-    """Operations on a connection that write calls, together with the rows of products and the events."""
-
-    def __init__(self, product_rows: Mapping[str | None, ProductRows], outbox: EventOutbox) -> None:
-        self._product_rows = product_rows
-        self._outbox = outbox
-
-    def insert(
-        self,
-        row: Row,
-        events: Sequence[PublishedEvent],
-        reserve_paise: int,
-        now: datetime,
-        attachment: CallAttachment | None,
-        claim: tuple[str, str] | None,
-        connection: Connection,
-    ) -> DomainError | None:
-        """Write a new call with its reserve, its events and its attachment."""
-        refusal = attachment.refusal(connection) if attachment is not None else None
-        if refusal is not None:
-            return refusal
-        # A reserve of zero is opened too: it makes the settlement happen only once.
-        refusal = reserves.reserve(connection, row["account_sid"], row["call_sid"], reserve_paise, now)
-        if refusal is not None:
-            return refusal
-        calls.insert(connection, row)
-        if row["product"] in self._product_rows:
-            self._product_rows[row["product"]].insert(connection, row)
-        if events:
-            self._outbox.publish(connection, events)
-        if attachment is not None:
-            attachment.insert(connection, row["call_sid"])
-        if claim is not None:
-            idempotency.note_effect(connection, claim, f"call:{row['call_sid']}")
-        return None
-
-    def take_back(
-        self,
-        record: CallRecord,
-        events: Sequence[PublishedEvent],
-        now: datetime,
-        attachment: CallAttachment | None,
-        connection: Connection,
-    ) -> None:
-        """Delete a call whose insert was abandoned."""
-        if attachment is not None:
-            attachment.take_back(connection)
-        reserves.settle(connection, record.call_sid, 0, now)
-        calls.delete(connection, record.call_sid)
-        if record.product in self._product_rows:
-            self._product_rows[record.product].delete(connection, record.call_sid)
-        self._outbox.take_back(connection, events)
-
-    def write_all(
-        self,
-        rows: list[dict[str, Any]],
-        charges: Mapping[str, int],
-        events: Sequence[PublishedEvent],
-        now: datetime,
-        connection: Connection,
-    ) -> dict[str, int]:
-        """Write states, charges and events; return the amounts charged."""
-        charged = {sid: reserves.settle(connection, sid, paise, now) for sid, paise in charges.items()}
-        for row in rows:
-            if row["call_sid"] in charged:
-                row["price_paise"] = charged[row["call_sid"]]
-        calls.update(connection, rows)
-        for product in {row["product"] for row in rows} & self._product_rows.keys():
-            self._product_rows[product].update(connection, [row for row in rows if row["product"] == product])
-        if events:
-            self._outbox.publish(connection, events)
-        return charged
-
-    def write_each(
-        self,
-        rows: list[dict[str, Any]],
-        charges: Mapping[str, int],
-        events: Sequence[PublishedEvent],
-        now: datetime,
-        connection: Connection,
-    ) -> dict[str, int]:
-        """Write each row apart, so that one that cannot be stored keeps no other from being stored."""
-        charged: dict[str, int] = {}
-        parts: list[tuple[list[dict[str, Any]], Mapping[str, int], Sequence[PublishedEvent]]] = [
-            *(([], {call_sid: charge_paise}, ()) for call_sid, charge_paise in charges.items()),
-            *(([row], {}, ()) for row in rows),
-            *(([], {}, [event]) for event in events),
-        ]
-        for some_rows, some_charges, some_events in parts:
-            for row in some_rows:
-                row["price_paise"] = charged.get(row["call_sid"], row["price_paise"])
-            try:
-                with connection.begin_nested():
-                    charged |= self.write_all(some_rows, some_charges, some_events, now, connection)
-            # Any error: a row of a value that nobody foresaw must not keep the other rows from being stored.
-            except Exception as error:
-                if is_transient(error):
-                    raise
-                # Log identifiers only: rows contain numbers, and events are private to a customer.
-                rows_lost = [row["call_sid"] for row in some_rows] + [event.event_id for event in some_events]
-                log.error(
-                    "a row cannot be written and is lost: %s", rows_lost or list(some_charges), exc_info=error
-                )
-        return charged
 
 
 class CdrService:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.aio.database import Database, Operation
+from callcontrol.database.aio.operations import Failed, apart, together
 from callcontrol.database.errors import CommitInDoubt, is_transient
 from callcontrol.database.tables.system import writer_probe
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
@@ -101,11 +102,6 @@ class _Request:
     @property
     def withdrawn(self) -> bool:
         return self.future is not None and self.future.done()
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    error: Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +357,7 @@ class Writer:
             self._settle(request, outcome)
         for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
             with _logged("a source failed to handle the result of its write"):
-                if isinstance(outcome, _Failed):
+                if isinstance(outcome, Failed):
                     source.rejected(outcome.error)
                 else:
                     source.written(outcome)
@@ -369,17 +365,17 @@ class Writer:
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         try:
-            return await self._database.write(partial(_together, operations))
+            return await self._database.write(partial(together, operations))
         except CommitInDoubt:
             raise
         except Exception as error:
             if is_transient(error):
                 raise
-        return await self._database.write(partial(_apart, operations))
+        return await self._database.write(partial(apart, operations))
 
     def _settle(self, request: _Request, outcome: Any) -> None:
         error: Exception | None = None
-        if isinstance(outcome, _Failed):
+        if isinstance(outcome, Failed):
             error = outcome.error
             if not isinstance(error, DomainError):
                 log.error("an operation on the database failed", exc_info=error)
@@ -477,24 +473,6 @@ def _logged(what: str) -> Iterator[None]:
         yield
     except Exception:
         log.exception(what)
-
-
-def _together(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
-    return [operation(connection) for operation in operations]
-
-
-def _apart(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
-    """Run each operation under its own savepoint, so that a failure undoes only that operation."""
-    outcomes: list[Any] = []
-    for operation in operations:
-        try:
-            with connection.begin_nested():
-                outcomes.append(operation(connection))
-        except Exception as error:
-            if is_transient(error):
-                raise
-            outcomes.append(_Failed(error))
-    return outcomes
 
 
 def _nothing(_: Connection) -> None:

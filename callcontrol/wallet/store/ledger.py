@@ -144,7 +144,6 @@ def enter(
     amount_paise: int,
     micros: int,
     *,
-    call_sid: str | None = None,
     reference: str | None = None,
     note: str | None = None,
 ) -> None:
@@ -155,11 +154,30 @@ def enter(
             "account_sid": account_sid,
             "kind": kind,
             "amount_paise": amount_paise,
-            "call_sid": call_sid,
+            "call_sid": None,
             "reference": reference,
             "note": note,
             "created_at": micros,
         },
+    )
+
+
+def enter_charges(connection: Connection, charges: Sequence[tuple[str, str, int]], micros: int) -> None:
+    """Write the entries of ended calls, each as (account, call, charge); the balances change with them."""
+    _ENTER.many(
+        connection,
+        [
+            {
+                "account_sid": account_sid,
+                "kind": "charge",
+                "amount_paise": -charge_paise,
+                "call_sid": call_sid,
+                "reference": None,
+                "note": None,
+                "created_at": micros,
+            }
+            for account_sid, call_sid, charge_paise in charges
+        ],
     )
 
 

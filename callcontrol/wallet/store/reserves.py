@@ -4,15 +4,15 @@ Reserves of calls: money is reserved before a call is dialled, and settled once,
 The check and the taking are one conditional UPDATE, so another writer cannot part them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.statements import Statement, insert_into, to_micros
+from callcontrol.database.statements import SetStatement, Statement, insert_into, insert_new, to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
 from callcontrol.errors import InsufficientBalance, NotFound, SpendLimitReached
@@ -26,7 +26,7 @@ from callcontrol.wallet.store.ledger import (
     TAKE,
     TAKING,
     available,
-    enter,
+    enter_charges,
     short_of,
     spend_limit,
 )
@@ -54,12 +54,18 @@ _HOLD: Final = Statement(
     .values(reserved_paise=wallets.c.reserved_paise + AMOUNT, updated_at=NOW)
 )
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
+_OPEN_ALL: Final = insert_new(reserves)
 # FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
 # the values read stay true until they are used.
 _RESERVE: Final = Statement(sa.select(reserves).where(_CALL).with_for_update())
 _RAISE: Final = Statement(sa.update(reserves).where(_CALL).values(amount_paise=AMOUNT))
-_CLOSE: Final = Statement(
-    sa.delete(reserves).where(_CALL).returning(reserves.c.account_sid, reserves.c.amount_paise)
+_CLOSE: Final = SetStatement(
+    [reserves.c.call_sid],
+    lambda rows: Statement(
+        sa.delete(reserves)
+        .where(reserves.c.call_sid.in_([row["call_sid"] for row in rows]))
+        .returning(reserves.c.call_sid, reserves.c.account_sid, reserves.c.amount_paise)
+    ),
 )
 _CHARGED: Final = Statement(
     sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
@@ -70,6 +76,8 @@ _SETTLE: Final = Statement(
         spent_hour=sa.case((wallets.c.spent_hour > _HOUR, wallets.c.spent_hour), else_=_HOUR),
     )
 )
+
+_Wanted = Mapping[str, Any]
 
 _RESERVES: Final = ValueTable(reserves, Reserve, order=(reserves.c.created_at,))
 
@@ -84,22 +92,34 @@ def reserve(
 
     An open reserve of the call stays unchanged.
     """
-    micros = to_micros(now)
-    wanted = {
-        "call_sid": call_sid,
-        "account_sid": account_sid,
-        "amount_paise": amount_paise,
-        "created_at": micros,
-        "now": micros,
-        "hour": micros // HOUR_MICROS,
-    }
-    if amount_paise and _HOLD.run(connection, wanted) != 1:
-        # Nothing was reserved; a call with a reserve needs nothing either.
-        held = _RESERVE.first(connection, {"call_sid": call_sid})
-        return _refusal(connection, wanted) if held is None else None
-    if _OPEN.run(connection, wanted) != 1 and amount_paise:
-        TAKE.run(connection, {**wanted, "charge_paise": 0})
-    return None
+    return _reserve(connection, _wanted(account_sid, call_sid, amount_paise, now))
+
+
+def reserve_all(
+    connection: Connection, calls: Sequence[tuple[str, str, int, datetime]]
+) -> list[InsufficientBalance | None]:
+    """
+    Reserve money for calls, each given as the arguments of ``reserve``; returns the error of each.
+
+    The outcome is that of one ``reserve`` after the other: either a wallet covers all its calls at once, or
+    each is asked for.
+    """
+    refusals: list[InsufficientBalance | None] = [None] * len(calls)
+    groups: dict[tuple[str, int], list[tuple[int, _Wanted]]] = {}
+    for place, call in enumerate(calls):
+        wanted = _wanted(*call)
+        groups.setdefault((wanted["account_sid"], wanted["hour"]), []).append((place, wanted))
+    held: list[_Wanted] = []
+    alone: list[tuple[int, _Wanted]] = []
+    for group in groups.values():
+        if _hold(connection, [wanted for _, wanted in group]):
+            held += [wanted for _, wanted in group]
+        else:
+            alone += group
+    _open_all(connection, held)
+    for place, wanted in alone:
+        refusals[place] = _reserve(connection, wanted)
+    return refusals
 
 
 def extend(
@@ -126,33 +146,116 @@ def extend(
 
 
 def settle(connection: Connection, call_sid: str, charge_paise: int, now: datetime) -> int:
-    """
-    Charge a call, release the remainder of its reserve, and return the charge.
+    """Charge one call as ``settle_all`` does, and return the charge."""
+    return settle_all(connection, {call_sid: charge_paise}, now)[call_sid]
 
-    Closing the reserve also charges, so a call is charged once: without an open reserve nothing is charged,
-    and the call's earlier charge is returned.
+
+def settle_all(connection: Connection, charges: Mapping[str, int], now: datetime) -> dict[str, int]:
     """
-    held = _CLOSE.first(connection, {"call_sid": call_sid})
-    if held is None:
-        entry = _CHARGED.first(connection, {"call_sid": call_sid})
-        return 0 if entry is None else -int(entry["amount_paise"])
-    account_sid, held_paise = held["account_sid"], held["amount_paise"]
-    if charge_paise > held_paise:
-        charge_paise = min(charge_paise, held_paise + available(connection, account_sid))
+    Charge calls, release the remainders of their reserves, and return the charges by call.
+
+    A wallet pays for its calls in their order, and never more than it has. Closing a reserve also charges, so
+    a call is charged once: without an open reserve nothing is charged, and the call's earlier charge is
+    returned.
+    """
+    closed = _CLOSE.all(connection, [{"call_sid": call_sid} for call_sid in charges])
+    held = {row["call_sid"]: row for row in closed}
+    charged: dict[str, int] = {}
+    by_account: dict[str, list[_Ended]] = {}
+    for call_sid, charge_paise in charges.items():
+        row = held.get(call_sid)
+        if row is None:
+            charged[call_sid] = _charged_before(connection, call_sid)
+        else:
+            ended = _Ended(call_sid, row["amount_paise"], charge_paise)
+            by_account.setdefault(row["account_sid"], []).append(ended)
     micros = to_micros(now)
-    _SETTLE.run(
-        connection,
-        {
-            "account_sid": account_sid,
-            "charge_paise": charge_paise,
-            "amount_paise": held_paise,
-            "now": micros,
-            "hour": micros // HOUR_MICROS,
-        },
-    )
-    if charge_paise:
-        enter(connection, account_sid, "charge", -charge_paise, micros, call_sid=call_sid)
-    return charge_paise
+    entries: list[tuple[str, str, int]] = []
+    for account_sid, calls in by_account.items():
+        paid = _capped(connection, account_sid, calls)
+        _SETTLE.run(
+            connection,
+            {
+                "account_sid": account_sid,
+                "charge_paise": sum(paid.values()),
+                "amount_paise": sum(call.held_paise for call in calls),
+                "now": micros,
+                "hour": micros // HOUR_MICROS,
+            },
+        )
+        charged |= paid
+        entries += [(account_sid, call_sid, paise) for call_sid, paise in paid.items() if paise]
+    enter_charges(connection, entries, micros)
+    return charged
+
+
+class _Ended(NamedTuple):
+    """A call whose reserve was closed."""
+
+    call_sid: str
+    held_paise: int
+    charge_paise: int
+
+
+def _capped(connection: Connection, account_sid: str, calls: Sequence[_Ended]) -> dict[str, int]:
+    """Charges by call that the wallet can pay, one call after the other."""
+    if all(call.charge_paise <= call.held_paise for call in calls):
+        return {call.call_sid: call.charge_paise for call in calls}
+    paid: dict[str, int] = {}
+    available_paise = available(connection, account_sid)
+    for call in calls:
+        most_paise = call.held_paise + available_paise
+        paid[call.call_sid] = min(call.charge_paise, most_paise)
+        available_paise = most_paise - paid[call.call_sid]
+    return paid
+
+
+def _charged_before(connection: Connection, call_sid: str) -> int:
+    entry = _CHARGED.first(connection, {"call_sid": call_sid})
+    return 0 if entry is None else -int(entry["amount_paise"])
+
+
+def _wanted(account_sid: str, call_sid: str, amount_paise: int, now: datetime) -> _Wanted:
+    micros = to_micros(now)
+    return {
+        "call_sid": call_sid,
+        "account_sid": account_sid,
+        "amount_paise": amount_paise,
+        "created_at": micros,
+        "now": micros,
+        "hour": micros // HOUR_MICROS,
+    }
+
+
+def _reserve(connection: Connection, wanted: _Wanted) -> InsufficientBalance | None:
+    if not _hold(connection, [wanted]):
+        # Nothing was reserved; a call with a reserve needs nothing either.
+        open_reserve = _RESERVE.first(connection, {"call_sid": wanted["call_sid"]})
+        return _refusal(connection, wanted) if open_reserve is None else None
+    if _OPEN.run(connection, wanted) != 1:
+        _give_back(connection, wanted)
+    return None
+
+
+def _hold(connection: Connection, calls: Sequence[_Wanted]) -> bool:
+    """Hold the money for calls of one account and hour; False if it is not available for all of them."""
+    amount_paise = sum(wanted["amount_paise"] for wanted in calls)
+    return not amount_paise or _HOLD.run(connection, {**calls[-1], "amount_paise": amount_paise}) == 1
+
+
+def _open_all(connection: Connection, held: Sequence[_Wanted]) -> None:
+    """Open the reserves of calls whose money is held; of a call that has one, the money is given back."""
+    opened = {row["call_sid"] for row in _OPEN_ALL.all(connection, held)}
+    for wanted in held:
+        if wanted["call_sid"] in opened:
+            opened.remove(wanted["call_sid"])
+        else:
+            _give_back(connection, wanted)
+
+
+def _give_back(connection: Connection, wanted: _Wanted) -> None:
+    if wanted["amount_paise"]:
+        TAKE.run(connection, {**wanted, "charge_paise": 0})
 
 
 def reserved_in_all(connection: Connection) -> tuple[int, int]:

@@ -68,6 +68,41 @@ async def test_every_field_of_a_record_comes_back(storage: Storage, account: Acc
     assert found[0] is not call
 
 
+def make_active(call: CallRecord) -> None:
+    """A state of an active call in which every field has a value that such a call can have."""
+    call.status, call.answered_by, call.app_sid = CallStatus.IN_PROGRESS, "human", new_id()
+    call.carrier_sid, call.gateway_sid, call.phone_number_id = new_id(), new_id(), new_id()
+    call.stream = StreamInfo("s", "wss://example.com/x", "exotel", "l16", 16000, "connected")
+    call.ringing_at, call.answered_at = call.created_at, call.created_at + timedelta(seconds=2)
+    call.sip_status, call.sip_reason, call.sip_call_id = 200, "OK", "x@127.0.0.1"
+    call.details, call.sequence = {"a": [1]}, 3
+    call.dialogs = {"0": {"call_id": "x"}, "1": {"call_id": "\udfff"}}
+
+
+@pytest.mark.parametrize("beside", ["nothing", "an ended call", "a recorded call"])
+async def test_every_field_of_an_active_call_comes_back(
+    storage: Storage, account: Account, beside: str
+) -> None:
+    """Whatever else is written in the same transaction."""
+    call, other = new_record(account.account_sid), new_record(account.account_sid)
+    await asyncio.gather(storage.calls.insert(call), storage.calls.insert(other, reserve_paise=300))
+    make_active(call)
+    storage.calls.update(call)
+    if beside == "an ended call":
+        other.status, other.ended_at = CallStatus.COMPLETED, utc_now()
+        storage.calls.finish(other, charge_paise=60)
+    elif beside == "a recorded call":
+        make_active(other)
+        other.recording_status = "in-progress"
+        storage.calls.update(other)
+    await storage.calls.flush()
+    assert (await storage.calls.list(account.account_sid, CallFilter(), 1, 20)).items == [other, call]
+    call.answered_by, call.stream, call.details, call.dialogs = None, None, None, {}
+    storage.calls.update(call)
+    await storage.calls.flush()
+    assert (await storage.calls.list(account.account_sid, CallFilter(), 1, 20)).items == [other, call]
+
+
 async def test_hostile_text_does_not_keep_a_record_from_being_written(
     storage: Storage, account: Account
 ) -> None:

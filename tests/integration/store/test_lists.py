@@ -46,7 +46,7 @@ def make_calls(account_sid: str, count: int, seed: int) -> list[CallRecord]:
 async def store(storage: Storage, made: list[CallRecord]) -> None:
     def insert(connection: Connection) -> None:
         for call in made:
-            calls.insert(connection, calls.row_of(call))
+            calls.insert(connection, [calls.row_of(call)])
 
     await storage.database.write(insert)
 

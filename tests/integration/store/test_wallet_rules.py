@@ -39,6 +39,7 @@ T = TypeVar("T")
 NOW = datetime(2026, 8, 1, 9, 50, tzinfo=UTC)
 CALLS = st.sampled_from([f"call-{number}" for number in range(6)])
 AMOUNTS = st.integers(min_value=0, max_value=500)
+SOME_CALLS = st.lists(st.tuples(CALLS, AMOUNTS), max_size=6)
 
 
 class _Lost(Exception):
@@ -202,6 +203,36 @@ class WalletMachine(RuleBasedStateMachine):
         self.charged[name] = charged
         self.balance -= charged
         self.spent[hour_of(now)] = self.spent_now + charged
+
+    @rule(calls=SOME_CALLS)
+    def reserve_at_once(self, calls: list[tuple[str, int]]) -> None:
+        """The outcome is that of one after the other; a call may come twice."""
+        calls = [(name, amount) for name, amount in calls if name not in self.charged]
+        wanted = [(self.account, self.call(name), amount, self.now) for name, amount in calls]
+        refusals = self.books.run(lambda connection: reserves.reserve_all(connection, wanted))
+        for (name, amount), refusal in zip(calls, refusals, strict=True):
+            if name in self.held or not amount:
+                assert refusal is None
+                self.held.setdefault(name, amount)
+            elif not self.refused(refusal, amount):
+                self.held[name] = amount
+
+    @rule(calls=SOME_CALLS)
+    def settle_at_once(self, calls: list[tuple[str, int]]) -> None:
+        """A wallet pays for one call after the other, as far as it can."""
+        charges, now = {self.call(name): charge for name, charge in calls}, self.now
+        charged = self.books.run(lambda connection: reserves.settle_all(connection, charges, now))
+        assert charged.keys() == charges.keys()
+        for name in dict(calls):
+            paid = charged[self.call(name)]
+            if name in self.held:
+                assert paid == min(charges[self.call(name)], self.held[name] + self.available)
+                del self.held[name]
+                self.charged[name] = paid
+                self.balance -= paid
+                self.spent[hour_of(now)] = self.spent_now + paid
+            else:
+                assert paid == self.charged.get(name, 0)
 
     @rule(amount=AMOUNTS, reference=st.sampled_from(["r1", "n1", "n2", "n3"]))
     def pay(self, amount: int, reference: str) -> None:

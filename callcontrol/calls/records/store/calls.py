@@ -30,11 +30,21 @@ _FIXED: Final = frozenset(
     | {"currency", "tag", "sip", "status_webhook_url", "status_webhook_events", "product", "node"}
 )
 MUTABLE: Final = tuple(column.name for column in calls.c if column.name not in _FIXED)
+# Columns without a value until the call is recorded or over; a value once set never goes. Most updates leave
+# them out, and with them the indexes over them.
+_LATE: Final = dict.fromkeys(
+    ("outcome", "ended_at", "duration_sec", "bill_duration_sec", "price_paise", "quality")
+    + ("hangup_cause", "hangup_cause_code", "hangup_source")
+    + ("recording_url", "recording_path", "recording_status")
+)
 
 _NAMES: Final = tuple(column.name for column in calls.c)
 
 _INSERT: Final = insert_into(calls, ignore_conflict=True)
 _UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
+_UPDATE_ACTIVE: Final = update_columns(
+    calls, calls.c.call_sid, [name for name in MUTABLE if name not in _LATE]
+)
 _BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
 # Literal as in the index: SQLite uses a partial index only if the condition matches its text.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
@@ -43,33 +53,20 @@ _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
 def row_of(record: CallRecord) -> dict[str, Any]:
     """Return the row for the present state of a record."""
     return {
-        "call_sid": record.call_sid,
-        "_call_sid": record.call_sid,
+        **_active_row_of(record),
         "account_sid": record.account_sid,
         "parent_call_sid": record.parent_call_sid,
         "direction": record.direction,
         "from_number": clean(record.from_),
         "to_number": clean(record.to),
-        "status": record.status.value,
         "outcome": record.status.value if record.status.ended else None,
-        "answered_by": record.answered_by,
-        "carrier_sid": record.carrier_sid,
-        "gateway_sid": record.gateway_sid,
-        "phone_number_id": record.phone_number_id,
-        "app_sid": record.app_sid,
-        "stream": pack(asdict(record.stream)) if record.stream else None,
         "created_at": to_micros(record.created_at),
-        "ringing_at": to_micros_or_none(record.ringing_at),
-        "answered_at": to_micros_or_none(record.answered_at),
         "ended_at": to_micros_or_none(record.ended_at),
         "duration_sec": record.duration_sec,
         "bill_duration_sec": record.bill_duration_sec,
         "hangup_cause": record.hangup_cause,
         "hangup_cause_code": record.hangup_cause_code,
         "hangup_source": record.hangup_source,
-        "sip_status": record.sip_status,
-        "sip_reason": clean(record.sip_reason),
-        "sip_call_id": clean(record.sip_call_id),
         "sip": pack(record.sip) if record.sip else None,
         "price_paise": record.price_paise,
         "currency": record.currency,
@@ -80,10 +77,37 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "tag": clean(record.tag),
         "status_webhook_url": record.status_webhook_url,
         "status_webhook_events": ",".join(record.status_webhook_events) or None,
+        "node": record.node,
+    }
+
+
+def changes_of(record: CallRecord) -> dict[str, Any]:
+    """Return what ``update`` needs: the row, or of an active plain call the columns that may have changed."""
+    plain = record.product is None and record.recording_status is None
+    # The end of a call sets all the other late columns.
+    active = record.ended_at is None and record.price_paise is None and record.hangup_cause_code is None
+    return _active_row_of(record) if plain and active and not record.status.ended else row_of(record)
+
+
+def _active_row_of(record: CallRecord) -> dict[str, Any]:
+    return {
+        "call_sid": record.call_sid,
+        "_call_sid": record.call_sid,
+        "status": record.status.value,
+        "answered_by": record.answered_by,
+        "carrier_sid": record.carrier_sid,
+        "gateway_sid": record.gateway_sid,
+        "phone_number_id": record.phone_number_id,
+        "app_sid": record.app_sid,
+        "stream": pack(asdict(record.stream)) if record.stream else None,
+        "ringing_at": to_micros_or_none(record.ringing_at),
+        "answered_at": to_micros_or_none(record.answered_at),
+        "sip_status": record.sip_status,
+        "sip_reason": clean(record.sip_reason),
+        "sip_call_id": clean(record.sip_call_id),
         "product": record.product,
         "details": pack(record.details) if record.details is not None else None,
         "sequence": record.sequence,
-        "node": record.node,
         "dialogs": pack_exact(record.dialogs) if record.dialogs and record.ended_at is None else None,
     }
 
@@ -135,14 +159,18 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
     )
 
 
-def insert(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Insert a new call; an existing call is left unchanged."""
-    _INSERT.run(connection, row)
+def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new calls; an existing call is left unchanged."""
+    _INSERT.many(connection, rows)
 
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the newest state of inserted calls."""
-    _UPDATE.many(connection, rows)
+    """Write the newest state of inserted calls, each as ``changes_of`` or ``row_of`` returns it."""
+    if any("ended_at" in row for row in rows):
+        # One statement for all, also for active calls.
+        _UPDATE.many(connection, [{**_LATE, **row} for row in rows])
+    else:
+        _UPDATE_ACTIVE.many(connection, rows)
 
 
 def delete(connection: Connection, call_sid: str) -> None:

@@ -34,9 +34,9 @@ class ProductRows:
         self._update = cache(partial(update_columns, table, table.c.call_sid))
         self._delete = Statement(sa.delete(table).where(table.c.call_sid == sa.bindparam("call_sid")))
 
-    def insert(self, connection: Connection, call: Row) -> None:
-        """Write the row of a new call."""
-        self._insert.run(connection, self._row_of(call))
+    def insert(self, connection: Connection, calls: Sequence[Row]) -> None:
+        """Write the rows of new calls."""
+        self._insert.many(connection, [self._row_of(call) for call in calls])
 
     def update(self, connection: Connection, calls: Sequence[Row]) -> None:
         """Update the rows of calls."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import schemathesis
+from standardwebhooks import Webhook
 
 from api.http.endpoint import Endpoint
 from api.http.errors import HTTP_STATUS, ErrorStyle, status_of
@@ -16,6 +19,7 @@ from api.openapi.document import openapi_document
 from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
+from callcontrol.egress.requests import signed_headers
 from callcontrol.errors import (
     AlreadyExists,
     ChannelNotConfigured,
@@ -24,6 +28,7 @@ from callcontrol.errors import (
     ToolFailed,
     ToolTimedOut,
 )
+from callcontrol.models import WebhookEvent
 from tests.contract.rows import row_of
 
 DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
@@ -71,6 +76,16 @@ def test_every_body_has_an_example_that_is_taken(endpoint: Endpoint[Any, Any]) -
         validate_body(endpoint.body, shown["example"])
     schema = {**shown["schema"], "components": DOCUMENT["components"]}
     jsonschema_rs.Draft202012Validator(schema).validate(shown["example"])
+
+
+@pytest.mark.parametrize("name", ["create_subscription", "update_masking_settings"])
+def test_a_library_of_standard_webhooks_takes_the_secrets_of_examples(name: str) -> None:
+    (secret,) = (value for field, value in EXAMPLES[name].items() if field.endswith("secret"))
+    event = WebhookEvent(
+        event_id="e", account_sid="a", event="call.missed", url="", body=b"{}", created_at=datetime.now(UTC)
+    )
+    headers = signed_headers(event, [secret], int(time.time()))
+    assert Webhook(secret).verify(event.body, headers) == {}
 
 
 def test_there_are_no_examples_of_nothing() -> None:

@@ -77,7 +77,7 @@ class MaskingBillingObject(ResponseModel):
 
 
 class UpdateMaskingSettings(RequestModel):
-    """Settings to change; omitted fields keep their values, null removes one."""
+    """Settings to change; omitted fields keep their values, null removes a URL or the secret."""
 
     webhook_url: Annotated[WebUrl | None, Field(description="URL for events of masked calls.")] = None
     webhook_secret: Annotated[
@@ -87,7 +87,10 @@ class UpdateMaskingSettings(RequestModel):
             max_length=MAX_SECRET_CHARS,
             repr=False,
             json_schema_extra={"writeOnly": True},
-            description="Secret that signs them; null: the webhook secret of the account. Never shown.",
+            description=(
+                "Secret that signs them; null: the webhook secret of the account. Never shown. Libraries for"
+                " Standard Webhooks need whsec_ and base64; what follows whsec_ must be base64."
+            ),
         ),
     ] = None
     webhook_active: Annotated[bool, Field(description="false pauses the webhook.")] = True

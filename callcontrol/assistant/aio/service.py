@@ -38,6 +38,7 @@ from callcontrol.routing.targets import normalise_number, parse_target
 # A row is inserted within seconds of its creation time; its outcome is known when the longest call has ended.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
+_NO_SUCH_CALL: Final = "There is no such call with an agent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +131,13 @@ class AssistantService:
             NotFound: There is no such call, it has no agent, or it is not visible from the sandbox.
             Forbidden: It is another account's.
         """
-        record = await self._calls.get_call(account_sid, call_sid)
+        try:
+            record = await self._calls.get_call(account_sid, call_sid)
+        except NotFound:
+            # One text for both, so that it does not tell a key of the sandbox if there is a live call.
+            raise NotFound(_NO_SUCH_CALL) from None
         if record.product != PRODUCT or (sandbox_only and not is_sandbox(record)):
-            raise NotFound("There is no such call with an agent.")
+            raise NotFound(_NO_SUCH_CALL)
         return record
 
     async def end_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:

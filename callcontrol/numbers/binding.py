@@ -1,17 +1,19 @@
 """
 Configuration of phone numbers: registration on the carrier and inbound binding, as pure state changes.
 
-==========================  ===========  ======================  ==========================================
-state                       request      condition               next state
-==========================  ===========  ======================  ==========================================
-any                         register     carrier configured      registered; repeating it changes nothing
-registered, not bound       deregister   carrier configured      not registered
-bound                       deregister   force                   not registered and not bound
-any                         bind         target fields valid     bound, and registered
-bound to one's own server   bind         another address of it   bound to the new address
-bound elsewhere             bind         force                   bound to the new target
-bound                       unbind       none                    not bound; outbound stays registered
-==========================  ===========  ======================  ==========================================
+==========================  ===========  =========================  ==========================================
+state                       request      condition                  next state
+==========================  ===========  =========================  ==========================================
+any                         register     carrier configured         registered; repeating it changes nothing
+registered, not bound       deregister   carrier configured         not registered
+bound                       deregister   force                      not registered and not bound
+any                         bind         target fields valid        bound, and registered
+bound                       bind         same target, other fields  bound with the new fields
+bound elsewhere             bind         force                      bound to the new target
+bound                       unbind       none                       not bound; outbound stays registered
+==========================  ===========  =========================  ==========================================
+
+Elsewhere is another target, another agent, or another party that is forwarded to.
 
 Source: the telephony interface, "States and transitions".
 """
@@ -74,8 +76,8 @@ _TARGET_FIELDS: Final = {
     # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
 }
-_OWN_SERVER: Final = frozenset({"media_stream", "webhook"})
-"""Targets that are a server of the customer, whose address may change without ``force``."""
+_PARTY: Final = {"forward": "forward_to", "voice_agent": "agent_id"}
+"""Field that names who gets the calls, of targets with several such parties."""
 
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
 """Languages of the platform's own prompts."""
@@ -116,8 +118,8 @@ def bind(
     """
     Bind inbound calls of a number to a target, registering the number if needed.
 
-    Repeating the same binding changes nothing. A stream or a webhook may move to another address, or change
-    its options.
+    Repeating the same binding changes nothing. A stream or a webhook may move to another address, and every
+    binding may change its options.
 
     Raises:
         NotConfigured: There is no platform carrier.
@@ -135,9 +137,10 @@ def bind(
 
 def _is_elsewhere(present: Binding | None, wanted: Binding) -> bool:
     """True if calls go to somebody else at present."""
-    if present is None or present == wanted:
+    if present is None:
         return False
-    return present.target != wanted.target or wanted.target not in _OWN_SERVER
+    party = _PARTY.get(wanted.target, "target")
+    return present.target != wanted.target or getattr(present, party) != getattr(wanted, party)
 
 
 def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:

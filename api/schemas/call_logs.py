@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
-from api.schemas.common import EndDate, Page, PerPage, QueryText, StartDate, Timestamp
+from api.schemas.common import EndDate, Id, Page, PerPage, QueryText, StartDate, Timestamp
 
 __all__ = ["CallLogList", "CallLogObject"]
 
@@ -33,7 +33,7 @@ class CallLogList(RequestModel):
     answered: (
         Annotated[bool, Field(description="true: answered calls; false: those never answered.")] | None
     ) = None
-    carrier_sid: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    carrier_sid: Id | None = None
     filter: (
         Annotated[QueryText, Field(min_length=1, description="Part of a number or of the SIP Call-ID.")]
         | None

@@ -12,6 +12,7 @@ from api.http.cursor import MAX_CURSOR_CHARS
 from api.schemas.base import RequestModel
 from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
 from callcontrol.errors import FieldError
+from callcontrol.numbers.binding import UUID
 
 __all__ = [
     "E164",
@@ -20,6 +21,7 @@ __all__ = [
     "Day",
     "Digits",
     "EndDate",
+    "Id",
     "Name",
     "Page",
     "PerPage",
@@ -43,6 +45,15 @@ def _digits(digits: str) -> str:
 
 
 Digits = Annotated[str, AfterValidator(_digits), Field(json_schema_extra={"pattern": "^[0-9A-D*#wW]{1,64}$"})]
+
+
+def _id(text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise ValueError("must be a UUID")
+    return text.lower()
+
+
+Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_id)]
 
 
 def with_plus(text: str) -> str:

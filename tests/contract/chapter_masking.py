@@ -260,8 +260,8 @@ CASES = (
         refused(
             400,
             "validation",
-            query={"status": "gone", "party": "garbage", "page": "0", "colour": "red"},
-            fields=("status", "party", "page"),
+            query={"status": "gone", "party": "garbage", "session_id": "abc", "page": "0", "colour": "red"},
+            fields=("status", "party", "session_id", "page"),
         ),
         refused(
             400,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import DEFAULT_TIMEOUT_S, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S
-from api.schemas.common import E164, EndDate, Page, PerPage, StartDate, Timestamp
+from api.schemas.common import E164, EndDate, Id, Page, PerPage, StartDate, Timestamp
 from api.schemas.forms import QueryAddress, WebUrl
 from callcontrol.assistant.calls import AssistantStatus
-from callcontrol.numbers.binding import UUID
 
 __all__ = [
     "Analytics",
@@ -23,13 +22,6 @@ __all__ = [
 ]
 
 
-def _uuid(text: str) -> str:
-    if UUID.fullmatch(text) is None:
-        raise ValueError("must be a UUID")
-    return text.lower()
-
-
-_Id = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"}), AfterValidator(_uuid)]
 _Environment = Annotated[
     Literal["live", "sandbox"], Field(description="A sandbox key sees the sandbox in any case.")
 ]
@@ -46,7 +38,7 @@ class StartCall(RequestModel):
     """A call for an agent to place."""
 
     phone_number: Annotated[E164, Field(description="Number to call.")]
-    agent_id: _Id
+    agent_id: Id
     context: _Context = {}
     from_: Annotated[E164 | None, Field(alias="from", description="A registered number.")] = None
     machine_detection: Literal["off", "detect", "hangup"] = "off"
@@ -67,7 +59,7 @@ class AssistantCallList(RequestModel):
 
     status: AssistantStatus | None = None
     direction: Literal["inbound", "outbound"] | None = None
-    agent_id: _Id | None = None
+    agent_id: Id | None = None
     phone_number: QueryAddress | None = None
     environment: _Environment | None = None
     start_date: StartDate | None = None
@@ -132,7 +124,7 @@ class Analytics(RequestModel):
 
     start_date: StartDate | None = None
     end_date: EndDate | None = None
-    agent_id: _Id | None = None
+    agent_id: Id | None = None
     environment: _Environment | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import EndDate, Id, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -30,7 +30,7 @@ class MaskedCallList(RequestModel):
     party: Annotated[
         QueryNumber | None, Field(description="A number of either party, in any common writing.")
     ] = None
-    session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    session_id: Id | None = None
     start_date: StartDate | None = None
     end_date: EndDate | None = None
     page: Page = 1

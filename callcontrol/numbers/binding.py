@@ -26,7 +26,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from callcontrol.e164 import NOT_A_NUMBER, read_number
-from callcontrol.egress.url_policy import check_url
+from callcontrol.egress.url_policy import BAD_PORT, check_url, has_valid_port
 from callcontrol.errors import (
     BindFailed,
     DestinationForbidden,
@@ -34,9 +34,10 @@ from callcontrol.errors import (
     InboundBound,
     InboundConflict,
     NotConfigured,
+    NumberNotOwned,
     ValidationFailed,
 )
-from callcontrol.models import Binding, PhoneNumber
+from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -110,6 +111,13 @@ def deregister(number: PhoneNumber, *, configured: bool, force: bool, now: datet
     if not number.registered and number.binding is None:
         return number
     return replace(number, registered=False, binding=None, updated_at=now)
+
+
+def no_registered_number(purpose: str) -> NumberNotOwned:
+    """Refusal of a call that names no number, on an account without a registered one."""
+    return NumberNotOwned(
+        f"The account has no registered number {purpose}; register one of its numbers: {HOW_TO_REGISTER}."
+    )
 
 
 def bind(
@@ -365,11 +373,12 @@ def stream_url_errors(url: str, field: str) -> list[FieldError]:
         return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
     except ValueError:
         return [FieldError(field, "is not a URL")]
-    if parts.scheme not in ("ws", "wss") or not host:
+    if parts.scheme not in ("ws", "wss") or not parts.hostname:
         return [FieldError(field, "must be a ws:// or wss:// URL")]
+    if not has_valid_port(parts):
+        return [FieldError(field, BAD_PORT)]
     if any(character <= " " or character == "\x7f" for character in url):
         return [FieldError(field, "must not contain blanks or control characters")]
     return []

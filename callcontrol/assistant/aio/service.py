@@ -27,11 +27,11 @@ from callcontrol.errors import (
     FieldError,
     Forbidden,
     NotFound,
-    NumberNotOwned,
     ValidationFailed,
 )
 from callcontrol.models import TEST_PREFIX, CallRecord, Page, TranscriptSegment
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, PhoneTarget
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.routing.targets import normalise_number, parse_target
 
@@ -104,7 +104,7 @@ class AssistantService:
         if from_ is None:
             from_ = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if from_ is None:
-            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+            raise no_registered_number("to call from")
         wanted = CreateCall(
             from_=from_,
             to=number,

@@ -14,7 +14,6 @@ from callcontrol.errors import (
     Forbidden,
     InvalidNumbers,
     NotFound,
-    NumberNotOwned,
     ValidationFailed,
 )
 from callcontrol.masking.aio.settings import MaskingSettingsService
@@ -24,6 +23,7 @@ from callcontrol.masking.steps.connect import masked_party, masked_plan
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
 from callcontrol.models.parties import PhoneTarget
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.routing.targets import check_allowed
 
 _NO_SUCH_CALL: Final = "There is no such masked call."
@@ -133,7 +133,7 @@ class MaskingService:
         """The number that is shown, and the enrolled numbers."""
         found, enrolled = await self._database.look_up(partial(_masked_numbers, account_sid))
         if found is None:
-            raise NumberNotOwned("The account has no registered number to show; register one first.")
+            raise no_registered_number("to show")
         return found, enrolled
 
 

@@ -168,10 +168,12 @@ class Pipeline:
         )
         current_request().headers.update(limit.headers())
         if not limit.allowed:
-            shared = endpoint.limited_as is not None and limit.policy == "endpoint"
-            by = f"to all {endpoint.limited_as} endpoints together" if shared else f"by this {limit.policy}"
-            message = f"More than {limit.limit} requests in {limit.window_s} s {by}; wait for Retry-After."
-            raise RateLimited(message, retry_after_s=limit.reset_in_s)
+            limited = f"by this {limit.policy}"
+            if limit.policy == "endpoint":
+                name = endpoint.limited_as
+                limited = "to this endpoint" if name is None else f"to all {name} endpoints together"
+            counted = f"{limit.limit} requests in {limit.window_s} s {limited}"
+            raise RateLimited(f"More than {counted}; wait for Retry-After.", retry_after_s=limit.reset_in_s)
 
     async def _answer(
         self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal

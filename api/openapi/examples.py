@@ -11,6 +11,8 @@ __all__ = ["EXAMPLES"]
 _OWN, _ECHO, _OTHER = "+918047000001", "+919800000001", "+919800000009"
 _SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
 _AGENT = "wss://agent.example.com/calls"
+# Base64, as libraries for Standard Webhooks need it.
+_SECRET = "whsec_WW91ciBvd24gMzIgcmFuZG9tIGJ5dGVzLCBwbGVhc2U="
 
 EXAMPLES: Mapping[str, Any] = {
     "create_template": {
@@ -57,7 +59,7 @@ EXAMPLES: Mapping[str, Any] = {
     "enrol_masked_number": {"number": _OWN, "language": "hi-IN", "force": True},
     "update_masking_settings": {
         "webhook_url": "https://app.example.com/masking",
-        "webhook_secret": "a long random text",
+        "webhook_secret": _SECRET,
         "record_calls": False,
     },
     "update_stream_settings": {"default_stream_protocol": "twilio"},
@@ -128,7 +130,7 @@ EXAMPLES: Mapping[str, Any] = {
     "update_application": {"name": "Reception", "record_all_calls": True},
     "create_subscription": {
         "url": "https://app.example.com/missed-calls",
-        "secret": "a long secret of yours",
+        "secret": _SECRET,
         "event_types": ["call.missed"],
     },
     "update_subscription": {"is_active": False},

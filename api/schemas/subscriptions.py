@@ -42,7 +42,10 @@ WebhookUrl = Annotated[
 Secret = Annotated[
     str,
     Field(
-        description="Signs what is sent; never shown again. Of whsec_ and base64, the bytes are the key.",
+        description=(
+            "Signs what is sent; never shown again. Libraries for Standard Webhooks need whsec_ and base64;"
+            " what follows whsec_ must be base64."
+        ),
         json_schema_extra={"minLength": MIN_SECRET_CHARS, "maxLength": MAX_SECRET_CHARS},
     ),
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Day, Name, Timestamp
+from api.schemas.common import Day, Id, Name, Timestamp
 from api.schemas.subscriptions import Secret, WebhookUrl
 from callcontrol.errors import FieldError
 from callcontrol.tools.definitions import (
@@ -220,7 +220,7 @@ class UsageQuery(RequestModel):
     start_date: Day | None = None
     end_date: Day | None = None
     tool: Annotated[str, Field(max_length=64)] | None = None
-    key_id: Annotated[str, Field(max_length=36)] | None = None
+    key_id: Id | None = None
 
 
 class UsageRow(ResponseModel):

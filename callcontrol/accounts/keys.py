@@ -60,6 +60,7 @@ DEFAULT_SECRET_OVERLAP_S: Final = 24 * 3600
 """Default overlap of a rotated webhook secret with its successor, in seconds."""
 
 _KEY_BYTES: Final = 32
+_BODY_CHARS: Final = 43
 _SHOWN_CHARACTERS: Final = 5
 _MAX_NAME_CHARACTERS: Final = 200
 _LIMITS: Final = (
@@ -99,8 +100,11 @@ def check_form(key: str) -> None:
         Unauthorized: It has no known prefix, the wrong length, or characters outside base64url.
     """
     body = next((key[len(prefix) :] for prefix in PREFIXES.values() if key.startswith(prefix)), "")
-    if len(body) != 43 or not body.isascii() or not body.replace("-", "").replace("_", "").isalnum():
-        raise Unauthorized("The API key is missing or malformed; send it as a bearer token.")
+    if len(body) != _BODY_CHARS or not body.isascii() or not body.replace("-", "").replace("_", "").isalnum():
+        raise Unauthorized(
+            f"The API key is malformed: behind its prefix a key has {_BODY_CHARS} letters, digits, - and _;"
+            " send it whole."
+        )
 
 
 def parse_service(text: str) -> Service:
@@ -191,9 +195,12 @@ def check_managed(
             principal is of the sandbox.
     """
     more = [] if principal.service in (service, "all") else [f"the service {service}"]
-    more += [scope for scope in scopes if not _holds(principal, scope)]
+    lacking = [scope for scope in scopes if not _holds(principal, scope)]
+    if lacking:
+        more.append(f"the scope{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
     if more:
-        raise Forbidden(f"A key manages no key with more rights than its own; yours lacks {', '.join(more)}.")
+        lacked = " and ".join(more)
+        raise Forbidden(f"A key manages no key with more rights than its own; yours lacks {lacked}.")
     if principal.sandbox and environment != "sandbox":
         raise Forbidden("A key of the sandbox manages keys of the sandbox alone.")
 

@@ -85,6 +85,9 @@ _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _USERINFO: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 
+BAD_PORT: Final = "must name a port from 1 to 65535"
+"""Error of a URL with another port."""
+
 PRIVATE_SETTING: Final = "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1"
 """The setting with which a server connects to its own network."""
 
@@ -256,15 +259,15 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
         raise ValidationFailed.of(field, "must not hold spaces, backslashes or control characters")
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
     except ValueError:
         raise ValidationFailed.of(field, "must be a URL") from None
+    host = parts.hostname
     permitted = [scheme for scheme in schemes if allow_private or scheme != "http"]
     if parts.scheme not in permitted or not host:
         wanted = " or ".join(f"{scheme}://" for scheme in permitted)
         raise ValidationFailed.of(field, f"must be a URL that starts with {wanted}")
-    if port == 0:
-        raise ValidationFailed.of(field, "must name a port from 1 to 65535")
+    if not has_valid_port(parts):
+        raise ValidationFailed.of(field, BAD_PORT)
     if not parts.netloc.isascii():
         raise ValidationFailed.of(field, "must give the host in ASCII; write international names as xn--")
     if not _USERINFO.fullmatch(parts.netloc.rpartition("@")[0]):
@@ -273,6 +276,14 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     if reason is not None:
         raise refused(host, reason)
     return parts
+
+
+def has_valid_port(parts: SplitResult) -> bool:
+    """Return True if a URL has no port, or one that can be connected to."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str) -> str | None:

@@ -7,7 +7,12 @@ from typing import Final, get_args
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import ServiceEvents
 
-EVENTS: Final = ServiceEvents("masking", tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)))
+EVENTS: Final = ServiceEvents(
+    "masking",
+    tuple(f"masking.call.{status}" for status in get_args(MaskedStatus)),
+    called="masking webhook",
+    switch="webhook_active",
+)
 """Events that the masking webhook subscribes to."""
 
 

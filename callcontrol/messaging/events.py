@@ -35,6 +35,7 @@ EVENTS: Final = ServiceEvents(
     created_at="createdAt",
     numbered=True,
     called="webhook endpoint",
+    switch="isActive",
 )
 """Events that webhook endpoints subscribe to."""
 

@@ -28,6 +28,7 @@ from callcontrol.models.idempotency import InterruptedRequest, StoredReply
 from callcontrol.models.lists import Page, Position
 from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
 from callcontrol.models.numbers import (
+    HOW_TO_REGISTER,
     TEST_PREFIX,
     Billing,
     Binding,
@@ -65,6 +66,7 @@ __all__ = [
     "DtmfType",
     "Gateway",
     "Environment",
+    "HOW_TO_REGISTER",
     "HangupSource",
     "IdentityHeader",
     "InboundBinding",

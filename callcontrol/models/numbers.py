@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, Literal
 
+HOW_TO_REGISTER: Final = "POST /v1/phone-numbers/{id}/carrier"
+"""Request that registers a number, for texts of refusals."""
+
 TEST_PREFIX: Final = "+919800000"
 """Prefix of the sandbox carrier's numbers; three digits follow."""
 

@@ -1,17 +1,19 @@
 """
 Configuration of phone numbers: registration on the carrier and inbound binding, as pure state changes.
 
-==========================  ===========  ======================  ==========================================
-state                       request      condition               next state
-==========================  ===========  ======================  ==========================================
-any                         register     carrier configured      registered; repeating it changes nothing
-registered, not bound       deregister   carrier configured      not registered
-bound                       deregister   force                   not registered and not bound
-any                         bind         target fields valid     bound, and registered
-bound to one's own server   bind         another address of it   bound to the new address
-bound elsewhere             bind         force                   bound to the new target
-bound                       unbind       none                    not bound; outbound stays registered
-==========================  ===========  ======================  ==========================================
+==========================  ===========  =========================  ==========================================
+state                       request      condition                  next state
+==========================  ===========  =========================  ==========================================
+any                         register     carrier configured         registered; repeating it changes nothing
+registered, not bound       deregister   carrier configured         not registered
+bound                       deregister   force                      not registered and not bound
+any                         bind         target fields valid        bound, and registered
+bound                       bind         same target, other fields  bound with the new fields
+bound elsewhere             bind         force                      bound to the new target
+bound                       unbind       none                       not bound; outbound stays registered
+==========================  ===========  =========================  ==========================================
+
+Elsewhere is another target, another agent, or another party that is forwarded to.
 
 Source: the telephony interface, "States and transitions".
 """
@@ -24,7 +26,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from callcontrol.e164 import NOT_A_NUMBER, read_number
-from callcontrol.egress.url_policy import check_url
+from callcontrol.egress.url_policy import BAD_PORT, check_url, has_valid_port
 from callcontrol.errors import (
     BindFailed,
     DestinationForbidden,
@@ -32,9 +34,10 @@ from callcontrol.errors import (
     InboundBound,
     InboundConflict,
     NotConfigured,
+    NumberNotOwned,
     ValidationFailed,
 )
-from callcontrol.models import Binding, PhoneNumber
+from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -74,8 +77,8 @@ _TARGET_FIELDS: Final = {
     # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
 }
-_OWN_SERVER: Final = frozenset({"media_stream", "webhook"})
-"""Targets that are a server of the customer, whose address may change without ``force``."""
+_PARTY: Final = {"forward": "forward_to", "voice_agent": "agent_id"}
+"""Field that names who gets the calls, of targets with several such parties."""
 
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
 """Languages of the platform's own prompts."""
@@ -110,14 +113,21 @@ def deregister(number: PhoneNumber, *, configured: bool, force: bool, now: datet
     return replace(number, registered=False, binding=None, updated_at=now)
 
 
+def no_registered_number(purpose: str) -> NumberNotOwned:
+    """Refusal of a call that names no number, on an account without a registered one."""
+    return NumberNotOwned(
+        f"The account has no registered number {purpose}; register one of its numbers: {HOW_TO_REGISTER}."
+    )
+
+
 def bind(
     number: PhoneNumber, binding: Binding, *, configured: bool, force: bool, now: datetime
 ) -> PhoneNumber:
     """
     Bind inbound calls of a number to a target, registering the number if needed.
 
-    Repeating the same binding changes nothing. A stream or a webhook may move to another address, or change
-    its options.
+    Repeating the same binding changes nothing. A stream or a webhook may move to another address, and every
+    binding may change its options.
 
     Raises:
         NotConfigured: There is no platform carrier.
@@ -135,9 +145,10 @@ def bind(
 
 def _is_elsewhere(present: Binding | None, wanted: Binding) -> bool:
     """True if calls go to somebody else at present."""
-    if present is None or present == wanted:
+    if present is None:
         return False
-    return present.target != wanted.target or wanted.target not in _OWN_SERVER
+    party = _PARTY.get(wanted.target, "target")
+    return present.target != wanted.target or getattr(present, party) != getattr(wanted, party)
 
 
 def unbind(number: PhoneNumber, *, now: datetime) -> PhoneNumber:
@@ -362,11 +373,12 @@ def stream_url_errors(url: str, field: str) -> list[FieldError]:
         return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
     except ValueError:
         return [FieldError(field, "is not a URL")]
-    if parts.scheme not in ("ws", "wss") or not host:
+    if parts.scheme not in ("ws", "wss") or not parts.hostname:
         return [FieldError(field, "must be a ws:// or wss:// URL")]
+    if not has_valid_port(parts):
+        return [FieldError(field, BAD_PORT)]
     if any(character <= " " or character == "\x7f" for character in url):
         return [FieldError(field, "must not contain blanks or control characters")]
     return []

@@ -18,12 +18,12 @@ from callcontrol.egress.url_policy import Destinations, url_errors
 from callcontrol.errors import (
     DomainError,
     FieldError,
-    NumberNotOwned,
     ServiceUnavailable,
     ValidationFailed,
 )
 from callcontrol.models import Page
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, Party, PhoneTarget, Target
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp import store as otps
 from callcontrol.otp.otp import (
@@ -221,7 +221,7 @@ class VoiceOtp:
     async def _default_from(self, account_sid: str) -> str:
         found = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if found is None:
-            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+            raise no_registered_number("to call from")
         return found
 
     async def _check(self, request: SendOtp, code: str) -> _ValidatedRequest:

@@ -11,7 +11,7 @@ from callcontrol.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from callcontrol.models import TEST_PREFIX, Carrier, Gateway, PhoneNumber
+from callcontrol.models import HOW_TO_REGISTER, TEST_PREFIX, Carrier, Gateway, PhoneNumber
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.on_net import on_net_route
@@ -203,7 +203,7 @@ class Router:
         if found is None or found.account_sid != account_sid or not found.registered:
             raise NumberNotOwned(
                 f"{caller_id} is not a registered number of the account; register it before using it as"
-                " caller-ID."
+                f" caller-ID: {HOW_TO_REGISTER}."
             )
         if found.status != "active":
             raise NumberNotOwned(f"{caller_id} is suspended because its renewal is not paid; top up first.")

@@ -40,7 +40,8 @@ class ServiceEvents:
         names: Names of its events.
         created_at: Field of an event for the time of its creation.
         numbered: True if the service identifies its subscriptions by number.
-        called: Name of a subscription in the service's messages.
+        called: Name of a subscription in texts.
+        switch: Field that pauses and resumes a subscription, as customers write it.
     """
 
     service: SubscribedService
@@ -48,6 +49,12 @@ class ServiceEvents:
     created_at: str = "created_at"
     numbered: bool = False
     called: str = "subscription"
+    switch: str = "is_active"
+
+    @property
+    def was_paused(self) -> str:
+        """Error of a delivery that was pending when its subscription was paused."""
+        return f"the {self.called} was paused"
 
     def published(
         self,

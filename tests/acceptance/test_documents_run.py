@@ -226,7 +226,7 @@ class Reader:
 
     async def _run(self, command: str) -> tuple[str, list[int]]:
         """Run a command in a shell; what it wrote, and the statuses of its answers."""
-        keep = ("URL", "AGENT_ID", "CALL_ID", "ASSISTANT_KEY", "API", "BASE", "KEY")
+        keep = ("URL", "AGENT_ID", "CALL_ID", "ASSISTANT_KEY", "API", "BASE", "KEY", "SECRET")
         trailer = "\n".join(f'printf "SET {name}=%s\\n" "${name}" >&2' for name in keep)
         script = "\n".join([*self._functions, command, trailer])
         environment = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from callcontrol.numbers.binding import UUID as _UUID
 from tests.contract.stage import Answer, Stage
 
 Given = Callable[[Stage], Awaitable[Any]]
@@ -72,6 +74,12 @@ class Case:
         stage.check_schema(self.row, answer)
         if self.fields:
             assert answer.wrong_fields(self.fields) == set(self.fields), answer
+        if self.proves == "foreign" and self.status == 404 and self.path:
+            nobodys = {**values, **{name: _nobodys(str(values[name])) for name in self.path}}
+            unknown = await self._ask(stage, path.format(**nobodys), query, body, headers)
+            assert (unknown.status, unknown.code) == (answer.status, answer.code), unknown
+            told, untold = _without(nobodys, unknown.message), _without(values, answer.message)
+            assert told == untold, "the text tells what is another account's from what is nobody's"
         if self.then is not None:
             await self.then(stage, answer)
 
@@ -104,6 +112,20 @@ def unseen(status: int = 200, **parts: Any) -> Case:
     """The row shows nothing of what belongs to another account; `then` must look."""
     assert "then" in parts, "a case that looks at nothing shows nothing"
     return Case(status=status, proves="foreign", **{"by": "other", **parts})
+
+
+def _nobodys(identifier: str) -> str:
+    """An identifier of the same form, of nothing that there is."""
+    if identifier.isdecimal():
+        return str(2**62)
+    return str(uuid.uuid4()) if _UUID.fullmatch(identifier) else "nobody_has_it"
+
+
+def _without(identifiers: Mapping[str, Any], text: str) -> str:
+    """A text without the identifiers that the request gave."""
+    for identifier in identifiers.values():
+        text = text.replace(str(identifier), "")
+    return text
 
 
 async def _brought(stage: Stage, value: Any) -> Any:

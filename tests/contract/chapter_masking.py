@@ -133,6 +133,10 @@ def _with(**changes: Any) -> dict[str, Any]:
     return {**_BODY, **changes}
 
 
+async def _says_how_to_register(_: Stage, answer: Answer) -> None:
+    assert "POST /v1/phone-numbers/{id}/carrier" in answer.message
+
+
 async def _carries_retry_after(_: Stage, answer: Answer) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
     assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("100", "0")
@@ -176,7 +180,7 @@ CASES = (
             by="thrifty",
             body=_BODY,
         ),
-        refused(403, "number_not_owned", by="numberless", body=_BODY),
+        refused(403, "number_not_owned", by="numberless", body=_BODY, then=_says_how_to_register),
         refused(
             409,
             "idempotency_conflict",
@@ -260,8 +264,8 @@ CASES = (
         refused(
             400,
             "validation",
-            query={"status": "gone", "party": "garbage", "page": "0", "colour": "red"},
-            fields=("status", "party", "page"),
+            query={"status": "gone", "party": "garbage", "session_id": "abc", "page": "0", "colour": "red"},
+            fields=("status", "party", "session_id", "page"),
         ),
         refused(
             400,

@@ -89,6 +89,10 @@ async def _paused(stage: Stage) -> str:
     return delivery_id
 
 
+async def _names_its_switch(_: Stage, answer: Answer) -> None:
+    assert answer.message == "The masking webhook is paused; set webhook_active to true, then replay."
+
+
 async def _did_not_answer(stage: Stage, answer: Answer) -> None:
     assert answer.data["success"] is False and answer.data["status_code"] == 0 and answer.data["error"]
 
@@ -126,7 +130,7 @@ CASES = (
         f"POST {_WEBHOOK}/deliveries/{{delivery_id}}/replay",
         ok(path={"delivery_id": _failed}, then=_replays_one),
         refused(404, "not_found", before=(_received,), path={"delivery_id": NOWHERE}),
-        refused(409, "conflict", path={"delivery_id": _paused}),
+        refused(409, "conflict", path={"delivery_id": _paused}, then=_names_its_switch),
         foreign(404, "not_found", path={"delivery_id": _failed}),
     ),
     *row(
@@ -134,7 +138,7 @@ CASES = (
         ok(before=(_failed,), body={}, then=_replays_some),
         refused(400, "validation", body={"status": "delivered", "since": "x"}, fields=("status",)),
         refused(404, "not_found", before=(_nothing_set,), body={}),
-        refused(409, "conflict", before=(_paused,), body={}),
+        refused(409, "conflict", before=(_paused,), body={}, then=_names_its_switch),
         foreign(404, "not_found", before=(_failed,), body={}),
     ),
     *row(

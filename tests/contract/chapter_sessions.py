@@ -224,6 +224,7 @@ CASES = (
     *row(
         f"POST {_NUMBERS}",
         ok(201, body={"number": _number, "language": "hi-IN"}, then=_is_enrolled),
+        ok(201, name="another language", body={"number": _enrolled, "language": "hi"}, then=_is_enrolled),
         refused(
             400,
             "validation",

@@ -433,6 +433,7 @@ CASES = (
         "GET /integrations/admin/usage",
         ok(before=(used,), then=_counts),
         refused(400, "VALIDATION_ERROR", query={"start_date": "yesterday"}, fields=("start_date",)),
+        refused(400, "VALIDATION_ERROR", name="no key", query={"key_id": "vt_1"}, fields=("key_id",)),
         unseen(by="buyer", then=_counts_nothing),
     ),
 )

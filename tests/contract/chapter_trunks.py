@@ -383,8 +383,8 @@ _LOG_CASES = row(
     refused(
         400,
         "VALIDATION_ERROR",
-        query={"days": "31", "direction": "up", "answered": "perhaps", "colour": "red"},
-        fields=("days", "direction", "answered"),
+        query={"days": "31", "direction": "up", "answered": "perhaps", "carrier_sid": "1", "colour": "red"},
+        fields=("days", "direction", "answered", "carrier_sid"),
     ),
     refused(400, "VALIDATION_ERROR", name="no moment", query={"start": "soon"}, fields=("start",)),
     unseen(before=(trunk_with_call,), query={"filter": RINGS}, then=nothing),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import schemathesis
+from standardwebhooks import Webhook
 
 from api.http.endpoint import Endpoint
-from api.http.errors import HTTP_STATUS, ErrorStyle, status_of
+from api.http.errors import HTTP_STATUS, ErrorStyle, masking_code, status_of
 from api.openapi.document import openapi_document
 from api.openapi.examples import EXAMPLES
 from api.routes import ENDPOINTS
 from api.schemas.base import validate_body
+from callcontrol.egress.requests import signed_headers
 from callcontrol.errors import (
     AlreadyExists,
     ChannelNotConfigured,
@@ -24,11 +29,16 @@ from callcontrol.errors import (
     ToolFailed,
     ToolTimedOut,
 )
+from callcontrol.models import WebhookEvent
 from tests.contract.rows import row_of
 
 DOCUMENT = openapi_document(ENDPOINTS, (), "http://127.0.0.1:8080")
 _OF_MESSAGING = (AlreadyExists, ChannelNotConfigured, ProviderRejected, SendFailed)
 _OF_TOOLS = (ToolFailed, ToolTimedOut)
+_OF_THE_REQUEST = (
+    *("METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
+    "EXPECTATION_FAILED",
+)
 _ENVELOPE = {"Error", "Meta", "ListMeta", "KeysetMeta", "Pagination"}
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.reads_body]
 
@@ -54,6 +64,7 @@ def test_the_chapter_about_errors_has_every_code() -> None:
         for style in ErrorStyle
         if error not in _OF_MESSAGING or style is ErrorStyle.MESSAGING
         if error not in _OF_TOOLS or style is ErrorStyle.GENERAL
+        if style is not ErrorStyle.MASKING
     }
     assert {code for code in codes if f"`{code}`" not in text} == set()
 
@@ -71,6 +82,29 @@ def test_every_body_has_an_example_that_is_taken(endpoint: Endpoint[Any, Any]) -
         validate_body(endpoint.body, shown["example"])
     schema = {**shown["schema"], "components": DOCUMENT["components"]}
     jsonschema_rs.Draft202012Validator(schema).validate(shown["example"])
+
+
+def test_the_chapter_about_errors_has_the_codes_of_masking_and_no_others() -> None:
+    text = (Path(__file__).parents[2] / "docs/api/keys.md").read_text()
+    (section,) = re.findall(r"^Number masking \(.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    declared = {
+        status_of(error, endpoint.style)[1]
+        for endpoint in ENDPOINTS
+        if endpoint.style is ErrorStyle.MASKING
+        for error in endpoint.all_errors
+    }
+    of_the_request = {masking_code(code) for code in _OF_THE_REQUEST}
+    assert set(re.findall(r"`([a-z_]+)`", section)) == declared | of_the_request
+
+
+@pytest.mark.parametrize("name", ["create_subscription", "update_masking_settings"])
+def test_a_library_of_standard_webhooks_takes_the_secrets_of_examples(name: str) -> None:
+    (secret,) = (value for field, value in EXAMPLES[name].items() if field.endswith("secret"))
+    event = WebhookEvent(
+        event_id="e", account_sid="a", event="call.missed", url="", body=b"{}", created_at=datetime.now(UTC)
+    )
+    headers = signed_headers(event, [secret], int(time.time()))
+    assert Webhook(secret).verify(event.body, headers) == {}
 
 
 def test_there_are_no_examples_of_nothing() -> None:

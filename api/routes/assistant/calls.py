@@ -20,7 +20,7 @@ from api.schemas.recordings import RecordingLinkObject
 from api.schemas.serializers import page_meta
 from callcontrol.assistant.aio.service import OutboundCall
 from callcontrol.assistant.analytics import AssistantCallFilter, analytics_object
-from callcontrol.assistant.calls import PRODUCT, assistant_object, segment_object
+from callcontrol.assistant.calls import assistant_object, segment_object
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -166,7 +166,7 @@ async def get_assistant_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """
     services, call_id = context.services, context.path["call_id"]
     await services.assistant.get_call(context.account_sid, call_id, sandbox_only=context.principal.sandbox)
-    url = await services.recordings.link_of_product(context.account_sid, call_id, PRODUCT)
+    url = await services.recordings.link(context.account_sid, call_id)
     return Reply({"url": url, "call_sid": call_id})
 
 

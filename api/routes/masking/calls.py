@@ -15,7 +15,7 @@ from callcontrol.errors import (
     NumberNotOwned,
     SpendLimitReached,
 )
-from callcontrol.masking.calls import PRODUCT, masked_object, started_object
+from callcontrol.masking.calls import masked_object, started_object
 
 __all__ = ["masking_routes", "routes"]
 
@@ -82,6 +82,7 @@ async def end_masked_call(context: Context[NoBody, NoQuery]) -> Reply:
 @routes.get(_ONE + "/recording", response=RecordingLinkObject, tag="recordings")
 async def get_masked_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """Get a link to the recording of a masked call, valid for an hour."""
-    call_sid = context.path["call_sid"]
-    url = await context.services.recordings.link_of_product(context.account_sid, call_sid, PRODUCT)
+    services, call_sid = context.services, context.path["call_sid"]
+    await services.masking.get_call(context.account_sid, call_sid)
+    url = await services.recordings.link(context.account_sid, call_sid)
     return Reply({"url": url, "call_sid": call_sid})

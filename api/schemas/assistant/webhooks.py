@@ -28,7 +28,10 @@ _Events = Annotated[list[AssistantEvent], Field(min_length=1, max_length=50)]
 WebhookSecret = Annotated[
     str,
     Field(
-        description="Signs what is sent. Of whsec_ and base64, the bytes are the key.",
+        description=(
+            "Signs what is sent. Libraries for Standard Webhooks need whsec_ and base64; what follows whsec_"
+            " must be base64."
+        ),
         json_schema_extra={
             "writeOnly": True,
             "minLength": MIN_SECRET_CHARS,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import EndDate, Id, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -30,7 +30,7 @@ class MaskedCallList(RequestModel):
     party: Annotated[
         QueryNumber | None, Field(description="A number of either party, in any common writing.")
     ] = None
-    session_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    session_id: Id | None = None
     start_date: StartDate | None = None
     end_date: EndDate | None = None
     page: Page = 1
@@ -77,7 +77,7 @@ class MaskingBillingObject(ResponseModel):
 
 
 class UpdateMaskingSettings(RequestModel):
-    """Settings to change; omitted fields keep their values, null removes one."""
+    """Settings to change; omitted fields keep their values, null removes a URL or the secret."""
 
     webhook_url: Annotated[WebUrl | None, Field(description="URL for events of masked calls.")] = None
     webhook_secret: Annotated[
@@ -87,7 +87,10 @@ class UpdateMaskingSettings(RequestModel):
             max_length=MAX_SECRET_CHARS,
             repr=False,
             json_schema_extra={"writeOnly": True},
-            description="Secret that signs them; null: the webhook secret of the account. Never shown.",
+            description=(
+                "Secret that signs them; null: the webhook secret of the account. Never shown. Libraries for"
+                " Standard Webhooks need whsec_ and base64; what follows whsec_ must be base64."
+            ),
         ),
     ] = None
     webhook_active: Annotated[bool, Field(description="false pauses the webhook.")] = True

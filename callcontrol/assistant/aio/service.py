@@ -27,17 +27,18 @@ from callcontrol.errors import (
     FieldError,
     Forbidden,
     NotFound,
-    NumberNotOwned,
     ValidationFailed,
 )
 from callcontrol.models import TEST_PREFIX, CallRecord, Page, TranscriptSegment
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S, PhoneTarget
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.routing.targets import normalise_number, parse_target
 
 # A row is inserted within seconds of its creation time; its outcome is known when the longest call has ended.
 _INSERTS_SETTLED: Final = timedelta(minutes=10)
 _OUTCOMES_SETTLED: Final = timedelta(hours=5)
+_NO_SUCH_CALL: Final = "There is no such call with an agent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ class AssistantService:
         if from_ is None:
             from_ = await self._database.look_up(partial(default_caller_id, account_sid=account_sid))
         if from_ is None:
-            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+            raise no_registered_number("to call from")
         wanted = CreateCall(
             from_=from_,
             to=number,
@@ -130,9 +131,13 @@ class AssistantService:
             NotFound: There is no such call, it has no agent, or it is not visible from the sandbox.
             Forbidden: It is another account's.
         """
-        record = await self._calls.get_call(account_sid, call_sid)
+        try:
+            record = await self._calls.get_call(account_sid, call_sid)
+        except NotFound:
+            # One text for both, so that it does not tell a key of the sandbox if there is a live call.
+            raise NotFound(_NO_SUCH_CALL) from None
         if record.product != PRODUCT or (sandbox_only and not is_sandbox(record)):
-            raise NotFound("There is no such call with an agent.")
+            raise NotFound(_NO_SUCH_CALL)
         return record
 
     async def end_call(self, account_sid: str, call_sid: str, *, sandbox_only: bool) -> CallRecord:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -13,7 +14,6 @@ from callcontrol.errors import (
     Forbidden,
     InvalidNumbers,
     NotFound,
-    NumberNotOwned,
     ValidationFailed,
 )
 from callcontrol.masking.aio.settings import MaskingSettingsService
@@ -23,7 +23,10 @@ from callcontrol.masking.steps.connect import masked_party, masked_plan
 from callcontrol.masking.store import numbers as masking_numbers
 from callcontrol.models import CallRecord
 from callcontrol.models.parties import PhoneTarget
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.routing.targets import check_allowed
+
+_NO_SUCH_CALL: Final = "There is no such masked call."
 
 
 class MaskingService:
@@ -91,10 +94,11 @@ class MaskingService:
         """
         try:
             record = await self._calls.get_call(account_sid, call_sid)
-        except Forbidden:
-            raise _no_such_call() from None
+        except (Forbidden, NotFound):
+            # One text for both, so that it does not tell if another account has the call.
+            raise NotFound(_NO_SUCH_CALL) from None
         if record.product != PRODUCT:
-            raise _no_such_call()
+            raise NotFound(_NO_SUCH_CALL)
         return record
 
     async def end_call(self, account_sid: str, call_sid: str) -> CallRecord:
@@ -129,12 +133,8 @@ class MaskingService:
         """The number that is shown, and the enrolled numbers."""
         found, enrolled = await self._database.look_up(partial(_masked_numbers, account_sid))
         if found is None:
-            raise NumberNotOwned("The account has no registered number to show; register one first.")
+            raise no_registered_number("to show")
         return found, enrolled
-
-
-def _no_such_call() -> NotFound:
-    return NotFound("There is no such masked call.")
 
 
 def _masked_numbers(account_sid: str, connection: Connection) -> tuple[str | None, Collection[str]]:

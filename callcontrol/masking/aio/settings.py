@@ -22,7 +22,6 @@ from callcontrol.webhooks.subscriptions import Subscription, changed_subscriptio
 
 _FIELDS: Final = {"url": "webhook_url", "secret": "webhook_secret", "is_active": "webhook_active"}
 _NO_WEBHOOK: Final = "needs a webhook_url; set that with it"
-_PAUSED: Final = "the masking webhook was paused"
 
 
 class MaskingSettingsService:
@@ -72,7 +71,7 @@ class MaskingSettingsService:
         former, changed = await self._writer.commit(write)
         self._outbox.changed()
         if former.subscription_id is not None and changed.events_to is None:
-            await clear_waiting(self._writer, former.subscription_id, _PAUSED)
+            await clear_waiting(self._writer, former.subscription_id, EVENTS.was_paused)
         return changed
 
 
@@ -123,7 +122,7 @@ def _webhook(
 def _keep(connection: Connection, former: Subscription | None, webhook: Subscription | None) -> None:
     """Insert, change or delete the subscription of the webhook."""
     if former is not None and webhook is not None:
-        subscriptions.change(connection, former, webhook, _PAUSED)
+        subscriptions.change(connection, former, webhook, EVENTS.was_paused)
     elif webhook is not None:
         subscriptions.insert(connection, webhook)
     elif former is not None:

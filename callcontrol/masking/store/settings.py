@@ -19,6 +19,7 @@ _OF: Final = Statement(
         subscriptions.c.url,
         subscriptions.c.secret,
         subscriptions.c.is_active,
+        subscriptions.c.updated_at.label("webhook_updated_at"),
     )
     .select_from(
         masking_settings.outerjoin(
@@ -44,8 +45,11 @@ def of(connection: Connection, account_sid: str) -> MaskingSettings:
     subscription_id = row["subscription_id"]
     if row["url"] is None:
         return stored
+    # The webhook changes alone when its server answers 410.
+    updated_at = max(row["updated_at"], row["webhook_updated_at"])
     return replace(
         stored,
+        updated_at=to_moment(updated_at),
         subscription_id=subscription_id,
         webhook_url=row["url"],
         webhook_secret=unseal(connection, subscriptions.c.secret, subscription_id, row["secret"]),

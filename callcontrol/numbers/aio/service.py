@@ -22,7 +22,7 @@ from callcontrol.errors import (
     NotFound,
     NumberNotOwned,
 )
-from callcontrol.models import Binding, NumberConfiguration, Page, PhoneNumber
+from callcontrol.models import HOW_TO_REGISTER, Binding, NumberConfiguration, Page, PhoneNumber
 from callcontrol.numbers import binding as rules
 from callcontrol.numbers.aio.binding_checks import binding_errors, kept_agent_errors
 from callcontrol.numbers.orders import OrderEvent
@@ -284,7 +284,7 @@ class NumberService:
                 "The caller-ID is suspended because its renewal is not paid; top up the wallet first."
             )
         if not known.registered:
-            raise NumberNotOwned("The caller-ID is not registered; register the number on the carrier first.")
+            raise NumberNotOwned(f"The caller-ID is not registered; register it first: {HOW_TO_REGISTER}.")
         return known
 
     async def _change(self, account_sid: str, phone_number_id: str, change: Change) -> NumberConfiguration:

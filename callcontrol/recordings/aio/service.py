@@ -94,19 +94,9 @@ class RecordingService:
             NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
         """
-        return await self._link(await self._calls.get(account_sid, call_sid))
-
-    async def link_of_product(self, account_sid: str, call_sid: str, product: str) -> str:
-        """
-        Link for a call that a product placed; other calls are reported as not found.
-
-        Raises:
-            NotFound: The account has no such call of the product, or no recording of it.
-        """
-        record = await self._calls.find(call_sid)
-        if record is None or record.account_sid != account_sid or record.product != product:
-            raise NotFound("There is no such call.")
-        return await self._link(record)
+        record = await self._calls.get(account_sid, call_sid)
+        await self._checked(_of_call(record))
+        return self._links.link(record.account_sid, record.call_sid, self._now())
 
     async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
         """
@@ -200,10 +190,6 @@ class RecordingService:
             raise _none()
         await self._remove_one(record.call_sid)
         log.info("the recording was deleted through the API", extra={"call_sid": record.call_sid})
-
-    async def _link(self, record: CallRecord) -> str:
-        await self._checked(_of_call(record))
-        return self._links.link(record.account_sid, record.call_sid, self._now())
 
     async def _remove_one(self, sid: str) -> None:
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))

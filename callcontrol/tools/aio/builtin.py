@@ -8,12 +8,13 @@ from typing import Any, Final
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall
 from callcontrol.database.aio.database import Database
-from callcontrol.errors import NumberNotOwned, SendFailed, ValidationFailed
+from callcontrol.errors import SendFailed, ValidationFailed
 from callcontrol.messaging.aio.contacts import ContactService
 from callcontrol.messaging.aio.messages import MessageService
 from callcontrol.messaging.messages import SendMessage
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 from callcontrol.models.parties import DEFAULT_RING_TIMEOUT_S
+from callcontrol.numbers.binding import no_registered_number
 from callcontrol.numbers.store.numbers import default_caller_id
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.otp.otp import DEFAULT_DIGITS, DEFAULT_REPEAT, DEFAULT_TTL_S, SendOtp
@@ -57,7 +58,7 @@ def call_tools(database: Database, calls: CallControl, passwords: VoiceOtp) -> d
         if from_ is None:
             from_ = await database.look_up(partial(default_caller_id, account_sid=account_sid))
         if from_ is None:
-            raise NumberNotOwned("The account has no registered number to call from; register one first.")
+            raise no_registered_number("to call from")
         said = {"verb": "say", "text": message, "language": arguments.get("language", _LANGUAGE)}
         with _naming_arguments():
             request = CreateCall(

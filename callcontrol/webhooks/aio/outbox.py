@@ -318,7 +318,7 @@ class Outbox:
         recipient = self._recipients.get(event.subscription_id)
         if recipient is None or not recipient.is_active:
             delivery.status = "failed"
-            delivery.last_error = "the subscription is " + ("deleted" if recipient is None else "paused")
+            delivery.last_error = "the webhook is " + ("deleted" if recipient is None else "paused")
         elif recipient.url == event.url:
             return True
         # A delivery with a new URL is sent when it is leased again.
@@ -346,7 +346,7 @@ class Outbox:
             return await self.attempt(event, self._secrets_of(event.account_sid))
         recipient = self._recipients.get(event.subscription_id)
         if recipient is None or recipient.problem is not None:
-            return Answer(problem="the subscription is deleted" if recipient is None else recipient.problem)
+            return Answer(problem="the webhook is deleted" if recipient is None else recipient.problem)
         if recipient.secret is not None:
             return await self.attempt(event, (recipient.secret,))
         # The events of masked calls are signed in any case.
@@ -421,9 +421,7 @@ def _log_lost(lost: Mapping[str, dict[str, Any]], error: Exception) -> None:
 def _record(rows: Sequence[dict[str, Any]], now: datetime, connection: Connection) -> None:
     deliveries.record_outcomes(connection, rows)
     for subscription_id, url in {row["_gone"] for row in rows if row["_gone"] is not None}:
-        fan_out.disable(
-            connection, subscription_id, url, "the subscription is paused: its URL answered 410", now
-        )
+        fan_out.disable(connection, subscription_id, url, "the webhook is paused: its URL answered 410", now)
 
 
 def _lease_rows(

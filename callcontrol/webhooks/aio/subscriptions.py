@@ -45,7 +45,6 @@ _RESOLVE_S: Final = 2.0
 # A transaction of this size delays others by some milliseconds.
 _REPLAYED_AT_ONCE: Final = 250
 _STEP_PAUSE_S: Final = 0.005
-_PAUSED: Final = "the subscription was paused"
 
 
 class SubscriptionService:
@@ -77,7 +76,6 @@ class SubscriptionService:
         self._service = events.service
         self._secrets_of = secrets_of
         self._makes_secrets = makes_secrets
-        self._called = events.called
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -98,7 +96,7 @@ class SubscriptionService:
 
         def write(connection: Connection) -> Subscription:
             if subscriptions.count(connection, account_sid, self._service) >= most:
-                raise Conflict(f"The account has {most} {self._called}s; delete one first.")
+                raise Conflict(f"The account has {most} {self._events.called}s; delete one first.")
             return subscriptions.insert(connection, made, numbered=self._events.numbered)
 
         return await self._writer.commit(partial(outcome, write))
@@ -148,12 +146,12 @@ class SubscriptionService:
         def write(connection: Connection) -> Subscription:
             owned = self._own(connection, account_sid, subscription_id, lock=True)
             changed = changed_subscription(owned, self._events, values, now)
-            subscriptions.change(connection, owned, changed, _PAUSED)
+            subscriptions.change(connection, owned, changed, self._events.was_paused)
             return changed
 
         changed = await self._change(write)
         if not changed.is_active:
-            await clear_waiting(self._writer, subscription_id, _PAUSED)
+            await clear_waiting(self._writer, subscription_id, self._events.was_paused)
         return changed
 
     async def delete(self, account_sid: str, subscription_id: str) -> None:
@@ -169,7 +167,7 @@ class SubscriptionService:
             subscriptions.delete(connection, subscription_id)
 
         await self._change(write)
-        await clear_waiting(self._writer, subscription_id, _PAUSED)
+        await clear_waiting(self._writer, subscription_id, self._events.was_paused)
 
     async def test(self, account_sid: str, subscription_id: str) -> Trial:
         """
@@ -292,13 +290,15 @@ class SubscriptionService:
 
     def _found(self, account_sid: str, found: Subscription | None) -> Subscription:
         if found is None or (found.account_sid, found.service) != (account_sid, self._service):
-            raise NotFound(f"There is no such {self._called}.")
+            raise NotFound(f"There is no such {self._events.called}.")
         return found
 
     def _active_own(self, connection: Connection, account_sid: str, subscription_id: str) -> Subscription:
         found = self._own(connection, account_sid, subscription_id, lock=True)
         if not found.is_active:
-            raise Conflict(f"The {self._called} is paused; make it active, then replay.")
+            raise Conflict(
+                f"The {self._events.called} is paused; set {self._events.switch} to true, then replay."
+            )
         return found
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
 import pytest
 import sqlalchemy as sa
 
@@ -10,6 +14,7 @@ from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.errors import ValidationFailed
 from callcontrol.masking.settings import MaskingSettings
 from callcontrol.models import Account
+from callcontrol.webhooks.store import publish as fan_out
 from tests.support.secrets import SECRETS
 
 URL = "https://hooks.example.com/masking"
@@ -54,6 +59,16 @@ async def test_what_is_set_holds_for_the_next_call_on_every_node(
         assert paused.subscription_id == made.subscription_id
     finally:
         await other.close()
+
+
+async def test_a_pause_by_the_server_is_a_change(storage: Storage, account: Account) -> None:
+    sid = account.account_sid
+    made = await storage.masking_settings.update(sid, {"webhook_url": URL})
+    assert made.subscription_id is not None and made.updated_at is not None
+    at = made.updated_at + timedelta(seconds=1)
+    disable = partial(fan_out.disable, subscription_id=made.subscription_id, url=URL, reason="gone", now=at)
+    assert await storage.writer.commit(disable)
+    assert await storage.masking_settings.of(sid) == replace(made, webhook_active=False, updated_at=at)
 
 
 async def test_the_secret_is_sealed_and_the_subscription_is_of_masking(

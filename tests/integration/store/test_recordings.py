@@ -179,18 +179,11 @@ async def test_a_link_of_an_account_that_was_closed_opens_nothing(shelf: Shelf, 
 
 async def test_only_the_account_gets_links(shelf: Shelf, storage: Storage, account: Account) -> None:
     other, _ = await storage.accounts.create("Other")
-    plain, masked = await shelf.call(account), await shelf.call(account, product="masking")
+    call = await shelf.call(account)
     with pytest.raises(Forbidden):
-        await shelf.service.link(other.account_sid, plain.call_sid)
-    service = shelf.service
-    assert await service.link_of_product(account.account_sid, masked.call_sid, "masking")
-    for account_sid, call_sid in (
-        (account.account_sid, plain.call_sid),
-        (other.account_sid, masked.call_sid),
-        (account.account_sid, new_id()),
-    ):
-        with pytest.raises(NotFound):
-            await service.link_of_product(account_sid, call_sid, "masking")
+        await shelf.service.link(other.account_sid, call.call_sid)
+    with pytest.raises(NotFound):
+        await shelf.service.link(account.account_sid, new_id())
 
 
 @pytest.mark.parametrize("status", [None, "in-progress", "paused", "failed", "deleted"])
@@ -200,7 +193,6 @@ async def test_there_is_no_link_to_what_is_not_there(
     call = await shelf.call(account, status=status, product="masking")
     for wanted in (
         shelf.service.link(account.account_sid, call.call_sid),
-        shelf.service.link_of_product(account.account_sid, call.call_sid, "masking"),
         shelf.service.file(account.account_sid, call.call_sid),
     ):
         with pytest.raises(NotFound):

@@ -131,6 +131,28 @@ async def test_missing_malformed_and_revoked_keys(client: Client, headers: dict[
         assert "vp_" + "x" * 50 not in answer.body.decode()
 
 
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, "Send the API key: Authorization: Bearer KEY, where KEY begins with vp_ or vk_."),
+        (
+            {"Authorization": "Bearer sk_0123"},
+            "This is no API key; send Authorization: Bearer KEY, where KEY begins with vp_ or vk_.",
+        ),
+        (
+            {"Authorization": "Bearer vp_short"},
+            "The API key is malformed: behind its prefix a key has 43 letters, digits, - and _;"
+            " send it whole.",
+        ),
+    ],
+)
+async def test_a_refusal_of_a_key_says_what_is_wrong_with_it(
+    client: Client, headers: dict[str, str], told: str
+) -> None:
+    answer = await client.get("/v1/calls", key=None, headers=headers)
+    assert (answer.status, answer.json()["error"]["message"]) == (401, told)
+
+
 async def test_two_authorization_headers_are_refused(client: Client) -> None:
     line = f"Authorization: Bearer {KEY}\r\n"
     answer = await client.raw(f"GET /v1/calls HTTP/1.1\r\nHost: x\r\n{line}{line}\r\n".encode())
@@ -338,6 +360,8 @@ async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
         answers = [await client.get(path) for _ in range(3)]
         assert [answer.status for answer in answers] == [200, 200, 429]
         assert answers[2].code == "RATE_LIMITED" and int(answers[2].headers["Retry-After"]) <= 60
+        told = "More than 2 requests in 60 s to this endpoint; wait for Retry-After."
+        assert answers[2].json()["error"]["message"] == told
         assert answers[2].headers["X-RateLimit-Limit"] == "2"
         assert answers[2].headers["RateLimit-Policy"] == '"endpoint";q=2;w=60, "key";q=600;w=60'
         # What was refused was counted by neither; other endpoints go on.

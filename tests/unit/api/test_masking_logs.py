@@ -25,6 +25,7 @@ from tests.unit.api.client import Client
 LOGS, STATS, SETTINGS = "/v1/masking/call-logs", "/v1/masking/stats", "/v1/masking/settings"
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 SECRET = "a long random text"
+SESSION_ID = "01a2004e-7b5c-7d7e-8f0a-3f0e6f1c2d3b"
 
 
 async def test_masked_calls_are_listed_with_their_total(client: Client, storage: Storage) -> None:
@@ -47,7 +48,7 @@ async def test_masked_calls_are_listed_with_their_total(client: Client, storage:
         ("party=9812345678", MaskedCallFilter(party="+919812345678")),
         ("party=%2B919812345678", MaskedCallFilter(party="+919812345678")),
         ("party=+919812345678", MaskedCallFilter(party="+919812345678")),
-        ("session_id=s-1", MaskedCallFilter(session_id="s-1")),
+        (f"session_id={SESSION_ID.upper()}", MaskedCallFilter(session_id=SESSION_ID)),
         (
             "start_date=2026-01-31&end_date=2026-01-31",
             MaskedCallFilter(start=DAY, end=DAY + timedelta(days=1)),
@@ -73,6 +74,7 @@ async def test_filters_mean_what_they_say(
         ("status=busy&direction=outbound&page=0&per_page=101", {"status", "direction", "page", "per_page"}),
         ("party=hello", {"party"}),
         ("session_id=", {"session_id"}),
+        ("session_id=abc", {"session_id"}),
         ("start_date=yesterday&end_date=2026-13-01", {"start_date", "end_date"}),
         ("start_date=2026-02-01&end_date=2026-01-31", {"end_date"}),
         ("end_date=9999-12-31", {"end_date"}),

@@ -102,14 +102,20 @@ def test_a_key_manages_keys_with_no_more_rights_than_its_own(
 @pytest.mark.parametrize(
     ("asking", "service", "scopes", "lacking"),
     [
-        (principal("platform", "calls.read"), "platform", ["calls.read", "calls.write"], "calls.write"),
+        (
+            principal("platform", "calls.read"),
+            "platform",
+            ["calls.read", "calls.write"],
+            "the scope calls.write",
+        ),
         (principal("platform", "*"), "messaging", ["webhooks.read"], "the service messaging"),
         (principal("platform", "*"), "all", ["calls.read"], "the service all"),
-        (principal("platform", *accounts.SCOPES["platform"]), "platform", ["*"], "*"),
-        (principal("all", *accounts.SCOPES["all"]), "platform", ["*"], "*"),
-        (principal("all", "calls.read"), "admin", ["admin"], "admin"),
-        (principal("all", "calls.read"), "tools", ["tools", "tool:x"], "tools, tool:x"),
-        (principal("tools", "tools", "tool:x"), "tools", ["tools", "tool:y"], "tool:y"),
+        (principal("platform", *accounts.SCOPES["platform"]), "platform", ["*"], "the scope *"),
+        (principal("all", *accounts.SCOPES["all"]), "platform", ["*"], "the scope *"),
+        (principal("all", "calls.read"), "admin", ["admin"], "the scope admin"),
+        (principal("platform", "*"), "admin", ["admin"], "the service admin and the scope admin"),
+        (principal("all", "calls.read"), "tools", ["tools", "tool:x"], "the scopes tools, tool:x"),
+        (principal("tools", "tools", "tool:x"), "tools", ["tools", "tool:y"], "the scope tool:y"),
         (principal("messaging", "keys.write"), "platform", ["keys.write"], "the service platform"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from yarl import URL
 
 from callcontrol.egress.url_policy import (
+    BAD_PORT,
     check_url,
     embedded_ipv4,
     forbidden_reason,
@@ -15,6 +16,7 @@ from callcontrol.egress.url_policy import (
     url_errors,
 )
 from callcontrol.errors import DestinationForbidden, ValidationFailed
+from callcontrol.numbers.binding import stream_url_errors
 
 PUBLIC = "public"  # May be connected to, always.
 PRIVATE = "private"  # Only with allow_private.
@@ -385,6 +387,14 @@ def test_the_client_reads_the_host_that_was_judged(url: str) -> None:
     host, seen = judged.hostname or "", used.raw_host or ""
     assert seen == host or (literal_address(seen) == literal_address(host) is not None)
     assert used.explicit_port == judged.port
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "-1", "http"])
+def test_a_wrong_port_has_one_text(port: str) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        check_url(f"https://hooks.example.com:{port}/", schemes=("https",), allow_private=False)
+    assert [error.message for error in caught.value.errors] == [BAD_PORT]
+    assert stream_url_errors(f"wss://hooks.example.com:{port}/", "url") == list(caught.value.errors)
 
 
 def test_plain_http_is_for_private_networks_only() -> None:

@@ -72,11 +72,26 @@ def test_the_own_server_moves_without_force(former: Binding) -> None:
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        replace(FORWARD, timeout_s=10),
+        Binding("voice_agent", agent_id="a", record=True),
+        Binding("masking", language="hi"),
+        Binding("missed_call", timeout_s=10),
+    ],
+    ids=lambda binding: binding.target,
+)
+def test_options_change_without_force(changed: Binding) -> None:
+    former = replace(changed, timeout_s=None, record=None, language=None)
+    bound = replace(REGISTERED, binding=former)
+    assert numbers.bind(bound, changed, configured=True, force=False, now=LATER).binding == changed
+
+
+@pytest.mark.parametrize(
     ("former", "other"),
     [
         (FORWARD, replace(FORWARD, forward_to="+919800000002")),
         (Binding("voice_agent", agent_id="a"), Binding("voice_agent", agent_id="b")),
-        (Binding("masking", language="en"), Binding("masking", language="hi")),
         (STREAM, Binding("missed_call")),
     ],
     ids=lambda binding: binding.target,

@@ -133,10 +133,13 @@ void PlayoutQueue::begin_playing(std::int64_t now_ns) {
 /// to the prebuffer. Returns false when nothing of the queue plays now.
 bool PlayoutQueue::adjust(std::size_t samples) {
     if (quiet_ns_ < pause_ns || ahead_ || !prebuffer_.steady()) return true;
-    const std::int64_t wanted_ns = prebuffer_.prebuffer_ns();
-    const bool too_much = delay_ns_ >= wanted_ns + pull_ns_ && queued_ns() >= 2 * pull_ns_;
-    const bool too_little = delay_ns_ < wanted_ns;
+    const std::int64_t wanted_ns = std::max(prebuffer_.prebuffer_ns(), prebuffer_.wait_ns());
+    const std::int64_t waits_ns = delay_ns_ + prebuffer_.greatest_lead_ns();
+    // What the agent itself is ahead is left to it.
+    const bool too_much = waits_ns >= wanted_ns + pull_ns_ && delay_ns_ >= pull_ns_;
+    const bool too_little = waits_ns < wanted_ns;
     if ((!too_much && !too_little) || !is_quiet(samples)) return true;
+    if (too_much && queued_ns() < 2 * pull_ns_) return true;
     if (too_much) skip(samples);
     delay_ns_ += too_much ? -pull_ns_ : pull_ns_;
     return too_much;

@@ -41,6 +41,9 @@ class PrebufferEstimator {
     /// Part of it that is needed however much is queued: 0 while nothing lags.
     std::int64_t wait_ns() const { return longest_lag_ns() > 0 ? longest_lag_ns() + margin_ns : 0; }
 
+    /// Greatest lead of the utterance so far; at least 0, that of its beginning.
+    std::int64_t greatest_lead_ns() const { return greatest_lead_ns_; }
+
     /// True if a whole window has come since the last gap.
     bool steady() const { return steady_; }
 

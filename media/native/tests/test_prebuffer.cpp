@@ -16,7 +16,6 @@
 
 using namespace trunkline;
 using graph::PlayoutItem;
-using graph::PrebufferEstimator;
 using tests::ms;
 
 namespace {
@@ -29,6 +28,7 @@ struct Arrival {
     std::int64_t at_ns;
     std::int64_t length_ms;
     std::int16_t value = voice;
+    bool marked = false;  ///< A mark follows.
 };
 
 /// The rule without what is learned: 60 ms, and 100 ms if it ran dry just before.
@@ -72,7 +72,10 @@ struct Caller final : graph::PlayoutListener {
     /// Ticks come so long after full 20 ms.
     explicit Caller(std::int64_t phase_ns = 0) : tick_at_ns(phase_ns) {}
 
-    void mark_reached(std::uint32_t, bool) override { mark_at_ns = tick_at_ns; }
+    void mark_reached(std::uint32_t mark, bool) override {
+        CHECK(queue.consumed_bytes() == mark);
+        ++marks;
+    }
     void playout_drained() override {}
     void playout_level(bool, std::uint64_t) override {}
     void playout_underrun() override { ++underruns; }
@@ -93,8 +96,18 @@ struct Caller final : graph::PlayoutListener {
             if (underruns > underruns_before && !grown_before && grown) ++lessons;
             if (learned_at_ns == 0 && (underruns != 0 || !grown)) learned_at_ns = arrival.at_ns;
             fixed.append(arrival.length_ms, arrival.at_ns);
+            written_bytes += static_cast<std::uint32_t>(16 * arrival.length_ms);
+            if (arrival.marked) append_mark(arrival.at_ns);
         }
         tick_until(tick_at_ns + 1000 * ms);
+    }
+
+    /// Append a mark named after what was written before it.
+    void append_mark(std::int64_t now_ns) {
+        auto* item = new PlayoutItem;
+        item->is_mark = true;
+        item->mark = written_bytes;
+        queue.append(item, now_ns);
     }
 
     void tick_until(std::int64_t until_ns) {
@@ -117,7 +130,8 @@ struct Caller final : graph::PlayoutListener {
     graph::PlayoutQueue queue{{}, *this};
     FixedPrebuffer fixed;
     std::int64_t tick_at_ns;
-    std::int64_t mark_at_ns = 0;
+    std::uint32_t written_bytes = 0;
+    int marks = 0;
     std::vector<std::int64_t> heard_at_ns;
     std::int64_t heard_samples = 0;
     int underruns = 0;
@@ -143,93 +157,7 @@ void add(std::vector<Arrival>& to, const std::vector<Arrival>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-/// Frames of 20 ms that come in time; 2 s of them.
-void note_frames(PrebufferEstimator& estimator, int frames = 100) {
-    for (int n = 0; n < frames; ++n) {
-        estimator.note(0, 20 * ms);
-    }
-}
-
 }  // namespace
-
-TEST_CASE("the prebuffer is full until a window has come in time, then as short as the lags allow") {
-    PrebufferEstimator estimator;
-    note_frames(estimator, 99);
-    CHECK(estimator.prebuffer_ns() == 60 * ms);
-    note_frames(estimator, 1);
-    CHECK(estimator.prebuffer_ns() == 10 * ms);
-    for (const auto& [lag_ms, wanted_ms] : {std::pair{4, 10}, {15, 20}, {10, 20}, {40, 45}, {58, 60}}) {
-        CAPTURE(lag_ms);
-        estimator.note(-lag_ms * ms, 20 * ms);
-        CHECK(estimator.prebuffer_ns() == wanted_ms * ms);
-    }
-    // It is kept for the rest of its window and one more.
-    note_frames(estimator, 194);
-    CHECK(estimator.prebuffer_ns() == 60 * ms);
-    note_frames(estimator, 1);
-    CHECK(estimator.prebuffer_ns() == 10 * ms);
-}
-
-TEST_CASE("a lag is measured from the greatest lead, not from what was sent with the audio before it") {
-    PrebufferEstimator estimator;
-    note_frames(estimator);
-    for (int n = 1; n < 10; ++n) {
-        estimator.note(n * 20 * ms, 0);
-    }
-    estimator.note(0, 200 * ms);
-    CHECK(estimator.prebuffer_ns() == 10 * ms);
-    estimator.note(12 * ms, 8 * ms);
-    CHECK(estimator.prebuffer_ns() == 10 * ms);
-    estimator.note(-3 * ms, 35 * ms);
-    CHECK(estimator.prebuffer_ns() == 20 * ms);
-    estimator.begin();
-    estimator.note(-14 * ms, 34 * ms);
-    CHECK(estimator.prebuffer_ns() == 20 * ms);
-}
-
-TEST_CASE("a gap makes the prebuffer full at once, for twice as long each time") {
-    PrebufferEstimator estimator;
-    note_frames(estimator);
-    int frames = 100;
-    for (int gap = 0; gap < 8; ++gap) {
-        CAPTURE(gap);
-        estimator.note_gap(-50 * ms);
-        frames = std::min(2 * frames, 3200);
-        note_frames(estimator, frames - 1);
-        CHECK(estimator.prebuffer_ns() == 60 * ms);
-        note_frames(estimator, 1);
-        CHECK(estimator.prebuffer_ns() == 55 * ms);
-        note_frames(estimator, frames);
-        CHECK(estimator.prebuffer_ns() == 10 * ms);
-    }
-}
-
-TEST_CASE("gaps before a window is over begin it anew, without making it longer") {
-    PrebufferEstimator estimator;
-    for (int gap = 0; gap < 5; ++gap) {
-        note_frames(estimator, 99);
-        estimator.note_gap(-20 * ms);
-    }
-    note_frames(estimator, 99);
-    CHECK_FALSE(estimator.steady());
-    note_frames(estimator, 1);
-    CHECK(estimator.steady());
-}
-
-TEST_CASE("what no prebuffer hides is a pause, and time in which nothing came shows nothing") {
-    PrebufferEstimator estimator;
-    note_frames(estimator);
-    estimator.note_gap(-101 * ms);
-    CHECK(estimator.prebuffer_ns() == 10 * ms);
-    CHECK(estimator.wait_ns() == 0);
-    PrebufferEstimator seldom;
-    for (int n = 0; n < 9; ++n) {
-        seldom.note(0, 5000 * ms);
-    }
-    CHECK_FALSE(seldom.steady());
-    seldom.note(0, 5000 * ms);
-    CHECK(seldom.steady());
-}
 
 TEST_CASE("a steady agent's first utterance waits for 60 ms, the second for 10 and the tick") {
     for (const std::int64_t phase_ms : {0, 1, 9, 10, 19}) {
@@ -346,9 +274,11 @@ TEST_CASE("in a pause of silence the delay shrinks by packets to what a new utte
         // Voice for longer than a window, a short and a long silence, voice.
         auto arrivals = paced(0, 8000, 20);
         for (std::size_t n = 0; n < arrivals.size(); ++n) {
+            arrivals[n].marked = true;
             if ((n >= 150 && n < 155) || (n >= 200 && n < 220)) arrivals[n].value = 20;
         }
         caller.hear(arrivals);
+        CHECK(caller.marks == 400);
         CHECK(caller.heard_samples == 160 * (400 - 25));
         CHECK(caller.underruns == 0);
         CHECK(caller.delay_ns(3100 * ms) >= 40 * ms);
@@ -371,7 +301,19 @@ TEST_CASE("in a pause of silence the delay grows for frames that were nearly lat
     CHECK(caller.heard_samples == 160 * (500 - 40));
 }
 
-TEST_CASE("no part of a sentence that came at once is left out, and no mark is passed by in a pause") {
+TEST_CASE("silence with a mark inside the packet plays whole") {
+    Caller caller;
+    auto arrivals = paced(0, 6000, 10);
+    for (std::size_t n = 400; n < 500; ++n) {
+        arrivals[n].value = 0;
+        arrivals[n].marked = true;
+    }
+    caller.hear(arrivals);
+    CHECK(caller.marks == 100);
+    CHECK(caller.delay_ns(5000 * ms) == caller.delay_ns(0));
+}
+
+TEST_CASE("no part of a sentence that came at once is left out") {
     Caller caller(2 * ms);
     auto arrivals = paced(0, 3000, 20);
     arrivals.push_back({4000 * ms, 500});

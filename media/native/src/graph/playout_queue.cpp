@@ -151,7 +151,7 @@ bool PlayoutQueue::is_quiet(std::size_t samples) const {
     std::uint32_t offset_bytes = offset_bytes_;
     std::array<std::int16_t, 64> room;
     for (const PlayoutItem* item = first_; samples > 0;) {
-        if (item->is_mark) return false;
+        if (item == nullptr || item->is_mark) return false;
         const std::size_t left = (item->size_bytes - offset_bytes) / format_.sample_bytes();
         const auto next = std::span(room).first(std::min({left, samples, room.size()}));
         if (next.empty()) {

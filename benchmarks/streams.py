@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.machine import AGENT_PREFIX, Usage
-from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload
+from benchmarks.sut import QUIET_S, SystemUnderTest, background, media_calls, run_rtpload
 from benchmarks.w2_relay import taker
 from benchmarks.w3_agent import GRIDS_US, floor
 from media.streams.dialects import DIALECTS
@@ -158,7 +158,7 @@ class _Bench:
             take(begins)
             dry.append(server.metric("trunkline_agent_underruns_total"))
 
-        report = run_rtpload(self._sut.directory, ports, seconds, load_port, measure)
+        report = run_rtpload(self._sut.directory, ports, seconds, load_port, measure, QUIET_S)
         used = ends[-1].since(ends[0])
         # Marks do not pass a change of the sampling rate; there, what comes back is counted whatever it is.
         marked = report["loss_pct"] < 50

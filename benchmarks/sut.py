@@ -20,6 +20,7 @@ from tests.support.sipp_run import SIPP, Load, Sipp, start_sipp
 __all__ = [
     "LOAD",
     "NUMBER",
+    "QUIET_S",
     "RTP_PORTS",
     "SystemUnderTest",
     "bare_relay",
@@ -32,6 +33,8 @@ __all__ = [
 LOAD = Path(__file__).parent / "load"
 NUMBER = "+918047000001"
 _STREAM_NUMBER = "+918047000002"
+QUIET_S = 3.0
+"""Silence of callers before an agent is measured: playout learns in it how steady the agent is."""
 RTP_PORTS = 9_000
 """RTP ports of the server: enough for the largest step."""
 
@@ -159,11 +162,18 @@ def bare_relay(directory: Path, calls: int, sink: int | None = None) -> Iterator
 
 
 def run_rtpload(
-    directory: Path, ports: list[int], seconds: float, listen: int, measure: Callable[[bool], None]
+    directory: Path,
+    ports: list[int],
+    seconds: float,
+    listen: int,
+    measure: Callable[[bool], None],
+    quiet_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Send to the ports for a while; `measure` is called at both ends of the window that counts."""
+    """
+    Send to the ports for a while, silence first; `measure` is called at both ends of the window that counts.
+    """
     command = [rtpload_binary(directory), "send", "--listen", str(listen), "--seconds", str(seconds)]
-    command += ["--targets", ",".join(str(port) for port in ports)]
+    command += ["--targets", ",".join(str(port) for port in ports), "--quiet", str(quiet_s)]
     process = subprocess.Popen(
         [*TOOL_PREFIX, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -189,7 +199,7 @@ def media_calls(
     """
     uac_port = uac_port or sut.uac_port
     rate = min(25.0, max(10.0, calls / 6))
-    hold_ms = round(1000 * (calls / rate + seconds + 8))
+    hold_ms = round(1000 * (calls / rate + seconds + QUIET_S + 8))
     uac = start_sipp(
         str(LOAD / "uac_media.xml"),
         sut.directory,

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from benchmarks.machine import SUT_PREFIX, Usage, sample
-from benchmarks.sut import SystemUnderTest, background, media_calls, run_rtpload, tool_binary
+from benchmarks.sut import QUIET_S, SystemUnderTest, background, media_calls, run_rtpload, tool_binary
 from benchmarks.w2_relay import taker
 from tests.support.ports import free_port, port_range
 from tests.support.server_process import wait_until
@@ -76,7 +76,7 @@ def _measure(
     what: str, sut: SystemUnderTest, pid: int, ports: list[int], seconds: float, load_port: int
 ) -> dict[str, Any]:
     ends: list[Usage] = []
-    report = run_rtpload(sut.directory, ports, seconds, load_port, taker(pid, ends))
+    report = run_rtpload(sut.directory, ports, seconds, load_port, taker(pid, ends), QUIET_S)
     used = ends[-1].since(ends[0])
     return {
         "what": what,

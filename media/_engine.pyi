@@ -226,6 +226,8 @@ class Tap:
     def queued_ms(self) -> int: ...
     def played_ms(self) -> int:
         """Return the milliseconds that were played or dropped."""
+    def prebuffer_ms(self) -> int:
+        """Return the prebuffer of the next utterance, in milliseconds."""
     def watch_level(self, full_ms: int, low_ms: int, /) -> None:
         """Report when at least `full_ms` wait, then when at most `low_ms` do; 0 and 0 turn it off."""
     def close(self) -> None: ...

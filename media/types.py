@@ -408,12 +408,14 @@ class PlayoutStats:
         played_ms: Audio played or cleared.
         dropped_ms: Audio that did not fit.
         underruns: Count of gaps in the audio of the stream's taps that ended within half a second.
+        prebuffer_ms: Prebuffer of the next utterance, 10 to 60; 0 once the tap is closed.
     """
 
     queued_ms: int
     played_ms: int
     dropped_ms: int
     underruns: int
+    prebuffer_ms: int
 
 
 @dataclass(frozen=True, slots=True)

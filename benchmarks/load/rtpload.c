@@ -1,13 +1,14 @@
 /*
  * rtpload: RTP load for the benchmarks; one thread, no dependencies, Linux.
  *
- *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,...
+ *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,... [--quiet S]
  *   rtpload echo  --listen PORT
  *   rtpload relay --near BASE --far BASE --sink PORT --calls N
  *
  * send   One socket sends 50 packets a second of G.711 mu-law to every target and reads what comes back to it; the
  *        source port of a returned packet says which call it belongs to. Each payload carries its send time, so the
- *        round trip is measured on one clock. Packets are spread evenly over the 20 ms.
+ *        round trip is measured on one clock. Packets are spread evenly over the 20 ms. Silence comes first for as
+ *        long as --quiet says, as before the first word of a call.
  * echo   Sends every packet back to where it came from, with another SSRC, as a far end of its own would have.
  * relay  The floor: call i relays between near port BASE+2i, which learns its peer, and far port BASE+2i, which
  *        sends to --sink PORT; nothing but recvmmsg and sendmmsg. What this costs, the kernel costs.
@@ -160,6 +161,7 @@ struct sender {
     uint32_t rtt[RTT_BUCKETS];
     uint64_t received, unmarked, foreign, duplicates, late_ns_max;
     double rtt_sum_ms;
+    uint64_t marked_ns;         /* silence until then */
     uint64_t from_ns, until_ns; /* the window that counts */
     uint64_t window_sent, window_received;
 };
@@ -178,7 +180,7 @@ static void send_due(struct sender *s, struct batch *b, int first, int count) {
         memcpy(p + 2, &sequence, 2);
         memcpy(p + 4, &timestamp, 4);
         memcpy(p + 8, &ssrc, 4);
-        for (int at = RTP_HEADER; at + 32 <= PACKET; at += 32) put_mark(p + at, now, c->sent);
+        for (int at = RTP_HEADER; now >= s->marked_ns && at + 32 <= PACKET; at += 32) put_mark(p + at, now, c->sent);
         b->vectors[filled].iov_len = PACKET;
         b->addresses[filled] = address(c->port);
         if (now >= s->from_ns && now < s->until_ns) s->window_sent++;
@@ -203,7 +205,7 @@ static void take(struct sender *s, const uint8_t *packet, size_t size, uint16_t 
     s->received++;
     c->seen_ns = now;
     if (!get_mark(packet + RTP_HEADER, size - RTP_HEADER, &sent_ns, &sequence)) {
-        s->unmarked++;
+        if (c->received > 0) s->unmarked++;
         return;
     }
     if (c->received > 0 && sequence == c->highest) s->duplicates++;
@@ -256,7 +258,7 @@ static void wait_for(int epoll, uint64_t until_ns) {
     epoll_pwait2(epoll, &event, 1, &left, NULL);
 }
 
-static int run_send(uint16_t port, double seconds, char *targets) {
+static int run_send(uint16_t port, double quiet_s, double seconds, char *targets) {
     struct sender *s = calloc(1, sizeof *s);
     struct batch *out = calloc(1, sizeof *out), *in = calloc(1, sizeof *in);
     if (s == NULL || out == NULL || in == NULL) die("calloc");
@@ -272,11 +274,12 @@ static int run_send(uint16_t port, double seconds, char *targets) {
     int epoll = epoll_create1(0);
     struct epoll_event want = {.events = EPOLLIN};
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &want) < 0) die("epoll");
-    /* The first second lets every server port learn its peer and every buffer fill; it is not counted. */
+    /* The first marked second lets every server port learn its peer and every buffer fill; it is not counted. */
     uint64_t start = now_ns();
-    s->from_ns = start + 1000000000u;
+    s->marked_ns = start + (uint64_t)(quiet_s * 1e9);
+    s->from_ns = s->marked_ns + 1000000000u;
     s->until_ns = s->from_ns + (uint64_t)(seconds * 1e9);
-    fprintf(stderr, "steady-begin-in 1.0\n");
+    fprintf(stderr, "steady-begin-in %.1f\n", quiet_s + 1.0);
     bool announced = false;
     /* Slots of a quarter millisecond, so that the calls do not all send at once. */
     enum { SLOTS = 80, SLOT_NS = PTIME_US * 1000 / SLOTS };
@@ -384,9 +387,15 @@ static int run_relay(uint16_t near, uint16_t far, uint16_t sink, int calls) {
     return 0;
 }
 
-static char *option(int argc, char **argv, const char *name) {
+static char *option_or(int argc, char **argv, const char *name, char *otherwise) {
     for (int i = 2; i + 1 < argc; i++)
         if (strcmp(argv[i], name) == 0) return argv[i + 1];
+    return otherwise;
+}
+
+static char *option(int argc, char **argv, const char *name) {
+    char *value = option_or(argc, argv, name, NULL);
+    if (value != NULL) return value;
     fprintf(stderr, "rtpload %s needs %s\n", argv[1], name);
     exit(2);
 }
@@ -396,8 +405,8 @@ int main(int argc, char **argv) {
     signal(SIGINT, on_signal);
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "send") == 0)
-        return run_send((uint16_t)atoi(option(argc, argv, "--listen")), atof(option(argc, argv, "--seconds")),
-                        option(argc, argv, "--targets"));
+        return run_send((uint16_t)atoi(option(argc, argv, "--listen")), atof(option_or(argc, argv, "--quiet", "0")),
+                        atof(option(argc, argv, "--seconds")), option(argc, argv, "--targets"));
     if (strcmp(mode, "echo") == 0) return run_echo((uint16_t)atoi(option(argc, argv, "--listen")));
     if (strcmp(mode, "relay") == 0)
         return run_relay((uint16_t)atoi(option(argc, argv, "--near")), (uint16_t)atoi(option(argc, argv, "--far")),

@@ -21,7 +21,8 @@ class AgentTap:
     """
     The agent's end of a stream: delivers frames of received audio and queues audio to play.
 
-    Playback of the queue starts once 60 ms wait (100 ms after an underrun), and replaces other sent audio.
+    An utterance plays after a prebuffer of 60 ms, which shrinks to 10 ms while audio comes steadily (100 ms
+    after an underrun), and replaces other sent audio.
     All methods are harmless after `close`. Created by `RtpStream.open_tap`.
     """
 
@@ -64,6 +65,7 @@ class AgentTap:
             played_ms=self.native.played_ms(),
             dropped_ms=round(self.dropped_ms),
             underruns=self._stream.stats().underruns,
+            prebuffer_ms=self.native.prebuffer_ms(),
         )
 
     def write(self, audio: bytes) -> None:

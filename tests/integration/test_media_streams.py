@@ -127,6 +127,7 @@ async def test_a_tap_for_both_directions_hears_what_the_party_hears(bench: Media
     assert order == ["received", "sent"] * (len(order) // 2)
     figures = tap.stats()
     assert (figures.queued_ms, figures.played_ms, figures.dropped_ms, figures.underruns) == (0, 600, 0, 0)
+    assert figures.prebuffer_ms == 60  # Nothing is known of an agent that has said so little.
 
 
 async def test_noise_is_sent_where_there_would_be_silence(bench: MediaBench) -> None:

@@ -148,6 +148,7 @@ NB_MODULE(_engine, module) {
         .def("clear", &TapHandle::clear)
         .def("queued_ms", &TapHandle::queued_ms)
         .def("played_ms", &TapHandle::played_ms)
+        .def("prebuffer_ms", &TapHandle::prebuffer_ms)
         .def("watch_level", &TapHandle::watch_level)
         .def("close", &TapHandle::close);
 

@@ -102,13 +102,44 @@ TEST_CASE("after an underrun the prebuffer grows, after a pause it does not") {
     CHECK(player.frame() == none);
     CHECK(player.log.underruns == 1);
     player.queue.append(audio(level(2, 160)), player.now_ns);
+    // It was 20 ms late, and may be again: nothing plays sooner than after that and a margin.
+    CHECK(player.frame() == none);
     for (int n = 0; n < 5; ++n) {
         CHECK(player.frame() == 2);
     }
+    CHECK(player.frame() == none);
     player.now_ns += 1000 * ms;
     player.queue.append(audio(level(3, 480)), player.now_ns);
+    CHECK(player.frame() == none);
+    CHECK(player.frame() == none);
     CHECK(player.frame() == 3);
     CHECK(player.log.underruns == 1);
+}
+
+TEST_CASE("audio that comes before the next pull follows without a gap, and is no underrun") {
+    Player player;
+    player.queue.append(audio(level(1, 480)), 0);
+    for (int n = 0; n < 3; ++n) {
+        CHECK(player.frame() == 1);
+    }
+    player.queue.append(audio(level(2, 160)), player.now_ns - 1);
+    CHECK(player.frame() == 2);
+    CHECK(player.log.lines.empty());
+    CHECK(player.frame() == none);
+    CHECK(player.log.lines == std::vector<std::string>{"drained"});
+    CHECK(player.log.underruns == 0);
+}
+
+TEST_CASE("clearing just after the last sample says that the queue is empty, once") {
+    Player player;
+    player.queue.append(audio(level(1, 160)), 0);
+    player.now_ns = 60 * ms;
+    CHECK(player.frame() == 1);
+    player.queue.clear();
+    CHECK(player.log.lines == std::vector<std::string>{"drained"});
+    player.queue.append(audio(level(2, 480)), player.now_ns);
+    CHECK(player.frame() == 2);
+    CHECK(player.log.underruns == 0);
 }
 
 TEST_CASE("a steady writer with jitter never runs dry") {
@@ -143,9 +174,10 @@ TEST_CASE("marks are reached in order, when their audio was handed out") {
     CHECK(player.log.lines.size() == 1);
     player.frame();
     CHECK(player.log.lines == std::vector<std::string>{"mark 1", "mark 2", "mark 3"});
-    player.frame();
+    CHECK(player.frame() == 2);
+    CHECK(player.log.lines.back() == "mark 4");
+    CHECK(player.frame() == none);
     CHECK(player.log.lines.back() == "drained");
-    CHECK(player.log.lines[3] == "mark 4");
 }
 
 TEST_CASE("clearing fades within 5 ms, then there is silence") {

@@ -56,6 +56,10 @@ std::uint64_t TapHandle::played_ms() const {
     return open() ? tap_->playout().consumed_bytes() / format_.bytes_per_ms() : 0;
 }
 
+std::uint32_t TapHandle::prebuffer_ms() const {
+    return open() ? tap_->playout().prebuffer_ms() : 0;
+}
+
 void TapHandle::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
     if (!open()) return;
     auto action = [tap = tap_, full_ms, low_ms](std::int64_t) {

@@ -1,6 +1,8 @@
 #include "trunkline/graph/playout_queue.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "trunkline/dsp/g711.hpp"
@@ -11,6 +13,10 @@ namespace {
 
 constexpr std::int64_t ms_ns = 1'000'000;
 
+bool is_heard(std::int16_t sample) {
+    return std::abs(int{sample}) > PlayoutQueue::quiet_peak;
+}
+
 }  // namespace
 
 void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
@@ -20,6 +26,7 @@ void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
         listener_.spent(item);
         return;
     }
+    if (!item->is_mark) note_arrival(now_ns);
     if (first_ == nullptr) {
         first_ = item;
     } else {
@@ -27,14 +34,44 @@ void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
     }
     last_ = item;
     queued_bytes_ += item->size_bytes;
-    if (state_ == State::idle && !item->is_mark) {
-        const bool underrun = has_played_ && now_ns - dry_ns_ < underrun_ns;
-        if (underrun) listener_.playout_underrun();
-        wanted_ms_ = underrun ? grown_prebuffer_ms : prebuffer_ms;
-        state_ = State::filling;
-        filling_since_ns_ = now_ns;
-    }
+    if (queued_ns() >= ahead_ms * ms_ns) ahead_ = true;
     check_level();
+}
+
+std::int64_t PlayoutQueue::queued_ns() const {
+    return static_cast<std::int64_t>(queued_bytes_) * ms_ns / format_.bytes_per_ms();
+}
+
+/// Learn from when the audio comes that is about to be queued.
+void PlayoutQueue::note_arrival(std::int64_t now_ns) {
+    if (state_ == State::idle) {
+        begin_filling(now_ns);
+    } else if (!ahead_ && (state_ == State::filling || now_ns - pulled_ns_ <= 2 * pull_ns_)) {
+        // Until it plays, its beginning is queued. Then, what is queued lasts so many pulls; while digits are
+        // sent instead, nothing tells how many.
+        const std::int64_t needed_ns = pulled_ns_ + pull_ns_ * (1 + queued_ns() / pull_ns_);
+        const std::int64_t lead_ns = state_ == State::filling ? filling_since_ns_ + queued_ns() - now_ns
+                                                              : needed_ns - delay_ns_ - now_ns;
+        prebuffer_.note(lead_ns, now_ns - arrived_ns_);
+    }
+    arrived_ns_ = now_ns;
+    prebuffer_ms_.store(static_cast<std::uint32_t>(prebuffer_.prebuffer_ns() / ms_ns),
+                        std::memory_order_relaxed);
+}
+
+void PlayoutQueue::begin_filling(std::int64_t now_ns) {
+    const bool underrun = has_played_ && now_ns - dry_ns_ < underrun_ns;
+    if (underrun) {
+        listener_.playout_underrun();
+        // What was far ahead and is over was not late.
+        if (!ahead_) prebuffer_.note_gap(dry_ns_ - delay_ns_ - now_ns);
+    }
+    prebuffer_.begin();
+    wanted_ns_ = underrun ? grown_prebuffer_ns : prebuffer_.prebuffer_ns();
+    enough_ns_ = underrun ? grown_prebuffer_ns : PrebufferEstimator::full_ns;
+    state_ = State::filling;
+    filling_since_ns_ = now_ns;
+    ahead_ = false;
 }
 
 void PlayoutQueue::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
@@ -45,7 +82,7 @@ void PlayoutQueue::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
 }
 
 void PlayoutQueue::clear() {
-    if (first_ == nullptr) return;
+    if (state_ == State::idle) return;
     if (state_ == State::playing) {
         fade_left_ =
             static_cast<std::uint32_t>(take(std::span(fade_).first(fade_ms * format_.rate_hz / 1000)));
@@ -65,21 +102,80 @@ void PlayoutQueue::clear() {
 }
 
 bool PlayoutQueue::pull(std::span<std::int16_t> out, std::int64_t now_ns) {
-    if (state_ == State::filling && ready(now_ns)) state_ = State::playing;
+    if (state_ == State::filling && ready(now_ns)) begin_playing(now_ns);
+    if (state_ == State::playing && first_ == nullptr) run_dry(now_ns);
     if (!playing()) return false;
+    pulled_ns_ = now_ns;
+    pull_ns_ = static_cast<std::int64_t>(out.size()) * ms_ns / (format_.rate_hz / 1000);
     std::size_t filled = play_fade(out);
-    if (state_ == State::playing) {
+    if (state_ == State::playing && adjust(out.size())) {
         filled += take(out.subspan(filled));
         drop_spent();
-        if (first_ == nullptr) run_dry(now_ns);
+        if (filled < out.size()) run_dry(now_ns);
     }
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(filled), out.end(), std::int16_t{0});
+    note_level(out);
     return true;
 }
 
 bool PlayoutQueue::ready(std::int64_t now_ns) const {
-    return queued_bytes_ >= std::uint64_t{wanted_ms_} * format_.bytes_per_ms() ||
-           now_ns - filling_since_ns_ >= wanted_ms_ * ms_ns;
+    const std::int64_t waited_ns = now_ns - filling_since_ns_;
+    return waited_ns >= wanted_ns_ || (queued_ns() >= enough_ns_ && waited_ns >= prebuffer_.wait_ns());
+}
+
+void PlayoutQueue::begin_playing(std::int64_t now_ns) {
+    state_ = State::playing;
+    delay_ns_ = now_ns - filling_since_ns_;
+    quiet_ns_ = 0;
+}
+
+/// In a pause, leave out the next packet or send one of silence before it, whichever brings the delay nearer
+/// to the prebuffer. Returns false when nothing of the queue plays now.
+bool PlayoutQueue::adjust(std::size_t samples) {
+    if (quiet_ns_ < pause_ns || ahead_ || !prebuffer_.steady()) return true;
+    const std::int64_t wanted_ns = std::max(prebuffer_.prebuffer_ns(), prebuffer_.wait_ns());
+    const std::int64_t waits_ns = delay_ns_ + prebuffer_.greatest_lead_ns();
+    // What the agent itself is ahead is left to it.
+    const bool too_much = waits_ns >= wanted_ns + pull_ns_ && delay_ns_ >= pull_ns_;
+    const bool too_little = waits_ns < wanted_ns;
+    if ((!too_much && !too_little) || !is_quiet(samples)) return true;
+    if (too_much && queued_ns() < 2 * pull_ns_) return true;
+    if (too_much) skip(samples);
+    delay_ns_ += too_much ? -pull_ns_ : pull_ns_;
+    return too_much;
+}
+
+/// True if so much waits, what comes next of it is silence, and there is no mark in it.
+bool PlayoutQueue::is_quiet(std::size_t samples) const {
+    if (queued_bytes_ < samples * format_.sample_bytes()) return false;
+    std::uint32_t offset_bytes = offset_bytes_;
+    std::array<std::int16_t, 64> room;
+    for (const PlayoutItem* item = first_; samples > 0;) {
+        if (item == nullptr || item->is_mark) return false;
+        const std::size_t left = (item->size_bytes - offset_bytes) / format_.sample_bytes();
+        const auto next = std::span(room).first(std::min({left, samples, room.size()}));
+        if (next.empty()) {
+            item = static_cast<const PlayoutItem*>(item->next_node);
+            offset_bytes = 0;
+            continue;
+        }
+        decode(item->bytes.get() + offset_bytes, next);
+        if (std::ranges::any_of(next, is_heard)) return false;
+        offset_bytes += static_cast<std::uint32_t>(next.size() * format_.sample_bytes());
+        samples -= next.size();
+    }
+    return true;
+}
+
+void PlayoutQueue::skip(std::size_t samples) {
+    std::array<std::int16_t, 64> room;
+    while (samples > 0) {
+        samples -= take(std::span(room).first(std::min(samples, room.size())));
+    }
+}
+
+void PlayoutQueue::note_level(std::span<const std::int16_t> out) {
+    quiet_ns_ = std::ranges::any_of(out, is_heard) ? 0 : quiet_ns_ + pull_ns_;
 }
 
 std::size_t PlayoutQueue::take(std::span<std::int16_t> out) {

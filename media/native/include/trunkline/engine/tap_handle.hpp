@@ -46,6 +46,9 @@ class TapHandle {
     /// Milliseconds of audio that were played or dropped.
     std::uint64_t played_ms() const;
 
+    /// Prebuffer of the agent's next utterance.
+    std::uint32_t prebuffer_ms() const;
+
     /// Tell with events when at least `full_ms` wait, and after that when no more than `low_ms` do.
     void watch_level(std::uint32_t full_ms, std::uint32_t low_ms);
 

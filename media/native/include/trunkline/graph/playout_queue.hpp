@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "trunkline/graph/prebuffer_estimator.hpp"
 #include "trunkline/util/node.hpp"
 
 namespace trunkline::graph {
@@ -55,14 +56,21 @@ class PlayoutListener {
 
 /// Audio an agent has sent and the caller has not heard yet.
 ///
-/// After a pause it plays once 60 ms are queued, 100 ms if it ran dry just before; less is played when no
-/// more comes for as long. Audio is decoded as it is played, so a minute may arrive at once.
+/// An utterance plays after the prebuffer that the agent's arrivals warrant, 10 to 60 ms, or 100 ms if it ran
+/// dry just before; at once when 60 or 100 ms are queued and nothing lagged of late. Where the agent sends
+/// silence for a pause, that is shortened or prolonged by packets, so that what follows it plays as if the
+/// present prebuffer had preceded it. Audio is decoded as it is played, so a minute may arrive at once.
 class PlayoutQueue {
   public:
-    static constexpr std::uint32_t prebuffer_ms = 60;
-    static constexpr std::uint32_t grown_prebuffer_ms = 100;
+    /// Prebuffer after an underrun.
+    static constexpr std::int64_t grown_prebuffer_ns = 100'000'000;
     /// Audio that follows within this of running dry was meant to be one chunk with it.
     static constexpr std::int64_t underrun_ns = 500'000'000;
+    /// An utterance of which so much waited at once does not come by a clock: its arrivals show no jitter.
+    static constexpr std::uint32_t ahead_ms = 500;
+    /// Silence that makes a pause, and the largest sample that is silence.
+    static constexpr std::int64_t pause_ns = 100'000'000;
+    static constexpr int quiet_peak = 32;
     static constexpr std::uint32_t fade_ms = 5;
 
     PlayoutQueue(AudioFormat format, PlayoutListener& listener) : format_(format), listener_(listener) {}
@@ -84,15 +92,26 @@ class PlayoutQueue {
     /// alone, when nothing does.
     bool pull(std::span<std::int16_t> out, std::int64_t now_ns);
 
-    /// True if the next pull will return audio, without having to look at the clock.
+    /// True if the next pull will return audio, or find that nothing has followed.
     bool playing() const { return state_ == State::playing || fade_left_ != 0; }
 
     /// Bytes of audio played or dropped so far. May be read from any thread.
     std::uint64_t consumed_bytes() const { return consumed_bytes_.load(std::memory_order_relaxed); }
 
+    /// Prebuffer of the next utterance. May be read from any thread.
+    std::uint32_t prebuffer_ms() const { return prebuffer_ms_.load(std::memory_order_relaxed); }
+
   private:
     enum class State : std::uint8_t { idle, filling, playing };
 
+    std::int64_t queued_ns() const;
+    void note_arrival(std::int64_t now_ns);
+    void begin_filling(std::int64_t now_ns);
+    void begin_playing(std::int64_t now_ns);
+    bool adjust(std::size_t samples);
+    bool is_quiet(std::size_t samples) const;
+    void skip(std::size_t samples);
+    void note_level(std::span<const std::int16_t> out);
     bool ready(std::int64_t now_ns) const;
     std::size_t take(std::span<std::int16_t> out);
     void decode(const std::uint8_t* from, std::span<std::int16_t> out) const;
@@ -111,9 +130,18 @@ class PlayoutQueue {
     std::uint64_t queued_bytes_ = 0;
     std::atomic<std::uint64_t> consumed_bytes_ = 0;
     State state_ = State::idle;
-    std::uint32_t wanted_ms_ = prebuffer_ms;
-    std::int64_t filling_since_ns_ = 0;
+    PrebufferEstimator prebuffer_;
+    std::atomic<std::uint32_t> prebuffer_ms_ = PrebufferEstimator::full_ns / 1'000'000;
+    std::int64_t wanted_ns_ = 0;         ///< Prebuffer of this utterance.
+    std::int64_t enough_ns_ = 0;         ///< Audio that need not wait so long.
+    std::int64_t filling_since_ns_ = 0;  ///< Arrival of the utterance's beginning.
+    std::int64_t delay_ns_ = 0;          ///< From then until it played, as far as it was not made up for.
+    std::int64_t arrived_ns_ = 0;        ///< When audio came last.
+    std::int64_t pulled_ns_ = 0;         ///< When audio was pulled last, and how much.
+    std::int64_t pull_ns_ = 1;
+    std::int64_t quiet_ns_ = 0;  ///< Silence handed out last.
     std::int64_t dry_ns_ = 0;
+    bool ahead_ = false;
     bool has_played_ = false;
     std::uint64_t full_bytes_ = 0;  ///< 0 while nobody watches the level.
     std::uint64_t low_bytes_ = 0;

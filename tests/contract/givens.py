@@ -183,7 +183,7 @@ async def call_elsewhere(stage: Stage) -> str:
     if "call elsewhere" not in stage.kept:
         record = new_record(stage.own.account_sid, status=CallStatus.IN_PROGRESS, node="another")
         row = calls.row_of(record)
-        await stage.server.storage.writer.commit(lambda connection: calls.insert(connection, row))
+        await stage.server.storage.writer.commit(lambda connection: calls.insert(connection, [row]))
         stage.kept["call elsewhere"] = record.call_sid
     return str(stage.kept["call elsewhere"])
 

@@ -98,7 +98,7 @@ class _Bench:
         query = f"stream_protocol={name}&stream_encoding={encoding}&sample-rate={rate_hz}"
         number = self._number(f"ws://127.0.0.1:{self._sut.agent_port}/{name}?{query}")
         load_port = free_port()
-        with media_calls(self._sut, number, calls, seconds, load_port) as ports:
+        with media_calls(self._sut, number, calls, seconds + QUIET_S, load_port) as ports:
             step = self._measure(ports, seconds, load_port)
         step["what"] = f"{name} {encoding} {rate_hz // 1000} kHz"
         return step
@@ -113,10 +113,12 @@ class _Bench:
         command = [sys.executable, "-m", "benchmarks.load.agent_probe", "--port", str(self._probe_port)]
         with background([*command, "--listen", str(listen)], self._sut.source_root, AGENT_PREFIX) as delay:
             wait_until(lambda: False, 1.0)
-            longer = seconds + 15 + calls / 10
+            longer = seconds + QUIET_S + 15 + calls / 10
             with (
                 media_calls(self._sut, number, _PROBES, longer, listen, uac_port),
-                media_calls(self._sut, self._sut.stream_number, echoing, seconds, load_port) as ports,
+                media_calls(
+                    self._sut, self._sut.stream_number, echoing, seconds + QUIET_S, load_port
+                ) as ports,
             ):
                 step = self._measure(ports, seconds, load_port)
         step |= {"what": f"of them {_PROBES} measuring", "calls": calls, "delay": delay}

@@ -33,8 +33,8 @@ __all__ = [
 LOAD = Path(__file__).parent / "load"
 NUMBER = "+918047000001"
 _STREAM_NUMBER = "+918047000002"
-QUIET_S = 3.0
-"""Silence of callers before an agent is measured: playout learns in it how steady the agent is."""
+QUIET_S = 8.0
+"""Silence of callers before an agent is measured: two windows of its prebuffer, after a gap before."""
 RTP_PORTS = 9_000
 """RTP ports of the server: enough for the largest step."""
 
@@ -199,7 +199,7 @@ def media_calls(
     """
     uac_port = uac_port or sut.uac_port
     rate = min(25.0, max(10.0, calls / 6))
-    hold_ms = round(1000 * (calls / rate + seconds + QUIET_S + 8))
+    hold_ms = round(1000 * (calls / rate + seconds + 8))
     uac = start_sipp(
         str(LOAD / "uac_media.xml"),
         sut.directory,

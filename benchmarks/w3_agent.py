@@ -66,7 +66,7 @@ def floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dic
 def _trunkline(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
     load_port = free_port()
     before = sample(sut.server.pid)
-    with media_calls(sut, sut.stream_number, calls, seconds, load_port) as ports:
+    with media_calls(sut, sut.stream_number, calls, seconds + QUIET_S, load_port) as ports:
         step = _measure("trunkline", sut, sut.server.pid, ports, seconds, load_port)
     step["rss_kib_per_call"] = round((step["rss_kib"] - before.rss_kib) / calls)
     return step

@@ -44,18 +44,24 @@ class CallWork:
     def __init__(self, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: Counter[str] = Counter()
         self.commits = 0
-        self._running: list[str] | None = None
+        self._writing: Connection | None = None
+        self._running: list[str] = []
         make_cursor, write = statements._cursor, storage.database.write
 
         def counting(connection: Connection) -> Any:
-            return _Cursor(make_cursor(connection), self._executed)
+            cursor = make_cursor(connection)
+            # On PostgreSQL others read meanwhile.
+            return _Cursor(cursor, self._executed) if connection is self._writing else cursor
 
         async def counted(operation: Callable[[Connection], T]) -> T:
             def run(connection: Connection) -> T:
-                self._running = []
+                self._writing, self._running = connection, []
                 return operation(connection)
 
-            result = await write(run)
+            try:
+                result = await write(run)
+            finally:
+                self._writing = None
             self._committed()
             return result
 
@@ -63,16 +69,14 @@ class CallWork:
         monkeypatch.setattr(storage.database, "write", counted)
 
     def _executed(self, text: str) -> None:
-        if self._running is not None:
-            found = _OF_CALLS.search(text)
-            assert found is not None, text
-            self._running.append(f"{found[1]} {found[2]}" if found[1] else "SELECT")
+        found = _OF_CALLS.search(text)
+        assert found is not None, text
+        self._running.append(f"{found[1]} {found[2]}" if found[1] else "SELECT")
 
     def _committed(self) -> None:
-        done, self._running = self._running or [], None
-        if any(statement.split()[-1] in _TABLES for statement in done):
+        if any(statement.split()[-1] in _TABLES for statement in self._running):
             self.commits += 1
-            self.statements.update(done)
+            self.statements.update(self._running)
 
 
 class _Cursor:

@@ -109,18 +109,16 @@ def reserve_all(
     for place, call in enumerate(calls):
         wanted = _wanted(*call)
         groups.setdefault((wanted["account_sid"], wanted["hour"]), []).append((place, wanted))
-    opened: list[_Wanted] = []
+    held: list[_Wanted] = []
+    alone: list[tuple[int, _Wanted]] = []
     for group in groups.values():
-        total_paise = sum(wanted["amount_paise"] for _, wanted in group)
-        latest = group[-1][1]
-        if len(group) > 1 and (
-            not total_paise or _HOLD.run(connection, {**latest, "amount_paise": total_paise}) == 1
-        ):
-            opened += [wanted for _, wanted in group]
+        if _hold(connection, [wanted for _, wanted in group]):
+            held += [wanted for _, wanted in group]
         else:
-            for place, wanted in group:
-                refusals[place] = _reserve(connection, wanted)
-    _open_all(connection, opened)
+            alone += group
+    _open_all(connection, held)
+    for place, wanted in alone:
+        refusals[place] = _reserve(connection, wanted)
     return refusals
 
 
@@ -230,13 +228,19 @@ def _wanted(account_sid: str, call_sid: str, amount_paise: int, now: datetime) -
 
 
 def _reserve(connection: Connection, wanted: _Wanted) -> InsufficientBalance | None:
-    if wanted["amount_paise"] and _HOLD.run(connection, wanted) != 1:
+    if not _hold(connection, [wanted]):
         # Nothing was reserved; a call with a reserve needs nothing either.
-        held = _RESERVE.first(connection, {"call_sid": wanted["call_sid"]})
-        return _refusal(connection, wanted) if held is None else None
+        open_reserve = _RESERVE.first(connection, {"call_sid": wanted["call_sid"]})
+        return _refusal(connection, wanted) if open_reserve is None else None
     if _OPEN.run(connection, wanted) != 1:
         _give_back(connection, wanted)
     return None
+
+
+def _hold(connection: Connection, calls: Sequence[_Wanted]) -> bool:
+    """Hold the money for calls of one account and hour; False if it is not available for all of them."""
+    amount_paise = sum(wanted["amount_paise"] for wanted in calls)
+    return not amount_paise or _HOLD.run(connection, {**calls[-1], "amount_paise": amount_paise}) == 1
 
 
 def _open_all(connection: Connection, held: Sequence[_Wanted]) -> None:

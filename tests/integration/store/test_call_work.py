@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -11,6 +12,8 @@ from callcontrol.models import Account, CallRecord, CallStatus
 from tests.support.call_work import COMMITS_ALONE, STATEMENTS_ALONE, CallWork
 from tests.support.domain import new_record
 from tests.support.phone import eventually
+
+AT_ONCE = 20
 
 
 async def live(storage: Storage, calls: list[CallRecord]) -> None:
@@ -27,7 +30,7 @@ async def live(storage: Storage, calls: list[CallRecord]) -> None:
     assert await eventually(lambda: storage.calls.unwritten == 0)
 
 
-@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("count", [1, AT_ONCE])
 async def test_calls_at_once_share_statements_and_commits(
     storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
@@ -36,3 +39,14 @@ async def test_calls_at_once_share_statements_and_commits(
     assert work.statements == STATEMENTS_ALONE
     assert work.commits == COMMITS_ALONE
     assert await storage.wallet.balance(account.account_sid) == 100_000 - 60 * count
+
+
+async def test_calls_of_as_many_accounts_share_all_but_the_wallets(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = [(await storage.accounts.create(f"A{n}", balance_paise=300))[0] for n in range(AT_ONCE)]
+    work = CallWork(storage, monkeypatch)
+    await live(storage, [new_record(account.account_sid) for account in accounts])
+    assert work.statements == STATEMENTS_ALONE | Counter({"UPDATE wallets": 2 * AT_ONCE})
+    assert work.statements.total() <= 3 * AT_ONCE
+    assert work.commits == COMMITS_ALONE

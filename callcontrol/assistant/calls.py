@@ -36,7 +36,7 @@ AssistantEvent = Literal[
     "agent.updated",
     "error.occurred",
 ]
-EVENTS: Final = ServiceEvents("assistant", get_args(AssistantEvent), created_at="timestamp")
+EVENTS: Final = ServiceEvents("assistant", get_args(AssistantEvent), created_at="timestamp", called="webhook")
 """Events that the assistant's webhooks subscribe to."""
 
 _EVENT_IDS: Final = UUID("7c1b9a52-93f4-4f0e-8a56-1d0a52f7c3e8")

@@ -311,6 +311,10 @@ class CheckUrl(Protocol):
 class Destinations(Protocol):
     """Rules for outgoing connections; see ``callcontrol.egress.aio.resolver``."""
 
+    @property
+    def allow_private(self) -> bool:
+        """True if this server may connect to its own network, and by plain ``http``."""
+
     def check_url(self, url: str, *, schemes: tuple[str, ...]) -> object:
         """
         Check a URL without resolving its host.

@@ -29,7 +29,13 @@ MessagingEvent = Literal[
     "campaign.completed",
 ]
 
-EVENTS: Final = ServiceEvents("messaging", get_args(MessagingEvent), created_at="createdAt", numbered=True)
+EVENTS: Final = ServiceEvents(
+    "messaging",
+    get_args(MessagingEvent),
+    created_at="createdAt",
+    numbered=True,
+    called="webhook endpoint",
+)
 """Events that webhook endpoints subscribe to."""
 
 _EVENT_IDS: Final = UUID("c1f6a0f2-7d0b-4d39-8a11-6a5f0c8d2e97")

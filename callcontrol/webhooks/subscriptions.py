@@ -40,12 +40,14 @@ class ServiceEvents:
         names: Names of its events.
         created_at: Field of an event for the time of its creation.
         numbered: True if the service identifies its subscriptions by number.
+        called: Name of a subscription in the service's messages.
     """
 
     service: SubscribedService
     names: tuple[str, ...]
     created_at: str = "created_at"
     numbered: bool = False
+    called: str = "subscription"
 
     def published(
         self,

@@ -77,7 +77,7 @@ class SubscriptionService:
         self._service = events.service
         self._secrets_of = secrets_of
         self._makes_secrets = makes_secrets
-        self._called = "webhook endpoint" if events.numbered else "subscription"
+        self._called = events.called
 
     async def create(self, account_sid: str, values: Mapping[str, Any]) -> Subscription:
         """
@@ -323,7 +323,7 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
     A name that does not resolve within two seconds is accepted: it may not be set up yet, and every
     connection is checked again.
     """
-    schemes = ("http", "https") if url.lower().startswith("http:") else ("https",)
+    schemes = ("http", "https") if destinations.allow_private else ("https",)
     try:
         destinations.check_url(url, schemes=schemes)
         parts = urlsplit(url)

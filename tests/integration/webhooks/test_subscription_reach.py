@@ -74,6 +74,16 @@ async def test_what_is_not_https_or_leads_inside_is_refused_by_field(url: str) -
     assert error.message and not error.message.startswith("url")
 
 
+@pytest.mark.parametrize(
+    ("develops", "wanted"),
+    [(False, "https://"), (True, "http:// or https://")],
+    ids=["public", "development"],
+)
+async def test_the_refusal_names_the_schemes_that_this_server_takes(develops: bool, wanted: str) -> None:
+    (error,) = await reach_errors(DestinationGuard(develops, lookup=lookup), "ftp://public.example/hook")
+    assert error.message == f"must be a URL that starts with {wanted}"
+
+
 async def test_a_server_for_development_takes_its_own_network_and_plain_http() -> None:
     guard = DestinationGuard(True, lookup=lookup)
     assert await reach_errors(guard, "http://127.0.0.1:9000/hook") == []

@@ -138,6 +138,8 @@ async def test_the_secret_of_a_webhook_is_shown_once(client: Client) -> None:
     made = await client.post("/api/v1/webhooks", body, key=USER)
     assert made.status == 201 and made.data["secret"] == "a long secret"
     assert made.data["events"] == ["call.completed"]
+    unknown = await client.get(f"/api/v1/webhooks/{NOWHERE}", key=USER)
+    assert (unknown.status, unknown.json()["error"]["message"]) == (404, "There is no such webhook.")
     shown = await client.get(f"/api/v1/webhooks/{made.data['id']}", key=USER)
     assert shown.status == 200 and "secret" not in shown.data
 

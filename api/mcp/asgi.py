@@ -11,7 +11,7 @@ from aiohttp import web
 
 from api.http.middleware import current_request
 
-__all__ = ["AsgiApp", "Bridge"]
+__all__ = ["AsgiApp", "AsgiMessage", "Bridge"]
 
 _log = logging.getLogger("api.mcp")
 

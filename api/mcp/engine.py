@@ -13,7 +13,8 @@ import itertools
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import anyio
@@ -25,7 +26,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from api.http.body import MAX_BODY_BYTES
-from api.mcp.asgi import AsgiApp
+from api.mcp.asgi import AsgiApp, AsgiMessage
 from api.mcp.sessions import Session
 from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe
 from callcontrol.models import Principal
@@ -38,6 +39,7 @@ _log = logging.getLogger("api.mcp")
 
 # Scope keys of the request's principal and session.
 _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
+_VALIDATION_REPORT = b'"message":"Validation error: '
 PAGE_SIZE = 50
 # Descriptions and schemas of a page are written at once, and held in memory for a client that reads slowly.
 MAX_PAGE_CHARS = 128 * 1024
@@ -109,7 +111,25 @@ class Engine:
     @property
     def app(self) -> AsgiApp:
         """ASGI application that serves the requests."""
-        return self._manager.asgi_app
+        return self._serve
+
+    async def _serve(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[AsgiMessage]],
+        send: Callable[[AsgiMessage], Awaitable[None]],
+    ) -> None:
+        refused = False
+
+        async def send_plainly(message: AsgiMessage) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start":
+                refused = message["status"] == HTTPStatus.BAD_REQUEST
+            elif refused and _VALIDATION_REPORT in message.get("body", b""):
+                message = {**message, "body": _without_report(message["body"])}
+            await send(message)
+
+        await self._manager.asgi_app(scope, receive, send_plainly)
 
     async def start(self) -> None:
         """Start the SDK's session manager."""
@@ -268,6 +288,13 @@ async def _told(session: Session) -> None:
             await session.tell()
     except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         _log.debug("a client could not be notified of changed tools")
+
+
+def _without_report(body: bytes) -> bytes:
+    """Replace the report of the SDK's validation, which names its library and pages on the web."""
+    answer = json.loads(body)
+    answer["error"]["message"] = "The body must be one JSON-RPC 2.0 request, notification or response."
+    return json.dumps(answer).encode()
 
 
 def _page(tools: list[Tool]) -> list[Tool]:

@@ -195,6 +195,16 @@ async def test_garbage_is_refused_and_harms_nobody(raw: Raw, version: str) -> No
     assert status == 200, "who does not say what it takes, takes anything"
 
 
+@pytest.mark.parametrize("version", [None, MODERN])
+@pytest.mark.parametrize("body", [[], {"x": 1}, 7], ids=repr)
+async def test_what_is_no_message_is_refused_in_plain_words(raw: Raw, body: Any, version: str | None) -> None:
+    status, message, _ = await raw.send(body=body, MCP_Protocol_Version=version)
+    assert status == 400
+    said = message["error"]["message"]
+    assert "JSON-RPC" in said and len(said) < 100
+    assert "pydantic" not in said and "http" not in said
+
+
 async def test_messages_that_say_what_is_not_understood(raw: Raw) -> None:
     session = await raw.open()
     for body, code in (

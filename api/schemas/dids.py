@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -40,6 +41,12 @@ def _whole_paise(rupees: float) -> float:
     return rupees
 
 
+def _few_digits(text: str) -> str:
+    if re.fullmatch("[0-9]{1,15}", text) is None:
+        raise ValueError("must be 1 to 15 digits")
+    return text
+
+
 class ListingSearch(RequestModel):
     """Filters of a search for numbers."""
 
@@ -48,7 +55,15 @@ class ListingSearch(RequestModel):
     ) = None
     number_type: NumberType | None = None
     contains: (
-        Annotated[str, Field(pattern="^[0-9]{1,15}$", description="Digits that the number contains.")] | None
+        Annotated[
+            str,
+            Field(
+                description="Digits that the number contains.",
+                json_schema_extra={"pattern": "^[0-9]{1,15}$"},
+            ),
+            AfterValidator(_few_digits),
+        ]
+        | None
     ) = None
     page: Page = 1
     per_page: PerPage = 20

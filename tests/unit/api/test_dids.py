@@ -43,7 +43,9 @@ async def test_a_search_shows_what_is_for_sale(client: Client, services: Service
     ]
     assert answer.json()["meta"]["per_page"] == 5
     assert searches == [(ListingFilter("Delhi", "local", "100"), 1, 5)]
-    assert (await client.get("/v1/dids/available?contains=abc")).status == 400
+    for wrong in ("abc", "", "1" * 16):
+        answer = await client.get(f"/v1/dids/available?contains={wrong}")
+        assert (answer.status, answer.fields) == (400, {"contains": "must be 1 to 15 digits"})
 
 
 async def test_a_purchase_answers_exactly_its_fields(client: Client, services: Services) -> None:

@@ -262,10 +262,11 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     except ValueError:
         raise ValidationFailed.of(field, "must be a URL") from None
     host = parts.hostname
-    permitted = [scheme for scheme in schemes if allow_private or scheme != "http"]
-    if parts.scheme not in permitted or not host:
-        wanted = " or ".join(f"{scheme}://" for scheme in permitted)
+    if parts.scheme not in schemes or not host:
+        wanted = " or ".join(f"{scheme}://" for scheme in schemes)
         raise ValidationFailed.of(field, f"must be a URL that starts with {wanted}")
+    if parts.scheme == "http" and not allow_private:
+        raise ValidationFailed.of(field, "must be a URL that starts with https://")
     if not has_valid_port(parts):
         raise ValidationFailed.of(field, BAD_PORT)
     if not parts.netloc.isascii():
@@ -320,6 +321,10 @@ class CheckUrl(Protocol):
 
 class Destinations(Protocol):
     """Rules for outgoing connections; see ``callcontrol.egress.aio.resolver``."""
+
+    @property
+    def allow_private(self) -> bool:
+        """True if this server may connect to its own network, and by plain ``http``."""
 
     def check_url(self, url: str, *, schemes: tuple[str, ...]) -> object:
         """

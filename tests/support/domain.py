@@ -298,6 +298,8 @@ class MemoryNumbers(NumberService):
 class OpenDestinations:
     """Lets every address be connected to, but for hosts named ``forbidden.example``."""
 
+    allow_private = True
+
     def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
         if "forbidden.example" in url:
             raise DestinationForbidden("This address must not be connected to.")

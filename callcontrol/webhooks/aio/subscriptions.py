@@ -323,8 +323,9 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
     A name that does not resolve within two seconds is accepted: it may not be set up yet, and every
     connection is checked again.
     """
+    schemes = ("http", "https") if destinations.allow_private else ("https",)
     try:
-        destinations.check_url(url, schemes=("http", "https"))
+        destinations.check_url(url, schemes=schemes)
         parts = urlsplit(url)
         tls = parts.scheme == "https"
         async with asyncio.timeout(_RESOLVE_S):

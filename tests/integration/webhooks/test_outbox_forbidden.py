@@ -67,6 +67,8 @@ async def test_a_name_that_is_rebound_is_not_followed(stage: Stage, receiver: Re
 class Deceived:
     """Judges names and then lets a resolver's answers through, as a guard with a gap would."""
 
+    allow_private = True
+
     def __init__(self, forbidden: str) -> None:
         self._strict = DestinationGuard(False)
         self._forbidden = forbidden

@@ -72,6 +72,7 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.ToolFailed: 502,
     domain.NotConfigured: 503,
     domain.ServiceUnavailable: 503,
+    domain.NodeUnreachable: 503,
     domain.ToolTimedOut: 504,
 }
 

@@ -92,7 +92,7 @@ class Postgres(Database):
                 found = await connection.exec_driver_sql(_TAKE_TURN)
             else:
                 found = await connection.exec_driver_sql(_TAKE_TURN_AS, fence)
-            turn: tuple[Any, ...] = found.one().tuple()
+            turn: tuple[Any, ...] = tuple(found.one())
             if fence is not None and turn[2] is None:
                 raise Fenced("another node has taken over the calls of this one")
             transaction = int(turn[1])

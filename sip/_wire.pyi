@@ -295,6 +295,9 @@ class Engine:
     def set_guard(self, guard: SourceGuard, /) -> None:
         """Use a guard for what comes while the loop stands still."""
 
+    def set_opening(self, opening: bool, /) -> None:
+        """Allow the thread to open transactions; False leaves all to the loop, as another process has calls."""
+
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""
 

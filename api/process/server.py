@@ -16,7 +16,7 @@ import signal
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -138,7 +138,7 @@ class Server:
         self.control.guard.starting = False
         self.storage.database.serving = True
         self.lifecycle.phase = Phase.READY
-        self.storage.membership.start_adopting(self._adopt)
+        self.storage.membership.start_adopting(self._adopt, self.storage.release_node)
         self.hot_restart.ready(self.control.user_agent.sharing.answer, self._alone)
 
     async def drain(self) -> None:
@@ -190,11 +190,12 @@ class Server:
         if died is not None:
             await self.control.recover_node(died)
 
-    async def _adopt(self, node: str) -> None:
-        """End the calls of a dead node, and release what it held."""
-        await self.control.recover_node(node, has_recordings=False)
-        await self.storage.release_node(node)
-        await answer_interrupted(self.storage, node)
+    async def _adopt(self, node: str, before: datetime) -> None:
+        """End the calls of a dead node that are older than a moment, and send what it owed."""
+        self.storage.outbox.changed()
+        await self.control.recover_node(node, before=before, has_recordings=False)
+        if self.storage.membership.holds(node):
+            await answer_interrupted(self.storage, node)
 
     async def _start_storage(self) -> None:
         settings = self.settings

@@ -241,7 +241,11 @@ def _message(item: ErrorDetails) -> str:
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in context.items()
     }
-    message = re.sub(r"\b1 (item|character)s$", r"1 \1", template.format(**plain))
+    message = template.format(**plain)
+    if isinstance(item["input"], str):
+        # A limit behind another check is told of as that of a collection.
+        message = re.sub(r" items$", " characters", message)
+    message = re.sub(r"\b1 (item|character)s$", r"1 \1", message)
     message = re.sub(r"\bone of ('[\w.+-]*')$", r"\1", message)
     # pydantic quotes the expected values: 'a', 'b' or 'c'; quotes do not help readers of JSON.
     return re.sub(r"'([\w.+-]*)'", r"\1", message) if "expected" in context else message

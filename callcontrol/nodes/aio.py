@@ -5,12 +5,16 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.tasks import ended
-from callcontrol.aio.tokens import new_id
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import Fenced, is_transient
@@ -23,10 +27,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Adopt = Callable[[str], Awaitable[None]]
-"""Ends the calls of a dead node, and frees what it held."""
+Adopt = Callable[[str, datetime], Awaitable[None]]
+"""Ends the calls of a dead node that are older than a moment."""
+Release = Callable[[Connection, str], None]
+"""Releases what a dead node held, in the transaction that claims it."""
 
 _LOOK_S: Final = 0.25
+_SKEW: Final = timedelta(seconds=10)
+"""Between clocks of two machines. A claimed node has been dead for eight seconds, and stays away for thirty."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -61,6 +69,9 @@ class Membership:
         self._url = url
         self._renewals: RenewalRecord
         self._adopt: Adopt | None = None
+        self._release: Release
+        self._claim: Node | None = None
+        """The claim of the node whose calls are being ended."""
         self._task: asyncio.Task[None] | None = None
         self._adopting: asyncio.Task[None] | None = None
 
@@ -94,9 +105,13 @@ class Membership:
         self._renewals = RenewalRecord(_now_s(), lease_s)
         self._task = asyncio.create_task(self._run(database), name="node-lease")
 
-    def start_adopting(self, adopt: Adopt) -> None:
+    def start_adopting(self, adopt: Adopt, release: Release) -> None:
         """Adopt nodes that die, once this server can end their calls."""
-        self._adopt = adopt
+        self._adopt, self._release = adopt, release
+
+    def holds(self, node: str) -> bool:
+        """Return True while the claim of a dead node is this server's."""
+        return self._claim is not None and self._claim.node == node
 
     async def close(self) -> None:
         """Release the name: this server has no call left."""
@@ -168,8 +183,21 @@ class Membership:
         ):
             raise Fenced("the lease is another's")
         self._renewals.renewed(_now_s())
+        await self._renew_claim(database)
         nodes = await database.write_lease(store.all_nodes)
         return [node for node in nodes if node.node != own.node]
+
+    async def _renew_claim(self, database: "Postgres") -> None:
+        """Keep others from the calls of a node that are being ended; stop ending them if it is back."""
+        claim, lease_s = self._claim, self._settings.adoption_s
+        if claim is None or await database.write_lease(
+            partial(store.renew, node=claim, url=claim.url, lease_s=lease_s)
+        ):
+            return
+        self._claim = None
+        if self._adopting is not None:
+            log.warning("the claim of the node %s is lost", claim.node)
+            self._adopting.cancel()
 
     def _adopt_dead(self, others: list[Node]) -> None:
         """Adopt nodes whose lease is over, beside the renewals."""
@@ -189,23 +217,27 @@ class Membership:
                 log.exception("the calls of the node %s are not ended", node.node)
 
     async def _adopt_one(self, dead: Node, adopt: Adopt) -> None:
-        claim = new_id()
+        claim = replace(dead, incarnation=new_id())
+        # What the node had is older. Should it come back before its calls are ended, what it has then is not.
+        before = utc_now() + _SKEW
         # By the writer: in its turn, so that no transaction of the dead node can commit afterwards.
-        claimed = await self._writer.commit(
-            partial(
-                store.claim,
-                dead=dead,
-                claim=claim,
-                adopter=self._node.node,
-                lease_s=self._settings.adoption_s,
-            )
-        )
-        if not claimed:
+        if not await self._writer.commit(partial(self._claimed, dead, claim)):
             return
         log.warning("the node %s is dead; ending its calls", dead.node)
-        await adopt(dead.node)
-        await self._writer.commit(partial(store.leave, node=dead.node, incarnation=claim))
+        self._claim = claim
+        try:
+            await adopt(dead.node, before)
+        finally:
+            self._claim = None
+        await self._writer.commit(partial(store.leave, node=dead.node, incarnation=claim.incarnation))
         log.info("the calls of the node %s have ended", dead.node)
+
+    def _claimed(self, dead: Node, claim: Node, connection: Connection) -> bool:
+        lease_s = self._settings.adoption_s
+        if not store.claim(connection, dead, claim.incarnation, self._node.node, lease_s):
+            return False
+        self._release(connection, dead.node)
+        return True
 
 
 def place_of(lock: Path) -> str:

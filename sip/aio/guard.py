@@ -150,7 +150,8 @@ class Guard:
         self._looks += 1
         if self._looks % _LOOKS_PER_REFRESH == 0:
             self._refresh(now)
-        self._lines += self.protection.tell_bans()
+        self.protection.tell_bans()
+        self._lines += self.protection.take_left_out()
         self._look_at = now + _LOOK_S
         self._alarm = self._clock.call_at(self._look_at, self._look)
 

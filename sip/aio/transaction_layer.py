@@ -117,8 +117,17 @@ class TransactionLayer:
         self._alarm: Handle | None = None
         self._alarm_at = inf
         self._closed = False
-        self.previous: PreviousProcess | None = None
+        self._previous: PreviousProcess | None = None
+
+    @property
+    def previous(self) -> PreviousProcess | None:
         """Previous process on these addresses, as long as it has active calls."""
+        return self._previous
+
+    @previous.setter
+    def previous(self, process: PreviousProcess | None) -> None:
+        self._previous = process
+        self._engine.set_opening(process is None)
 
     # Timers.
 

@@ -89,6 +89,7 @@ class Protection:
         self.asks = is_trusted
         """The application's test of a host."""
         self._on_ban = on_ban
+        self._left_out = 0
 
     # Before a message is parsed.
 
@@ -172,12 +173,17 @@ class Protection:
         """Check every source again, and drop expired trust."""
         self.sources.refresh(now)
 
-    def tell_bans(self) -> int:
-        """Report new bans; returns the number of those that are too many to be reported."""
+    def tell_bans(self) -> None:
+        """Report new bans; those that are too many are counted."""
         bans, left_out = self.sources.take_bans()
+        self._left_out += left_out
         if self._on_ban is not None:
             for source, reason, for_s, count in bans:
                 self._on_ban(Ban(source, reason, for_s, count))
+
+    def take_left_out(self) -> int:
+        """Return the number of bans that were not reported since the call before."""
+        left_out, self._left_out = self._left_out, 0
         return left_out
 
     # Counts.

@@ -47,7 +47,7 @@ _Count = Annotated[int, Field(ge=0)]
 class CreateCampaign(CamelRequest):
     """One approved template for up to 1000 recipients."""
 
-    template_name: Annotated[str, Field(min_length=1, max_length=512, description="An approved template.")]
+    template_name: Annotated[Filled, Field(max_length=512, description="An approved template.")]
     language: (
         Annotated[str, Field(min_length=2, max_length=16, description="Of the template; default en_US.")]
         | None

@@ -247,12 +247,12 @@ class Storage:
         """Refresh the directory after a failed lookup; never raises."""
         await self.directory.refresh_after_miss()
 
-    async def release_node(self, node: str) -> None:
-        """Release what a dead node held: idempotency keys, webhook deliveries and messages."""
-        await self.idempotency.free(node)
-        await self.writer.commit(lambda connection: deliveries.release(connection, node))
-        await self.writer.commit(lambda connection: chat_queue.release(connection, node))
-        self.outbox.changed()
+    def release_node(self, connection: Connection, node: str) -> None:
+        """Release what a dead node held: idempotency keys, webhook deliveries, messages and dialogs."""
+        self.idempotency.free_node(connection, node)
+        deliveries.release(connection, node)
+        chat_queue.release(connection, node)
+        self.calls.take_dialogs(connection, node)
 
     async def close(self) -> None:
         """Stop delivering, write all pending changes and close everything."""

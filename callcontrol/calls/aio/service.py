@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
+from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
@@ -209,16 +210,18 @@ class CallControl:
         self._started = True
         self._registrations.start()
 
-    async def recover_node(self, node: str, *, has_recordings: bool = True) -> None:
+    async def recover_node(
+        self, node: str, *, before: datetime | None = None, has_recordings: bool = True
+    ) -> None:
         """
         End the calls of another node whose process died, and notify their peers.
 
+        Calls that began after ``before`` are not touched: the node is back.
         Without ``has_recordings`` they are on another machine, and stay unfinished until the node returns.
         """
         while True:
             try:
-                await self._services.calls.take_dialogs(node)
-                unfinished = await self._cut_off(node)
+                unfinished = await self._cut_off(node, before)
                 break
             except ServiceUnavailable as failure:
                 log.warning("cannot end the calls of node %s yet: %s", node, failure.message)
@@ -299,9 +302,11 @@ class CallControl:
             # Free the sockets and the engine nevertheless; a restart settles the calls.
             log.error("cannot write the last states of calls: %s", failure.message)
 
-    async def _cut_off(self, node: str | None = None) -> Sequence[CallRecord]:
+    async def _cut_off(self, node: str | None = None, before: datetime | None = None) -> Sequence[CallRecord]:
         """Load the calls without an end; save their dialogs, so that their legs can be ended at any time."""
         unfinished = await self._services.calls.unfinished(node)
+        if before is not None:
+            unfinished = [record for record in unfinished if record.created_at < before]
         await self._recovery.collect(unfinished)
         return unfinished
 

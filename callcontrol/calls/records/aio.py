@@ -12,6 +12,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from sqlalchemy.engine import Connection
+
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.product import CallAttachment, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
@@ -206,9 +208,9 @@ class CallStore:
             await self._writer.commit(partial(orphaned_dialogs.keep, node=self._node, records=cut_off))
         return await self._database.read(partial(orphaned_dialogs.of_node, node=self._node))
 
-    async def take_dialogs(self, node: str) -> None:
+    def take_dialogs(self, connection: Connection, node: str) -> None:
         """Adopt the dialogs that another node was still ending when its process died."""
-        await self._writer.commit(partial(orphaned_dialogs.move, node=node, to_node=self._node))
+        orphaned_dialogs.move(connection, node, self._node)
 
     async def forget_dialogs(self, call_sids: Sequence[str]) -> None:
         """Delete the saved dialogs of calls whose legs have ended."""

@@ -127,15 +127,18 @@ class IdempotencyStore:
         finally:
             self._running.pop(name, None)
 
-    async def free(self, node: str | None = None) -> int:
+    async def free(self) -> int:
         """
-        Release keys of requests that an earlier run, or a dead node, left running; returns their number.
+        Release keys of requests that an earlier run of this process left running; returns their number.
 
         Only requests without effect: see ``interrupted`` for the others. Call it before accepting requests.
         """
-        if node is None:
-            self._running.clear()
-        return await self._writer.commit(lambda connection: keys.free(connection, node or self._node))
+        self._running.clear()
+        return await self._writer.commit(lambda connection: self.free_node(connection, self._node))
+
+    def free_node(self, connection: Connection, node: str) -> int:
+        """Release keys of requests that a dead node left running, in a transaction of the caller."""
+        return keys.free(connection, node)
 
     async def interrupted(self, node: str | None = None) -> list[InterruptedRequest]:
         """List requests that an earlier run, or a dead node, left running after they took effect."""

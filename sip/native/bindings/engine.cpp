@@ -343,6 +343,7 @@ void PythonEngine::define(nb::module_& module) {
         .def("note_served", &PythonEngine::note_served)
         .def("set_guard", &PythonEngine::set_guard)
         .def("set_tracing", &PythonEngine::set_tracing)
+        .def("set_opening", &PythonEngine::set_opening)
         .def("take_kept", &PythonEngine::take_kept)
         .def("stop", &PythonEngine::stop)
         .def_prop_ro("wake_descriptor", &PythonEngine::wake_descriptor)

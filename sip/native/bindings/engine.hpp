@@ -57,6 +57,7 @@ class PythonEngine {
     void note_served(double now_s);
     void set_guard(const PythonSourceGuard& guard) { service_.set_guard(guard.shared()); }
     void set_tracing(bool tracing) { service_.set_tracing(tracing); }
+    void set_opening(bool opening) { service_.set_opening(opening); }
     int wake_descriptor() const { return service_.wake_descriptor(); }
     nb::list take_kept();
     void stop() { service_.stop(); }

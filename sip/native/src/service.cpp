@@ -48,6 +48,11 @@ void Service::set_tracing(bool tracing) {
     tracing_ = tracing;
 }
 
+void Service::set_opening(bool opening) {
+    const std::lock_guard lock(mutex_);
+    opening_ = opening;
+}
+
 // Sockets.
 
 std::int32_t Service::add_socket(int descriptor) {
@@ -147,7 +152,8 @@ void Service::handle(std::string_view data, const Flow& source, std::int64_t now
     if (answer == Answer::ask && guard_ != nullptr) {
         answer = guard_->judge(data, source.remote, true, now_ns, SourceGuard::Trust::later);
     }
-    if (answer == Answer::drop || (answer == Answer::known && match(data, source, now_ns))) return;
+    if (answer == Answer::drop) return;
+    if (answer == Answer::known && opening_ && match(data, source, now_ns)) return;
     if (answer == Answer::ask && guard_ != nullptr && unjudged_++ >= most_unjudged) {
         guard_->drop(Reason::crowd);
         return;

@@ -193,6 +193,13 @@ TEST_CASE("service: while the loop stands still, the guard drops, lets pass and 
         CHECK(peer.receive().starts_with("SIP/2.0 100 "));
         CHECK(taken(service).at(0).what == Kept::What::message);
     }
+    SUBCASE("a source that the guard knows is left to the loop while another process has calls") {
+        guard->trust(peer.endpoint(), now_ns());
+        service.set_opening(false);
+        peer.send(ours, request("INVITE"));
+        CHECK(taken(service).at(0).what == Kept::What::datagram);
+        CHECK(service.locked()->servers() == 0);
+    }
     SUBCASE("one that nobody was asked about is kept, so many and no more") {
         const std::size_t count = Service::most_unjudged + 10;
         for (std::size_t sent = 0; sent < count; ++sent) {

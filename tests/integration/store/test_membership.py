@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import pytest
 import sqlalchemy as sa
@@ -75,8 +76,9 @@ class Adopter:
         self.may_end = asyncio.Event()
         self.may_end.set()
 
-    async def __call__(self, node: str) -> None:
+    async def __call__(self, node: str, before: datetime) -> None:
         self.adopted.append(node)
+        self.before = before
         await self.may_end.wait()
 
 
@@ -123,7 +125,7 @@ async def test_nothing_that_a_fenced_node_writes_is_accepted(shared: str) -> Non
     """A node that stood still is adopted once; it writes nothing afterwards, and learns of it."""
     adopter = Adopter()
     async with running(shared, "a") as living:
-        living.membership.start_adopting(adopter)
+        living.membership.start_adopting(adopter, living.release_node)
         stopped = await start(shared, "b")
         await stopped.writer.commit(lambda connection: note(connection, "before"))
         stand_still(stopped)
@@ -145,7 +147,7 @@ async def test_a_transaction_that_has_begun_ends_before_the_adoption(shared: str
     """The claim waits for its turn; what was begun with the lease is durable when the calls are read."""
     adopter = Adopter()
     async with running(shared, "a") as living:
-        living.membership.start_adopting(adopter)
+        living.membership.start_adopting(adopter, living.release_node)
         stopped = await start(shared, "b")
         database = stopped.database.shared
         assert database is not None
@@ -183,12 +185,12 @@ async def test_an_adoption_that_is_not_finished_is_begun_again(shared: str) -> N
     first.may_end.clear()
     async with running(shared, "c") as living:
         dying = await start(shared, "a")
-        dying.membership.start_adopting(first)
+        dying.membership.start_adopting(first, dying.release_node)
         dead = await start(shared, "b")
         stand_still(dead)
         await until(lambda: first.adopted == ["b"])
         stand_still(dying)
-        living.membership.start_adopting(second)
+        living.membership.start_adopting(second, living.release_node)
         await until(lambda: sorted(second.adopted) == ["a", "b"])
         await until(lambda: names_are(living, {"c": None}))
         await dying.close()
@@ -200,7 +202,7 @@ async def test_a_stopped_server_with_a_call_is_adopted(shared: str) -> None:
     adopter = Adopter()
     async with running(shared, "a") as living:
         account, _ = await living.accounts.create("Acme", balance_paise=100_000, kyc=True)
-        living.membership.start_adopting(adopter)
+        living.membership.start_adopting(adopter, living.release_node)
         async with running(shared, "b") as stopping:
             record = new_record(account.account_sid)
             await stopping.calls.insert(record)
@@ -217,7 +219,7 @@ async def test_a_dead_node_gives_back_what_it_held(shared: str) -> None:
         dead = await start(shared, "b")
         assert await dead.idempotency.begin(account.account_sid, "key", "POST /v1/calls", "hash") is None
         stand_still(dead)
-        await living.release_node("b")
+        await living.writer.commit(lambda connection: living.release_node(connection, "b"))
         assert await living.idempotency.begin(account.account_sid, "key", "POST /v1/calls", "hash") is None
         await dead.close()
 

@@ -134,3 +134,8 @@ def test_null_in_a_change_removes_a_value_and_is_no_omission(
 )
 def test_spaces_alone_are_no_text(model: type[RequestModel], body: dict[str, Any], blank: str) -> None:
     assert named(model, body) == {blank}
+
+
+def test_a_text_that_is_too_long_is_measured_in_characters() -> None:
+    with pytest.raises(ValidationFailed, match="text: must have at most 4096 characters"):
+        validate_body(SendMessageBody, {"to": _TO, "type": "text", "text": "x" * 4097})

@@ -91,6 +91,9 @@ class Service {
     /// Keep what a trace wants to know.
     void set_tracing(bool tracing);
 
+    /// False while another process still has calls on these sockets: the thread then leaves all to the loop.
+    void set_opening(bool opening);
+
     // Sockets. They do not block, and belong to the caller.
 
     /// Serve a socket of datagrams as well, from now on; starts the thread. Returns its number.
@@ -141,6 +144,7 @@ class Service {
     std::uint64_t served_ = 0, seen_ = 0;
     bool behind_ = false;
     bool tracing_ = false;
+    bool opening_ = true;
     int wake_ = -1;
 
     std::condition_variable stopping_;

@@ -296,7 +296,7 @@ class Engine:
         """Use a guard for what comes while the loop stands still."""
 
     def set_opening(self, opening: bool, /) -> None:
-        """Allow the thread to open transactions; False leaves all to the loop, as another process has calls."""
+        """Allow the thread to open transactions; False leaves all to the loop."""
 
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""

@@ -34,7 +34,7 @@ Release = Callable[[Connection, str], None]
 
 _LOOK_S: Final = 0.25
 _SKEW: Final = timedelta(seconds=10)
-"""Between clocks of two machines. A claimed node has been dead for eight seconds, and stays away for thirty."""
+"""Between clocks of two machines. A claimed node has been dead for 8 s, and stays away for 30 s."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 

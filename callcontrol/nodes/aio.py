@@ -124,7 +124,7 @@ class Membership:
             await self._database.write_lease(
                 partial(store.leave, node=self._node.node, incarnation=self._node.incarnation)
             )
-        except Exception as error:
+        except Exception as error:  # Whatever the driver raises: the lease ends by itself.
             log.warning("the node keeps its name until its lease is over: %s", error)
 
     @asynccontextmanager
@@ -161,7 +161,7 @@ class Membership:
                 log.error("another node has taken over the calls of this one; ending")
                 self.fenced.set()
                 return
-            except Exception as error:
+            except Exception as error:  # Whatever it is, a node that renews no more would be taken for dead.
                 self._renewals.failed(_now_s())
                 if renewed or not is_transient(error):
                     log.warning(
@@ -213,7 +213,7 @@ class Membership:
                 await self._adopt_one(node, adopt)
             except DomainError as failure:
                 log.warning("the calls of the node %s are not ended yet: %s", node.node, failure.message)
-            except Exception:
+            except Exception:  # A defect met with one node must not keep the others from being adopted.
                 log.exception("the calls of the node %s are not ended", node.node)
 
     async def _adopt_one(self, dead: Node, adopt: Adopt) -> None:

@@ -61,7 +61,7 @@ def apart(operations: Sequence[Operation[Any]], connection: Connection) -> list[
         try:
             with connection.begin_nested():
                 outcomes.append(operation(connection))
-        except Exception as error:
+        except Exception as error:  # Whatever an operation raises, it fails alone.
             if is_transient(error):
                 raise
             outcomes.append(Failed(error))

@@ -65,6 +65,10 @@ class PlacedCall(Protocol):
 class SandboxParties(Protocol):
     """The sandbox carrier, as the parties that call this server."""
 
+    @property
+    def reach_server(self) -> bool:
+        """True if the carrier knows an address of this server."""
+
     def place(self, request: PartyCallRequest) -> PlacedCall:
         """
         Call a number of this server; numbers of the request are in E.164.

@@ -89,8 +89,10 @@ def begin(
 
 
 def used_otherwise() -> IdempotencyConflict:
-    """Error for a key that was used for another request."""
-    return IdempotencyConflict("This Idempotency-Key was used for another request; use a new one.")
+    """Error for a key that was used for another request, or by another API key where a secret was shown."""
+    return IdempotencyConflict(
+        "This Idempotency-Key was used for another request, or by another API key; use a new one."
+    )
 
 
 def still_running() -> IdempotencyConflict:

@@ -203,6 +203,8 @@ def secret_errors(secret: str) -> list[FieldError]:
         return [FieldError("secret", message)]
     if not secret.isprintable():
         return [FieldError("secret", "must not hold control characters")]
+    if secret.isspace():
+        return [FieldError("secret", "must not consist of spaces")]
     if secret.startswith(_STANDARD_PREFIX) and not _is_key(secret.removeprefix(_STANDARD_PREFIX)):
         return [FieldError("secret", "must hold base64 behind whsec_, as Standard Webhooks has it")]
     return []

@@ -82,6 +82,13 @@ CASES = (
         refused(403, "NUMBER_NOT_OWNED", body={"to": ELSEWHERE}),
         foreign(403, "NUMBER_NOT_OWNED", body=_TO_OWN),
         refused(404, "NOT_FOUND", body=_TO_OWN, during=_unreachable_from_the_sandbox),
+        refused(
+            404,
+            "NOT_FOUND",
+            name="whoever has the number",
+            body={"to": ELSEWHERE},
+            during=_unreachable_from_the_sandbox,
+        ),
         refused(429, "RATE_LIMITED", by="slow", body={"to": used_up_second}),
     ),
 )

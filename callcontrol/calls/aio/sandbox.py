@@ -50,8 +50,8 @@ class SandboxCalls:
 
         Raises:
             ValidationFailed: ``from_`` is no number of the sandbox, or ``to`` is no number.
-            NumberNotOwned: ``to`` is no active number of the account.
             NotFound: No sandbox carrier reaches this server.
+            NumberNotOwned: ``to`` is no active number of the account.
             RateLimited: The account's calls begin too fast.
             ServiceUnavailable: There is no capacity.
         """
@@ -62,14 +62,15 @@ class SandboxCalls:
         )
         if not is_test_number(asked.from_):
             raise ValidationFailed.of("from", f"must be a sandbox number: {TEST_PREFIX} and three digits")
+        if self._parties is None or not self._parties.reach_server:
+            raise NotFound(
+                "No sandbox carrier reaches this server: it needs TRUNKLINE_SANDBOX_CARRIER=1 and a udp:"
+                " address in TRUNKLINE_SIP_LISTEN."
+            )
         account = await self._owner(account_sid, asked.to)
-        if self._parties is None:
-            raise _not_here()
         self._calls.check_capacity(account)
         try:
             placed = self._parties.place(asked)
-        except ValueError:
-            raise _not_here() from None
         except PortsExhausted:
             raise ServiceUnavailable(
                 "All RTP ports of the sandbox carrier are in use; try again shortly.",
@@ -97,10 +98,3 @@ class SandboxCalls:
         if found.status != "active":
             raise NumberNotOwned(f"{to} is suspended because its renewal is not paid; top up first.")
         return account
-
-
-def _not_here() -> NotFound:
-    return NotFound(
-        "No sandbox carrier reaches this server: it needs TRUNKLINE_SANDBOX_CARRIER=1 and a udp: address in"
-        " TRUNKLINE_SIP_LISTEN."
-    )

@@ -57,7 +57,7 @@ def test_an_event_that_is_named_twice_is_sent_once() -> None:
 
 @pytest.mark.parametrize(
     "secret",
-    ["short", "x" * 257, "line\nbreak", "whsec_", "whsec_not base64!", "whsec_====", "whsec_YQ"],
+    ["short", " " * 32, "x" * 257, "line\nbreak", "whsec_", "whsec_not base64!", "whsec_====", "whsec_YQ"],
 )
 def test_a_secret_that_could_not_sign_is_refused(secret: str) -> None:
     assert wrong(secret=secret) == {"secret"}

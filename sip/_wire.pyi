@@ -116,6 +116,9 @@ class SourceGuard:
     def __init__(self, settings: ProtectionSettings) -> None:
         """Set the limits."""
 
+    def origin_of(self, data: bytes, host: str, port: int, /) -> tuple[str, int]:
+        """Address and port that a message comes from: what a front names; ("", 0) if it names none."""
+
     def judge(self, data: bytes, host: str, port: int, is_datagram: bool, now_s: float, trust: int, /) -> int:
         """Judge a message; one of `SOURCE_*`."""
 

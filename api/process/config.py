@@ -44,6 +44,7 @@ from api.process.values import (
     parse_ports,
     parse_realm,
     parse_secret_keys,
+    parse_sip_proxy,
     parse_tone_plan,
     parse_url,
 )
@@ -173,6 +174,14 @@ class Settings:
         Choice("forbid", "silent"),
         "answer to unknown SIP sources: forbid (at most one 403 in 10 s) or silent",
         former="SIP_STRANGERS",
+    )
+    sip_fronts: tuple[IpNetwork, ...] = _setting(
+        "",
+        parse_networks,
+        "CIDRs of SIP proxies in front of this server; from them alone X-Trunkline-Source is believed",
+    )
+    sip_outbound_proxy: str | None = _setting(
+        "", parse_sip_proxy, "SIP proxy of carriers that have none of their own, such as the front"
     )
     dns_servers: tuple[HostPort, ...] = _setting(
         "", parse_name_servers, "name servers for gateways, comma-separated (default: those of resolv.conf)"

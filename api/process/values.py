@@ -40,6 +40,7 @@ __all__ = [
     "parse_path",
     "parse_ports",
     "parse_realm",
+    "parse_sip_proxy",
     "parse_tone_plan",
     "parse_url",
 ]
@@ -313,6 +314,18 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
         except ValueError as error:
             raise ValueError(f"{part!r} is not a CIDR such as 127.0.0.0/8: {error}") from None
     return tuple(networks)
+
+
+def parse_sip_proxy(text: str) -> str:
+    """Read a SIP proxy: host, host:port or a sip: address."""
+    # Commands that set no proxy start without what trunks need.
+    from callcontrol.trunks.outbound_invite import InvalidValue, read_proxy
+
+    try:
+        read_proxy(text.strip())
+    except InvalidValue:
+        raise ValueError(f"{text!r} is not a host, host:port, or a sip: address") from None
+    return text.strip()
 
 
 def parse_countries(text: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ no query, no I/O and never block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from callcontrol.models import (
+    TEST_PREFIX,
     Account,
     Application,
     Carrier,
@@ -45,10 +46,15 @@ class Changes:
 
 
 class Directory:
-    """Mirror of accounts, numbers, trunks, applications and agents."""
+    """
+    Mirror of accounts, numbers, trunks, applications and agents.
 
-    def __init__(self) -> None:
+    A carrier without an outbound proxy has ``outbound_proxy``, unless its calls stay in the sandbox.
+    """
+
+    def __init__(self, outbound_proxy: str | None = None) -> None:
         self.revision = 0
+        self._outbound_proxy = outbound_proxy
         self._accounts: dict[str, Account] = {}
         self._numbers: dict[str, PhoneNumber] = {}
         self._e164_of: dict[str, str] = {}
@@ -74,7 +80,10 @@ class Directory:
             self._accounts[account.account_sid] = account
         for number, exists in changes.numbers:
             self._apply_number(number, exists)
-        _mirror(self._carriers, ((item.carrier_sid, item, exists) for item, exists in changes.carriers))
+        _mirror(
+            self._carriers,
+            ((item.carrier_sid, self._proxied(item), exists) for item, exists in changes.carriers),
+        )
         _mirror(self._gateways, ((item.gateway_sid, item, exists) for item, exists in changes.gateways))
         _mirror(self._applications, ((item.app_sid, item, exists) for item, exists in changes.applications))
         _mirror(self._agents, ((item.agent_id, item, exists) for item, exists in changes.agents))
@@ -85,6 +94,11 @@ class Directory:
             self._index_proofs()
             for tell in self._watchers:
                 tell()
+
+    def _proxied(self, carrier: Carrier) -> Carrier:
+        if self._outbound_proxy is None or carrier.outbound_proxy or carrier.prefixes == (TEST_PREFIX,):
+            return carrier
+        return replace(carrier, outbound_proxy=self._outbound_proxy)
 
     def watch_trunks(self, tell: Callable[[], None]) -> None:
         """Call ``tell`` whenever carriers or gateways have changed."""

@@ -19,6 +19,7 @@ from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.trunks.number_format import caller_number_in, number_in, user_of
 from sip import Headers, NameAddr, ParseError, Request, SipUri, readable
+from sip.protection.rate_limits import FRONT_HEADER
 
 ANONYMOUS: Final = "anonymous"
 """Shown for a caller that withholds its number or has none."""
@@ -35,6 +36,7 @@ _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address i
 _MAX_ENTRIES: Final = 8
 _MAX_SHOWN_CHARS: Final = 8192
 _HEEDED: Final = frozenset({"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"})
+_FRONT_HEADER: Final = FRONT_HEADER.lower()
 _X_SIGNS: Final = ("X-", "x-")
 _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
 
@@ -296,13 +298,19 @@ _NOTHING: Final = Received()
 
 
 def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """X- header fields that may be copied into another message: bounded, printable, first of each name."""
+    """
+    X- header fields that may be copied into another message: bounded, printable, first of each name.
+
+    The field in which a SIP front names the source of a request is for this server alone.
+    """
     found: dict[str, tuple[str, str]] = {}
     for name, value in fields:
         if name[:2] not in _X_SIGNS:  # most header fields
             continue
         if len(found) >= MAX_CUSTOM_HEADERS:
             break
+        if name.lower() == _FRONT_HEADER:
+            continue
         shown = readable(value)
         if _X_HEADER.fullmatch(name) and _is_safe(shown, _MAX_VALUE_CHARS):
             found.setdefault(name.lower(), (name, shown))

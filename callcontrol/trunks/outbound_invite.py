@@ -129,14 +129,19 @@ def proxy_of(carrier: Carrier) -> SipUri | None:
     """
     Outbound proxy of a carrier, or None.
 
-    It is written ``host``, ``host:port`` or as a ``sip:`` address with its transport.
+    Raises:
+        InvalidValue: Its text is no proxy; see ``read_proxy``.
+    """
+    return read_proxy(carrier.outbound_proxy) if carrier.outbound_proxy else None
+
+
+def read_proxy(text: str) -> SipUri:
+    """
+    Read an outbound proxy: ``host``, ``host:port`` or a ``sip:`` address with its transport.
 
     Raises:
         InvalidValue: The text is none of these.
     """
-    text = carrier.outbound_proxy
-    if not text:
-        return None
     try:
         return SipUri.parse(text if text[:4].lower() == "sip:" else f"sip:{_bracketed(text)}")
     except ParseError as error:

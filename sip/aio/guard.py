@@ -49,6 +49,7 @@ class Guard:
         self.starting = False
         """True while the program starts: messages that wait then are no sign of overload."""
         self._own: Address | None = None
+        self._has_fronts = bool(settings.fronts)
         self._refused: Counter[str] = Counter()
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
@@ -85,7 +86,13 @@ class Guard:
 
     def admit(self, data: bytes, flow: Flow) -> int:
         """Judge a message by its source; see `Protection.admit`."""
-        return self.protection.admit(data, flow.remote, self._clock.time(), is_datagram=not flow.reliable)
+        self.locate(data, flow)
+        return self.protection.admit(data, flow.source, self._clock.time(), is_datagram=not flow.reliable)
+
+    def locate(self, data: bytes, flow: Flow) -> None:
+        """Set the source of a flow to where this message comes from, which only a front may tell."""
+        if self._has_fronts:
+            flow.source = self.protection.sources.origin_of(data, *flow.remote)
 
     # Called by the user agent.
 
@@ -96,8 +103,8 @@ class Guard:
         The 403 is the same for all requests, so that it reveals nothing. It is never longer than the request,
         so that a forged source gains no amplification. A challenge passes, since credentials answer it.
         """
-        host = flow.remote[0]
-        if self.protection.knows(host) or flow.remote == self._own or response.status in _CHALLENGES:
+        host = flow.source[0]
+        if self.protection.knows(host) or flow.source == self._own or response.status in _CHALLENGES:
             return response
         if not self.protection.may_answer(host, self._clock.time()):
             return None

@@ -390,7 +390,7 @@ class InboundSession(Session):
         """Session that this one replaces (RFC 3891): it ends when this one is answered."""
         self.identities: tuple[Hashable, ...] = ()
         """Identities of the caller, proved or known by its source, as the screen names them."""
-        self.source: Address = flow.remote
+        self.source: Address = flow.source
         self.transport = flow.transport.name
         self.peer_names = flow.peer_names
         """Names proved by the caller's TLS certificate; empty without one."""

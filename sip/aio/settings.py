@@ -8,9 +8,11 @@ from sip.aio.dns_client import NameServer
 from sip.aio.tcp import StreamLimits
 from sip.aio.tls import TlsSettings
 from sip.aio.transaction_layer import draw_between, make_token
+from sip.aio.transport import Flow
 from sip.auth.server import DigestSettings, SecretsOf
 from sip.message.message import Request
 from sip.message.parser import Limits
+from sip.protection.rate_limits import FRONT_HEADER
 from sip.session.model import SessionSettings
 
 
@@ -34,6 +36,25 @@ class Source:
     port: int
     transport: str
     names: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, request: Request, flow: Flow) -> "Source":
+        """
+        Return the peer of the flow, or what the front names that forwards the request.
+
+        After the address a front may add the names that a client's certificate proves:
+        `tls:198.51.100.7:5061;name=carrier.example`.
+        """
+        host, port = flow.source
+        if (host, port) == flow.remote:
+            return cls(host, port, flow.transport.name, flow.peer_names)
+        address, *params = (request.headers.first(FRONT_HEADER.lower()) or "").split(";")
+        names = [
+            value.strip().lower()
+            for name, _, value in (param.partition("=") for param in params)
+            if name.strip().lower() == "name"
+        ]
+        return cls(host, port, address.partition(":")[0].strip().lower(), frozenset(filter(None, names)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,8 @@ class TransactionLayer:
         if self._guard is not None:
             answer = self._guard.admit(data, flow)
             if answer == SOURCE_DROP:
-                flow.abort()
+                if flow.source == flow.remote:  # A front forwards messages of others too.
+                    flow.abort()
                 return
             known = answer == SOURCE_KNOWN
         self.receive_admitted(data, flow, known)
@@ -212,6 +213,7 @@ class TransactionLayer:
         """Handle one message that the guard lets pass; `known` is its word on the source."""
         guard, (host, port) = self._guard, flow.remote
         if guard is not None:
+            guard.locate(data, flow)
             guard.arrived_bytes = len(data)
             if guard.pressed and not flow.reliable and not guard.passes(data):
                 return
@@ -294,7 +296,8 @@ class TransactionLayer:
             if request is not None and request.via.params:
                 flow.note_via(request.via)
         elif port != flow.remote[1]:
-            flow = flow.transport.flow_to((flow.remote[0], port))
+            source, flow = flow.source, flow.transport.flow_to((flow.remote[0], port))
+            flow.source = source
         transaction = self._handles.get(number)
         if isinstance(transaction, ServerTransaction) and kind != CANCEL:
             transaction.flow = flow  # A retransmission may come over a new connection.
@@ -329,7 +332,7 @@ class TransactionLayer:
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
         """Answer a malformed request where that is possible; ignore all other malformed data."""
-        guard, host = self._guard, flow.remote[0]
+        guard, host = self._guard, flow.source[0]
         if guard is not None and not guard.protection.knows(host):
             guard.protection.on_malformed(host, self.clock.time())
             return
@@ -345,8 +348,9 @@ class TransactionLayer:
     def trust(self, flow: Flow) -> None:
         """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
         guard = self._guard
-        if guard is not None and flow.remote != guard.own:
-            guard.protection.trust(flow.remote[0], self.clock.time())
+        # A front that does not say whom it forwards names nobody, who must not be trusted.
+        if guard is not None and flow.source != guard.own and flow.source[0]:
+            guard.protection.trust(flow.source[0], self.clock.time())
 
     # Sending.
 

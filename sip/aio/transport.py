@@ -52,9 +52,13 @@ Watcher = Callable[[], None]
 
 
 class Flow(ABC):
-    """A flow to one peer: a socket and a remote address, or a connection."""
+    """
+    A flow to one peer: a socket and a remote address, or a connection.
 
-    __slots__ = ("remote", "transport")
+    `source` is where the current message comes from. It differs from `remote` when a front forwards it.
+    """
+
+    __slots__ = ("remote", "source", "transport")
 
     reliable = False
     secure = False
@@ -71,6 +75,7 @@ class Flow(ABC):
     def __init__(self, transport: "Transport", remote: Address) -> None:
         self.transport = transport
         self.remote = remote
+        self.source = remote
 
     # The following methods matter for connections only; a UDP flow does nothing (B027).
 

@@ -318,7 +318,7 @@ class UserAgent:
         self, screen: Screen, request: Request, flow: Flow
     ) -> tuple[Hashable, ...] | Response | None:
         """Return the identities of an admitted caller, the response of a refusal, or None for no response."""
-        source = Source(*flow.remote[:2], flow.transport.name, flow.peer_names)
+        source = Source.of(request, flow)
         try:
             screened = screen(source, request)
             if isinstance(screened, ScreenVerdict):

@@ -126,6 +126,8 @@ class Watchdog:
             guard.note_wait(max(0.0, layer.clock.time() - at_s))
         try:
             if what == KEPT_MESSAGE:
+                if guard is not None:
+                    guard.locate(data, flow)
                 layer.take_found(found, data, flow)
             elif what == KEPT_ADMITTED:
                 layer.receive_admitted(data, flow, known=False)

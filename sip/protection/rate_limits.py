@@ -23,6 +23,9 @@ from ipaddress import AddressValueError, IPv6Address
 from sip._wire import SOURCE_ASK, SOURCE_DROP, SOURCE_KNOWN, TRUST_NO, TRUST_UNASKED, TRUST_YES
 from sip.message.native import wire
 
+FRONT_HEADER = "X-Trunkline-Source"
+"""Field in which a SIP front names the source of a request: `udp:198.51.100.7:5060`."""
+
 _IPV6_SOURCE_BITS = 64
 
 
@@ -34,7 +37,8 @@ class ProtectionSettings:
     `rate_per_s` and `burst` limit the datagrams of one unknown source, the `crowd` ones those of all unknown
     sources together. A datagram over the rate scores 1, a malformed one `malformed_score`, a refused one 1.
     At `ban_score` the source is banned for `ban_s` (after wrong passwords `auth_ban_s`), twice as long each
-    time, `max_ban_s` at most. With `answer_unknown_sources` False unknown sources get no answer.
+    time, `max_ban_s` at most. With `answer_unknown_sources` False unknown sources get no answer. `fronts` are
+    the networks, as CIDRs, of the SIP proxies in front of this server, which name the source of each request.
     """
 
     answer_unknown_sources: bool = True
@@ -56,6 +60,7 @@ class ProtectionSettings:
     auth_ban_s: float = 300.0
     trust_s: float = 14_400.0
     max_sources: int = 10_000
+    fronts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

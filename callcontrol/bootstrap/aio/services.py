@@ -108,6 +108,7 @@ class StorageSettings:
         allow_private_destinations: Let webhooks and streams reach private addresses and plain HTTP.
         allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
         name_servers: Name servers for the host names of gateways; those of the system when empty.
+        outbound_proxy: SIP proxy of carriers that have none of their own.
         public_url: Base URL of links in events.
         webhooks_kept: Retention of finished webhook deliveries.
     """
@@ -118,6 +119,7 @@ class StorageSettings:
     allow_private_destinations: bool = False
     allowed_countries: Collection[str] = DEFAULT_COUNTRIES
     name_servers: Sequence[NameServer] = ()
+    outbound_proxy: str | None = None
     public_url: Callable[[], str] = lambda: ""
     webhooks_kept: timedelta = WEBHOOKS_KEPT
 
@@ -150,7 +152,9 @@ class Storage:
         self.membership = Membership(
             database, self.writer, node, settings.place, settings.public_url, settings.leases
         )
-        self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
+        self.directory = DirectoryLoader(
+            database, changes_since, settings.name_servers, settings.outbound_proxy
+        )
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.secrets_of = partial(_secrets_now, self.directory)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))

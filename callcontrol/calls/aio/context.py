@@ -53,7 +53,8 @@ class CallControlSettings:
 
     ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, in addition to the trunks' own
     lists; ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or no response
-    when the server is ``silent_to_unknown_sources``; ``trusted_sources`` are never banned. Recordings go to
+    when the server is ``silent_to_unknown_sources``. ``trusted_sources`` are never banned, and neither are
+    ``fronts``: the SIP proxies before this server, which name the source of each request. Recordings go to
     ``data_dir/recordings``.
 
     A party on hold hears ``hold_music``: a WAV file, ``tones`` for the built-in melody, or ``none``. For the
@@ -79,6 +80,7 @@ class CallControlSettings:
     forwarded_headers: Collection[str] = frozenset()
     silent_to_unknown_sources: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
+    fronts: Collection[IPv4Network | IPv6Network] = ()
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
     ping_every_s: float = PING_EVERY_S
     hep: HepSettings | None = None

@@ -106,8 +106,12 @@ class CallControl:
         self.engine = MediaEngine(settings.media)
         answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources
         self.guard = Guard(
-            replace(settings.protection, answer_unknown_sources=answers),
-            _trust(services.routes, settings.trusted_sources),
+            replace(
+                settings.protection,
+                answer_unknown_sources=answers,
+                fronts=tuple(str(network) for network in settings.fronts),
+            ),
+            _trust(services.routes, (*settings.trusted_sources, *settings.fronts)),
         )
         self._arrivals = Arrivals(
             settings,

@@ -36,7 +36,8 @@ class DirectoryLoader(Directory):
     Directory of this process, with its loader.
 
     ``changes_since`` reads the changes after a revision. Until ``start`` it stays empty, and ``refresh`` does
-    nothing: a command that changes rows beside a server needs no directory.
+    nothing: a command that changes rows beside a server needs no directory. ``outbound_proxy`` is that of
+    ``Directory``.
     """
 
     def __init__(
@@ -44,8 +45,9 @@ class DirectoryLoader(Directory):
         database: Database,
         changes_since: Callable[[Connection, int], Changes],
         name_servers: "Sequence[NameServer]" = (),
+        outbound_proxy: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(outbound_proxy)
         self._database = database
         self._changes_since = changes_since
         self._name_servers = name_servers

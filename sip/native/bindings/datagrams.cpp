@@ -42,10 +42,11 @@ nb::object DatagramReader::next(const nb::object& is_trusted, double now_s) {
 SourceGuard::Answer DatagramReader::judge(std::string_view data, const Endpoint& source,
                                           const nb::object& is_trusted, std::int64_t now_ns) {
     if (guard_ == nullptr) return SourceGuard::Answer::known;
-    const auto answer = guard_->judge(data, source, true, now_ns);
+    const Endpoint origin = guard_->origin_of(data, source);
+    const auto answer = guard_->judge(data, origin, true, now_ns);
     if (answer != SourceGuard::Answer::ask) return answer;
-    const bool trusted = nb::cast<bool>(nb::bool_(is_trusted(nb::str(host_of(source).c_str()))));
-    return guard_->judge(data, source, true, now_ns,
+    const bool trusted = nb::cast<bool>(nb::bool_(is_trusted(nb::str(host_of(origin).c_str()))));
+    return guard_->judge(data, origin, true, now_ns,
                          trusted ? SourceGuard::Trust::yes : SourceGuard::Trust::no);
 }
 

@@ -1,8 +1,10 @@
 #include "source_guard.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <utility>
+#include <vector>
 
 #include "trunkline/signalling/endpoint.hpp"
 
@@ -46,6 +48,7 @@ SourceLimits limits_of(const nb::object& settings) {
     read("auth_ban_s", limits.auth_ban_s);
     read("trust_s", limits.trust_s);
     read("max_sources", limits.max_sources);
+    limits.fronts = Fronts(nb::cast<std::vector<std::string>>(settings.attr("fronts")));
     return limits;
 }
 
@@ -57,6 +60,11 @@ nb::str text_of(std::string_view text) {
 
 PythonSourceGuard::PythonSourceGuard(const nb::object& settings)
     : guard_(std::make_shared<SourceGuard>(limits_of(settings))) {}
+
+nb::tuple PythonSourceGuard::origin_of(const nb::bytes& data, const std::string& host, std::uint16_t port) {
+    const Endpoint origin = guard_->origin_of({data.c_str(), data.size()}, endpoint(host, port));
+    return nb::make_tuple(nb::str(host_of(origin).c_str()), origin.size == 0 ? 0 : port_of(origin));
+}
 
 int PythonSourceGuard::judge(const nb::bytes& data, const std::string& host, std::uint16_t port,
                              bool is_datagram, double now_s, int trust) {
@@ -147,6 +155,7 @@ void PythonSourceGuard::define(nb::module_& module) {
     module.attr("TRUST_YES") = static_cast<int>(Trust::yes);
     nb::class_<PythonSourceGuard>(module, "SourceGuard")
         .def(nb::init<const nb::object&>(), nb::arg("settings"))
+        .def("origin_of", &PythonSourceGuard::origin_of)
         .def("judge", &PythonSourceGuard::judge)
         .def("judge_connection", &PythonSourceGuard::judge_connection)
         .def("judge_host", &PythonSourceGuard::judge_host)

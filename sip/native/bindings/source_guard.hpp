@@ -26,6 +26,7 @@ class PythonSourceGuard {
 
     const std::shared_ptr<SourceGuard>& shared() const { return guard_; }
 
+    nb::tuple origin_of(const nb::bytes& data, const std::string& host, std::uint16_t port);
     int judge(const nb::bytes& data, const std::string& host, std::uint16_t port, bool is_datagram,
               double now_s, int trust);
     int judge_connection(const std::string& host, double now_s, int trust);

@@ -24,6 +24,7 @@ signalling::SourceLimits limits() {
     made.max_auth_failures = 3;
     made.slow_after_failures = 1;
     made.max_sources = most_sources;
+    made.fronts = signalling::Fronts({"10.0.0.0/27", "2001:db8::/60"});
     return made;
 }
 
@@ -105,8 +106,14 @@ class Play {
     }
 
     void judge(const signalling::Endpoint& source, Trust trust) {
-        const auto bytes = input_.take(input_.byte());
-        const std::string_view data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        const std::uint8_t size = input_.byte();
+        const auto bytes = input_.take(size);
+        std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        if (size & 1) data.insert(0, "INVITE \nX-Trunkline-Source: udp:");
+        judge_origin(data, guard_.origin_of(data, source), trust);
+    }
+
+    void judge_origin(const std::string& data, const signalling::Endpoint& source, Trust trust) {
         const Answer answer = guard_.judge(data, source, true, now_ns_, trust);
         if (answer == Answer::ask) {
             fuzz::require(trust == Trust::unasked || trust == Trust::later);

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
+
+#include "trunkline/signalling/field_lines.hpp"
 
 namespace trunkline::signalling {
 
@@ -34,24 +35,9 @@ constexpr Name names[] = {
     {"nmap", true, true},
 };
 
-char lower(char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter;
-}
-
 bool is_word(char letter) {
     const char small = lower(letter);
     return (small >= 'a' && small <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
-}
-
-/// What follows `name` and a colon at the beginning of a line; nothing for another field.
-std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
-    if (line.size() < name.size()) return std::nullopt;
-    const auto same = [](char expected, char letter) { return lower(letter) == expected; };
-    if (!std::equal(name.begin(), name.end(), line.begin(), same)) return std::nullopt;
-    const std::size_t colon = line.find_first_not_of(" \t", name.size());
-    if (colon == std::string_view::npos || line[colon] != ':') return std::nullopt;
-    line.remove_prefix(colon + 1);
-    return line.substr(0, std::min(line.find_first_of("\r\n"), value_bytes));
 }
 
 bool holds(std::string_view value, const Name& name) {
@@ -70,9 +56,10 @@ bool names_scanner(std::string_view message) {
     message = message.substr(0, scanned_bytes);
     for (auto end = message.find('\n'); end != std::string_view::npos; end = message.find('\n', end + 1)) {
         const std::string_view line = message.substr(end + 1);
-        auto value = value_of(line, "user-agent");
-        if (!value) value = value_of(line, "server");
+        auto value = field_value(line, "user-agent");
+        if (!value) value = field_value(line, "server");
         if (!value) continue;
+        value = value->substr(0, value_bytes);
         std::array<char, value_bytes> small{};
         std::transform(value->begin(), value->end(), small.begin(), lower);
         const std::string_view agent{small.data(), value->size()};

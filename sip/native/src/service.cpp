@@ -148,9 +148,10 @@ void Service::read(std::int32_t number, const Socket& socket, std::int64_t now_n
 void Service::handle(std::string_view data, const Flow& source, std::int64_t now_ns) {
     using Answer = SourceGuard::Answer;
     if (is_keep_alive(data)) return;
-    auto answer = is_known(source.remote, now_ns) ? Answer::known : Answer::ask;
+    const Endpoint origin = guard_ == nullptr ? source.remote : guard_->origin_of(data, source.remote);
+    auto answer = is_known(origin, now_ns) ? Answer::known : Answer::ask;
     if (answer == Answer::ask && guard_ != nullptr) {
-        answer = guard_->judge(data, source.remote, true, now_ns, SourceGuard::Trust::later);
+        answer = guard_->judge(data, origin, true, now_ns, SourceGuard::Trust::later);
     }
     if (answer == Answer::drop) return;
     if (answer == Answer::known && opening_ && match(data, source, now_ns)) return;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trunkline/signalling/flow.hpp"
+#include "trunkline/signalling/fronts.hpp"
 #include "trunkline/signalling/recent.hpp"
 #include "trunkline/signalling/source.hpp"
 
@@ -41,6 +42,7 @@ struct SourceLimits {
     double auth_ban_s = 300;
     double trust_s = 14'400;
     std::size_t max_sources = 10'000;
+    Fronts fronts;
 };
 
 /// Why a message was not served.
@@ -99,6 +101,10 @@ class SourceGuard {
 
     // Before a message is parsed.
 
+    /// Where a message comes from; its source is judged by this, not by a front that forwards it.
+    Endpoint origin_of(std::string_view data, const Endpoint& remote) const {
+        return limits_.fronts.origin_of(data, remote);
+    }
     Answer judge(std::string_view data, const Endpoint& remote, bool is_datagram, std::int64_t now_ns,
                  Trust trust = Trust::unasked);
     /// Judge a new connection: only a banned source gets none.

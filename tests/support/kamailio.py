@@ -1,0 +1,122 @@
+"""A real Kamailio with the configuration of `deploy/kamailio`, in front of servers under test."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.ports import free_port
+from tests.support.server_process import wait_until
+
+__all__ = ["KAMAILIO", "Front", "ask"]
+
+KAMAILIO = shutil.which("kamailio") or shutil.which("kamailio", path="/usr/sbin")
+_CONFIGURATION = Path(__file__).parents[2] / "deploy" / "kamailio" / "kamailio.cfg"
+_STOP_TIMEOUT_S = 30.0
+
+
+class Front:
+    """
+    One Kamailio over UDP at an address of its own, which no gateway has.
+
+    Attributes:
+        host, port: Its address.
+        directory: Folder of its list of nodes and its log.
+    """
+
+    def __init__(self, directory: Path, host: str = "127.0.0.5") -> None:
+        self.host = host
+        self.port = free_port()
+        self.directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
+
+    def start(self, nodes: Sequence[str]) -> None:
+        """Start it before the nodes, which are SIP addresses, and wait until one takes calls."""
+        assert KAMAILIO is not None, "Kamailio is not installed (Debian: kamailio)"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        nodes_file = self.directory / "dispatcher.list"
+        nodes_file.write_text("".join(f"1 {node}\n" for node in nodes))
+        with (self.directory / "kamailio.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(KAMAILIO, "-f", str(_CONFIGURATION), "-DD", "-E", "-m", "16", "-M", "4"),
+                    *("-w", str(self.directory), "-Y", str(self.directory)),
+                    *("-A", f"FRONT_LISTEN=udp:{self.address}", "-A", f'NODES="{nodes_file}"'),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        assert wait_until(self._is_ready, 30.0), self.log()
+
+    def stop(self) -> None:
+        """End it; calls in progress go on without it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(_STOP_TIMEOUT_S)
+
+    def log(self) -> str:
+        """Output of Kamailio so far."""
+        return (self.directory / "kamailio.log").read_text(errors="replace")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self.log()
+        return ask(self.address, "OPTIONS", f"sip:{self.address}", patience_s=0.3) == 200
+
+
+def ask(
+    target: str,
+    method: str,
+    uri: str,
+    *,
+    host: str = "127.0.0.1",
+    fields: Sequence[str] = (),
+    patience_s: float = 15.0,
+) -> int | None:
+    """Send one request over UDP from a free port of a host; the status of its final response, or None."""
+    to_host, _, to_port = target.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((host, 0))
+        sock.settimeout(patience_s)
+        port = sock.getsockname()[1]
+        head = [
+            f"{method} {uri} SIP/2.0",
+            f"Via: SIP/2.0/UDP {host}:{port};branch=z9hG4bK{method}{port};rport",
+            f"From: <sip:somebody@{host}>;tag={port}",
+            f"To: <{uri}>",
+            f"Call-ID: {method}-{port}@{host}",
+            f"CSeq: 1 {method}",
+            f"Contact: <sip:somebody@{host}:{port}>",
+            "Max-Forwards: 70",
+            *fields,
+            "Content-Length: 0",
+        ]
+        sock.sendto(("\r\n".join(head) + "\r\n\r\n").encode(), (to_host, int(to_port)))
+        try:
+            while True:
+                found = re.match(rb"SIP/2\.0 ([2-6][0-9]{2}) ", sock.recv(65_535))
+                if found is not None:
+                    return int(found[1])
+        except TimeoutError:
+            return None

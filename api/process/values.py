@@ -319,7 +319,8 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
 def parse_sip_proxy(text: str) -> str:
     """Read a SIP proxy: host, host:port or a sip: address."""
     # Commands that set no proxy start without what trunks need.
-    from callcontrol.trunks.outbound_invite import InvalidValue, read_proxy
+    from callcontrol.trunks.outbound_invite import read_proxy
+    from sip import InvalidValue
 
     try:
         read_proxy(text.strip())

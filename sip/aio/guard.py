@@ -94,6 +94,11 @@ class Guard:
         if self._has_fronts:
             flow.source = self.protection.sources.origin_of(data, *flow.remote)
 
+    def trust(self, flow: Flow) -> None:
+        """Trust the source of a flow, unless it is this process, or somebody whom a front does not name."""
+        if flow.source != self._own and flow.source[0]:
+            self.protection.trust(flow.source[0], self._clock.time())
+
     # Called by the user agent.
 
     def answer_for(self, response: Response, request: Request, flow: Flow) -> Response | None:

@@ -347,10 +347,8 @@ class TransactionLayer:
 
     def trust(self, flow: Flow) -> None:
         """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
-        guard = self._guard
-        # A front that does not say whom it forwards names nobody, who must not be trusted.
-        if guard is not None and flow.source != guard.own and flow.source[0]:
-            guard.protection.trust(flow.source[0], self.clock.time())
+        if self._guard is not None:
+            self._guard.trust(flow)
 
     # Sending.
 

@@ -1,0 +1,112 @@
+"""Two servers on one PostgreSQL behind a real Kamailio, of which one drains or dies under load."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sipp.exchange import Exchange
+from tests.support.kamailio import KAMAILIO, Front
+from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.server_process import ServerProcess, wait_until
+from tests.support.sipp_run import SIPP, Load, Sipp
+from tests.support.waiting import PATIENCE_S
+
+pytestmark = [
+    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
+    pytest.mark.durable,
+    pytest.mark.long(reason="a load of calls over two servers, 30 s each"),
+]
+
+LOAD = Load(calls=100, rate=5.0, pause_ms=1500)
+_SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
+# Calls whose INVITE a node has taken, and not yet written down, when it is killed.
+_IN_THE_MAKING = 1
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+class Cluster:
+    """A front with the nodes "a", which SIPp's trunks and the API calls of the tests know, and "b"."""
+
+    def __init__(self, folder: Path, database_url: str) -> None:
+        self.front = Front(folder / "front")
+        shared = {
+            "TRUNKLINE_DATABASE_URL": database_url,
+            "TRUNKLINE_SECRET_KEY": _SECRET_KEY,
+            "TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32",
+            "TRUNKLINE_SIP_FRONTS": f"{self.front.host}/32",
+            "TRUNKLINE_SIP_OUTBOUND_PROXY": self.front.address,
+        }
+        self.exchange = Exchange(folder, {**shared, "TRUNKLINE_NODE": "a"})
+        self.b = ServerProcess(
+            folder / "b", environment={**shared, "TRUNKLINE_MAX_CPS": "1000", "TRUNKLINE_NODE": "b"}
+        )
+
+    def start_front(self) -> None:
+        nodes = [self.exchange.server, self.b]
+        self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in nodes])
+
+    def place_calls(self) -> tuple[Sipp, Sipp]:
+        """Start the load: a caller and a callee; returns them when node b has calls too."""
+        callee = self.exchange.callee("uas.xml", LOAD)
+        caller = self.exchange.caller("uac.xml", load=LOAD, target=self.front.address)
+        assert wait_until(lambda: self.b.metric("trunkline_calls_active") >= 2, PATIENCE_S), self.front.log()
+        return caller, callee
+
+    def has_adopted(self) -> bool:
+        """True once node a has ended the calls of node b."""
+        return "the calls of the node b have ended" in self.exchange.server.log()
+
+
+@pytest.fixture
+async def database_url(postgres: PostgresServer) -> str:
+    return await postgres.url()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, database_url: str) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, database_url)
+    with made.front, made.exchange:
+        with made.b.starting():
+            made.start_front()
+            yield made
+        if made.b.process is not None and made.b.process.poll() is None:
+            made.b.stop()
+        assert "Traceback" not in made.b.log(), made.b.log()
+
+
+def test_a_node_that_drains_costs_no_call(cluster: Cluster) -> None:
+    """SIGTERM in the middle of a load: its calls end as they would have, new ones go to the other node."""
+    caller, callee = cluster.place_calls()
+    assert cluster.b.stop() == 0, cluster.b.log()
+    assert caller.running, "the load ended before the node"
+    cluster.exchange.finish(caller, callee)
+    cluster.exchange.assert_clean()
+
+
+def test_a_node_that_is_killed_costs_its_own_calls_alone(cluster: Cluster) -> None:
+    """kill -9 in the middle of a load: what was up on that node fails and has an end, and nothing else fails."""
+    caller, callee = cluster.place_calls()
+    cluster.b.kill()
+    seen = caller.wait(4 * PATIENCE_S)
+    assert wait_until(cluster.has_adopted, PATIENCE_S), cluster.exchange.server.log()
+    callee.stop()
+    crashed = [
+        call
+        for page in range(1, 3)
+        for call in cluster.exchange.calls(per_page=100, page=page)[0]
+        if call["hangup_cause"] == "CRASH"
+    ]
+    assert crashed
+    assert seen.failed <= len(crashed) + _IN_THE_MAKING, seen.errors
+    assert seen.successful + seen.failed == LOAD.calls
+    cluster.exchange.assert_clean()

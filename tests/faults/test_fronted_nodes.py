@@ -1,9 +1,10 @@
-"""Two servers on one PostgreSQL behind a real Kamailio, of which one drains or dies under load."""
+"""Two servers on one PostgreSQL behind a real Kamailio, which are restarted in turn, or of which one dies."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
     pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
     pytest.mark.durable,
-    pytest.mark.long(reason="a load of calls over two servers, 30 s each"),
+    pytest.mark.long(reason="a load of calls over two servers, 30 to 60 s"),
 ]
 
 LOAD = Load(calls=100, rate=5.0, pause_ms=1500)
@@ -55,16 +56,20 @@ class Cluster:
         nodes = [self.exchange.server, self.b]
         self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in nodes])
 
-    def place_calls(self) -> tuple[Sipp, Sipp]:
-        """Start the load: a caller and a callee; returns them when node b has calls too."""
-        callee = self.exchange.callee("uas.xml", LOAD)
-        caller = self.exchange.caller("uac.xml", load=LOAD, target=self.front.address)
-        assert wait_until(lambda: self.b.metric("trunkline_calls_active") >= 2, PATIENCE_S), self.front.log()
+    def place_calls(self, load: Load) -> tuple[Sipp, Sipp]:
+        """Start a load: a caller and a callee; returns them when node b has calls too."""
+        callee = self.exchange.callee("uas.xml", load)
+        caller = self.exchange.caller("uac.xml", load=load, target=self.front.address)
+        assert wait_until(partial(carries_calls, self.b), PATIENCE_S), self.front.log()
         return caller, callee
 
     def has_adopted(self) -> bool:
         """True once node a has ended the calls of node b."""
         return "the calls of the node b have ended" in self.exchange.server.log()
+
+
+def carries_calls(node: ServerProcess) -> bool:
+    return node.metric("trunkline_calls_active") >= 2
 
 
 @pytest.fixture
@@ -84,18 +89,21 @@ def cluster(tmp_path: Path, database_url: str) -> Iterator[Cluster]:
         assert "Traceback" not in made.b.log(), made.b.log()
 
 
-def test_a_node_that_drains_costs_no_call(cluster: Cluster) -> None:
-    """SIGTERM in the middle of a load: its calls end as they would have, new ones go to the other node."""
-    caller, callee = cluster.place_calls()
-    assert cluster.b.stop() == 0, cluster.b.log()
-    assert caller.running, "the load ended before the node"
+def test_nodes_that_are_restarted_in_turn_cost_no_call(cluster: Cluster) -> None:
+    """SIGTERM and a new start of one node and then the other under load, as in an upgrade: no call fails."""
+    caller, callee = cluster.place_calls(Load(calls=250, rate=5.0, pause_ms=1500))
+    for node in (cluster.b, cluster.exchange.server):
+        assert node.stop() == 0, node.log()
+        node.start()
+        assert wait_until(partial(carries_calls, node), PATIENCE_S), cluster.front.log()
+    assert caller.running, "the load ended before the restarts"
     cluster.exchange.finish(caller, callee)
     cluster.exchange.assert_clean()
 
 
 def test_a_node_that_is_killed_costs_its_own_calls_alone(cluster: Cluster) -> None:
-    """kill -9 in the middle of a load: what was up on that node fails and has an end, and nothing else fails."""
-    caller, callee = cluster.place_calls()
+    """kill -9 under load: what was up on that node fails and has an end, and nothing else fails."""
+    caller, callee = cluster.place_calls(LOAD)
     cluster.b.kill()
     seen = caller.wait(4 * PATIENCE_S)
     assert wait_until(cluster.has_adopted, PATIENCE_S), cluster.exchange.server.log()

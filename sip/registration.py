@@ -47,8 +47,8 @@ class OutboundRegistration:
     Parameters of an outbound registration.
 
     `uri` is the Request-URI: the domain alone. `aor` is the registered address-of-record, `contact_user` the
-    user part of the Contact that receives its calls. The requests go to `destination` with the Route header
-    fields `routes`.
+    user part of the Contact that receives its calls; `contact` is that Contact if calls come by another
+    address than the transport's. The requests go to `destination` with the Route header fields `routes`.
     """
 
     uri: SipUri
@@ -58,6 +58,7 @@ class OutboundRegistration:
     credentials: Credentials | None = None
     expires_s: int = 3600
     routes: tuple[str, ...] = ()
+    contact: SipUri | None = None
 
 
 class RegistrationState(Enum):

@@ -434,6 +434,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         silent_to_unknown_sources=settings.sip_unknown_sources == "silent",
         trusted_sources=settings.trusted_sources,
         fronts=settings.sip_fronts,
+        front=settings.sip_outbound_proxy if settings.sip_fronts else None,
         ping_every_s=settings.options_interval_s,
         media_timeout_s=settings.media_timeout_s,
         hold_timeout_s=settings.hold_timeout_s,

@@ -20,6 +20,7 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import Fenced, is_transient
 from callcontrol.errors import DomainError, NodeTaken
 from callcontrol.nodes import store
+from callcontrol.nodes.duties import Duty
 from callcontrol.nodes.lease import LeaseSettings, Node, RenewalRecord, wait_s
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Membership:
 
     Attributes:
         fenced: Set when another node has adopted the calls of this one; what it writes is refused by then.
+        registrations: Duty of registering with the carriers.
 
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
@@ -72,6 +74,8 @@ class Membership:
         self._release: Release
         self._claim: Node | None = None
         """The claim of the node whose calls are being ended."""
+        self.registrations = Duty("registrations", held=self._database is None, release=self._leave_duty)
+        self._lapse: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._adopting: asyncio.Task[None] | None = None
 
@@ -117,6 +121,8 @@ class Membership:
         """Release the name: this server has no call left."""
         task, self._task = self._task, None
         await ended(task)
+        if self._lapse is not None:
+            self._lapse.cancel()
         await ended(self._adopting)
         if self._database is None or task is None or self.fenced.is_set():
             return
@@ -160,6 +166,7 @@ class Membership:
             except Fenced:
                 log.error("another node has taken over the calls of this one; ending")
                 self.fenced.set()
+                self.registrations.assign(False)
                 return
             except Exception as error:  # Whatever it is, a node that renews no more would be taken for dead.
                 self._renewals.failed(_now_s())
@@ -177,15 +184,39 @@ class Membership:
         Raises:
             Fenced: The lease is another's.
         """
-        own = self._node
+        own, began_s = self._node, _now_s()
         if not await database.write_lease(
             partial(store.renew, node=own, url=self._url(), lease_s=self._settings.lease_s)
         ):
             raise Fenced("the lease is another's")
         self._renewals.renewed(_now_s())
+        await self._renew_duties(database, began_s)
         await self._renew_claim(database)
         nodes = await database.write_lease(store.all_nodes)
         return [node for node in nodes if node.node != own.node]
+
+    async def _renew_duties(self, database: "Postgres", began_s: float) -> None:
+        """Keep the duties of this node, or take those without a holder; they end with the lease."""
+        duty = self.registrations
+        if self._lapse is not None:
+            self._lapse.cancel()
+        # The lease began after the renewal was sent, so it lasts longer than this.
+        ends_s = began_s + self._settings.lease_s
+        self._lapse = asyncio.get_running_loop().call_at(ends_s, duty.assign, False)
+        if not duty.wanted:
+            return
+        held = await database.write_lease(partial(store.take_duty, duty=duty.name, node=self._node.node))
+        if held and not duty.wanted:
+            await self._leave_duty(duty.name)  # It was released meanwhile.
+        duty.assign(held)
+
+    async def _leave_duty(self, name: str) -> None:
+        if self._database is None or self.fenced.is_set():
+            return
+        try:
+            await self._database.write_lease(partial(store.leave_duty, duty=name, node=self._node.node))
+        except Exception as error:  # Whatever the driver raises: it is free when this node has left.
+            log.warning("the duty %s is not left yet: %s", name, error)
 
     async def _renew_claim(self, database: "Postgres") -> None:
         """Keep others from the calls of a node that are being ended; stop ending them if it is back."""

@@ -45,6 +45,19 @@ _ALL: Final = sa.text(
     """
 )
 
+_DUTY: Final = sa.text("SELECT node FROM duties WHERE duty = :duty")
+# Of two nodes that see a duty without a living holder one gets it.
+_TAKE_DUTY: Final = sa.text(
+    f"""
+    INSERT INTO duties (duty, node) VALUES (:duty, :node)
+    ON CONFLICT (duty) DO UPDATE SET node = excluded.node
+    WHERE NOT EXISTS (
+        SELECT 1 FROM nodes
+        WHERE nodes.node = duties.node AND nodes.adopted_by IS NULL AND nodes.lease_until > {_NOW}
+    )
+    """
+)
+_LEAVE_DUTY: Final = sa.text("DELETE FROM duties WHERE duty = :duty AND node = :node")
 _CALLS: Final = sa.text("SELECT node, count(*) FROM calls WHERE ended_at IS NULL GROUP BY node")
 
 
@@ -74,6 +87,18 @@ def claim(connection: Connection, dead: Node, claim: str, adopter: str, lease_s:
 def leave(connection: Connection, node: str, incarnation: str) -> None:
     """Delete the row of a node that has ended in good order, or whose calls have all been ended."""
     connection.execute(_LEAVE, {"node": node, "incarnation": incarnation})
+
+
+def take_duty(connection: Connection, duty: str, node: str) -> bool:
+    """Take a duty that no living node has; True if it is this node's."""
+    names = {"duty": duty, "node": node}
+    holder = connection.execute(_DUTY, {"duty": duty}).scalar()
+    return holder == node or connection.execute(_TAKE_DUTY, names).rowcount == 1
+
+
+def leave_duty(connection: Connection, duty: str, node: str) -> None:
+    """Leave a duty to other nodes."""
+    connection.execute(_LEAVE_DUTY, {"duty": duty, "node": node})
 
 
 def all_nodes(connection: Connection) -> list[Node]:

@@ -73,12 +73,15 @@ def registrations_of(carrier: Carrier, routes: Directory) -> dict[RegistrationKe
     return found
 
 
-def registration_with(carrier: Carrier, registrar: Destination) -> OutboundRegistration:
+def registration_with(
+    carrier: Carrier, registrar: Destination, front: str | None = None
+) -> OutboundRegistration:
     """
     Parameters of the registration with a registrar, by the carrier's policy.
 
     The domain is the one that the carrier names, else the registrar itself. With an outbound proxy, requests
-    go to the proxy, and a Route names it.
+    go to the proxy, and a Route names it. If that is the server's ``front``, calls come by it as well: the
+    Contact is its address, the same for every server behind it.
 
     Raises:
         InvalidValue: The carrier has no user, or a user, domain or proxy that does not fit a URI.
@@ -92,13 +95,17 @@ def registration_with(carrier: Carrier, registrar: Destination) -> OutboundRegis
     proxy = proxy_of(carrier)
     routes: tuple[str, ...] = ()
     destination = registrar
+    contact: SipUri | None = None
     if proxy is not None:
         routes = (loose_route(proxy),)
+        if front is not None and carrier.outbound_proxy == front:
+            contact = proxy.with_(user=user)
         destination = Destination(proxy.transport or registrar.transport, proxy.host, proxy.port or 0)
     return OutboundRegistration(
         uri=uri,
         aor=NameAddr(None, uri.with_(user=user)),
         contact_user=user,
+        contact=contact,
         destination=destination,
         credentials=credentials_of(carrier),
         expires_s=carrier.register_expires_s,

@@ -83,6 +83,11 @@ class RegistrationIO:
         self._disarm(Event.START)
         self._perform(self._machine.stop())
 
+    def drop(self) -> None:
+        """End the registration at once, without a request: its binding is another process's from now on."""
+        self.abandon()
+        self._host.forget_registration(self)
+
     def abandon(self) -> None:
         """Drop the registration without unregistering; later responses are ignored."""
         self._abandoned = True

@@ -195,8 +195,10 @@ class UserAgent:
         self, registration: OutboundRegistration, on_change: OnRegistration, after_s: float = 0.0
     ) -> RegistrationIO:
         """Keep a registration at a registrar until its `stop`; `on_change` receives each change."""
-        contact = NameAddr.parse(self.contact(registration.destination)).uri
-        contact = contact.with_(user=registration.contact_user)
+        contact = registration.contact
+        if contact is None:
+            contact = NameAddr.parse(self.contact(registration.destination)).uri
+            contact = contact.with_(user=registration.contact_user)
         run = RegistrationIO(self, registration, contact, on_change)
         self._registrations.add(run)
         run.start(after_s)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import socket
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from tests.sipp.exchange import Exchange
 from tests.support.kamailio import KAMAILIO, Front
+from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess, wait_until
 from tests.support.sipp_run import SIPP, Load, Sipp
@@ -68,6 +72,50 @@ class Cluster:
         return "the calls of the node b have ended" in self.exchange.server.log()
 
 
+def has_registered(node: ServerProcess) -> bool:
+    return "registration registered carrier=" in node.log()
+
+
+class Registrar:
+    """A registrar over UDP: accepts every REGISTER, and keeps Call-ID and Contact of each."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.heard: list[tuple[str, str]] = []
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._socket.bind(("127.0.0.1", self.port))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._thread.join(PATIENCE_S)
+
+    def _serve(self) -> None:
+        self._socket.settimeout(0.2)
+        while self._socket.fileno() >= 0:
+            try:
+                data, peer = self._socket.recvfrom(65_535)
+            except OSError:
+                continue  # Nothing came, or it is closed.
+            if data.startswith(b"REGISTER"):
+                self._accept(data.decode(), peer)
+
+    def _accept(self, request: str, peer: tuple[str, int]) -> None:
+        fields = [line for line in request.split("\r\n")[1:] if line]
+        kept = [
+            line for line in fields if line.startswith(("Via:", "From:", "Call-ID:", "CSeq:", "Contact:"))
+        ]
+        to = next(line for line in fields if line.startswith("To:"))
+        values = {name: value.strip() for name, _, value in (line.partition(":") for line in fields)}
+        self.heard.append((values["Call-ID"], values["Contact"]))
+        answer = ["SIP/2.0 200 OK", *kept, f"{to};tag=1", "Expires: 60", "Content-Length: 0"]
+        self._socket.sendto(("\r\n".join(answer) + "\r\n\r\n").encode(), peer)
+
+
 def carries_calls(node: ServerProcess) -> bool:
     return node.metric("trunkline_calls_active") >= 2
 
@@ -118,3 +166,27 @@ def test_a_node_that_is_killed_costs_its_own_calls_alone(cluster: Cluster) -> No
     assert seen.failed <= len(crashed) + _IN_THE_MAKING, seen.errors
     assert seen.successful + seen.failed == LOAD.calls
     cluster.exchange.assert_clean()
+
+
+def test_one_node_registers_and_another_after_its_death(cluster: Cluster) -> None:
+    """A registrar sees one binding, at the front; when its node is killed the other renews the same one."""
+    with Registrar() as registrar:
+        cluster.exchange.server.add_carrier(
+            "registered",
+            f"udp:127.0.0.1:{registrar.port}",
+            outbound=True,
+            requires_register=True,
+            register_username="u1",
+            register_password="secret",
+        )
+        assert wait_until(lambda: registrar.heard, PATIENCE_S)
+        nodes = (cluster.exchange.server, cluster.b)
+        assert wait_until(lambda: any(map(has_registered, nodes)), PATIENCE_S)
+        holder, spare = sorted(nodes, key=has_registered, reverse=True)
+        holder.kill()
+        first = registrar.heard[0][0]
+        assert {call_id for call_id, _ in registrar.heard} == {first}
+        assert wait_until(lambda: registrar.heard[-1][0] != first, PATIENCE_S), spare.log()
+        assert wait_until(partial(has_registered, spare), PATIENCE_S)
+        assert {contact for _, contact in registrar.heard} == {f"<sip:u1@{cluster.front.address}>"}
+        holder.start()

@@ -357,6 +357,7 @@ class Services:
                 add_segment=storage.transcripts.add,
                 add_message=storage.messages.add,
                 speech=providers.speech,
+                registering=storage.membership.registrations,
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)

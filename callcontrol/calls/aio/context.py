@@ -25,6 +25,7 @@ from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.ids import LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, Message, TranscriptSegment
+from callcontrol.nodes.duties import Duty
 from callcontrol.numbers.aio.service import NumberService
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
@@ -54,8 +55,8 @@ class CallControlSettings:
     ``forwarded_headers`` (lower case, ``x-`` only) pass between all trunks, in addition to the trunks' own
     lists; ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or no response
     when the server is ``silent_to_unknown_sources``. ``trusted_sources`` are never banned, and neither are
-    ``fronts``: the SIP proxies before this server, which name the source of each request. Recordings go to
-    ``data_dir/recordings``.
+    ``fronts``: the SIP proxies before this server, which name the source of each request; ``front`` is the
+    one by which carriers reach it. Recordings go to ``data_dir/recordings``.
 
     A party on hold hears ``hold_music``: a WAV file, ``tones`` for the built-in melody, or ``none``. For the
     timeouts and the tone plan see ``callcontrol.calls.aio.media.leg.MediaSettings``.
@@ -81,6 +82,7 @@ class CallControlSettings:
     silent_to_unknown_sources: bool = False
     trusted_sources: Collection[IPv4Network | IPv6Network] = ()
     fronts: Collection[IPv4Network | IPv6Network] = ()
+    front: str | None = None
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
     ping_every_s: float = PING_EVERY_S
     hep: HepSettings | None = None
@@ -118,6 +120,8 @@ class CallServices:
     without it its file remains, and nothing refers to it. Neither waits, nor fails while the database is
     unavailable.
 
+    ``registering`` is the duty of the server that registers with the carriers for all.
+
     ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
     an entry is missing: another process may have added it a moment ago.
     """
@@ -133,6 +137,7 @@ class CallServices:
     add_segment: Callable[[CallRecord, TranscriptSegment], None] | None = None
     add_message: Callable[[Message], None] | None = None
     speech: Synthesizer | None = None
+    registering: Duty = field(default_factory=lambda: Duty("registrations"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

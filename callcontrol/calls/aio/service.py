@@ -131,7 +131,9 @@ class CallControl:
             has_room=self._arrivals.has_room,
         )
         self._prober = GatewayProber(self.gateways, self.user_agent, services.routes)
-        self._registrations = CarrierRegistrations(self.user_agent, services.routes)
+        self._registrations = CarrierRegistrations(
+            self.user_agent, services.routes, services.registering, settings.front
+        )
         self._recovery = CrashRecovery(
             self.user_agent,
             services.calls,

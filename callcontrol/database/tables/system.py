@@ -1,4 +1,4 @@
-"""The counter of revisions, idempotency keys, the probe of the writer, and leases of nodes."""
+"""The counter of revisions, idempotency keys, the probe of the writer, leases and duties of nodes."""
 
 from typing import Final
 
@@ -55,4 +55,12 @@ nodes: Final = sa.Table(
     whole("lease_until", nullable=False),
     text("adopted_by"),
     sa.UniqueConstraint("node", "incarnation"),
+)
+
+duties: Final = sa.Table(
+    "duties",
+    metadata,
+    sa.Column("duty", sa.Text, primary_key=True),
+    # Held while this node lives, which is no key of the table: the row outlasts a start of the node.
+    text("node", nullable=False),
 )

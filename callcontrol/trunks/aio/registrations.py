@@ -8,6 +8,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.clock import WallClock
 from callcontrol.directory.directory import Directory
 from callcontrol.models import Carrier, Gateway
+from callcontrol.nodes.duties import Duty
 from callcontrol.trunks.registration import (
     RegistrationKey,
     RegistrationView,
@@ -22,21 +23,29 @@ log = logging.getLogger(__name__)
 
 STARTS_PER_S: Final = 50.0
 """Limit on new registrations: carriers treat a thousand at once as an attack."""
+_ELSEWHERE: Final = "another server registers the trunks; ask that one"
 STOP_LIMIT_S: Final = 2.0
 """Time limit for unregistering when the process ends, in seconds."""
 
 
 class CarrierRegistrations:
     """
-    Registrations of this process.
+    Registrations of this process, for all that share its database.
 
     They follow the directory: an added carrier is registered, a changed carrier is registered again after
-    its old binding is removed, a deleted or inactive carrier is unregistered.
+    its old binding is removed, a deleted or inactive carrier is unregistered. Of several servers the one that
+    has the ``duty`` registers. One that loses it sends nothing more: the next one renews the same binding.
+
+    ``front`` is the SIP front by which registrars reach this server; see ``registration_with``.
     """
 
-    def __init__(self, user_agent: UserAgent, routes: Directory) -> None:
+    def __init__(
+        self, user_agent: UserAgent, routes: Directory, duty: Duty | None = None, front: str | None = None
+    ) -> None:
         self._user_agent = user_agent
         self._routes = routes
+        self._duty = duty or Duty("registrations")
+        self._front = front
         self._wanted: dict[RegistrationKey, OutboundRegistration] = {}
         self._refused: dict[RegistrationKey, str] = {}
         self._runs: dict[RegistrationKey, RegistrationIO] = {}
@@ -50,10 +59,15 @@ class CarrierRegistrations:
         """Register with all carriers, and start to follow the directory."""
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
         self._routes.watch_trunks(self.follow)
+        self._duty.follow(self._take_over)
         self.follow()
 
     async def stop(self) -> None:
-        """Unregister everywhere; registrars that do not answer within ``STOP_LIMIT_S`` are abandoned."""
+        """
+        Unregister everywhere, and leave the duty to another server.
+
+        Registrars that do not answer within ``STOP_LIMIT_S`` are abandoned.
+        """
         if self._clock is None or self._stopping:
             return
         self._stopping = True
@@ -65,12 +79,15 @@ class CarrierRegistrations:
                 await asyncio.wait_for(self._none_left.wait(), STOP_LIMIT_S)
             except TimeoutError:
                 log.warning("%d registrations could not be taken back in time", len(self._runs))
+        await self._duty.release()
 
     def follow(self) -> None:
         """Align the registrations with the directory."""
         if self._stopping:
             return
         self._wanted, self._refused = self._wants()
+        if not self._duty.held:
+            return
         for key, run in list(self._runs.items()):
             if self._wanted.get(key) != run.registration:
                 run.stop()
@@ -87,6 +104,12 @@ class CarrierRegistrations:
             for key, reason in self._refused.items()
             if carrier_sid in (None, key.carrier_sid)
         ]
+        if not self._duty.held and carrier_sid is not None:
+            views += [
+                RegistrationView(key.registrar, RegistrationState.UNREGISTERED, _ELSEWHERE)
+                for key in self._wanted
+                if key.carrier_sid == carrier_sid
+            ]
         for key, run in self._runs.items():
             if carrier_sid in (None, key.carrier_sid):
                 ends_s, clock = run.expires_at_s, self._clock
@@ -102,6 +125,18 @@ class CarrierRegistrations:
 
     # Running registrations.
 
+    def _take_over(self, held: bool) -> None:
+        """Begin when the duty is this server's; when it is lost, end without a request."""
+        if held:
+            log.info("this server registers with the carriers from now on")
+            self.follow()
+            return
+        runs, self._runs = self._runs, {}
+        self._states.clear()
+        for run in runs.values():
+            run.drop()
+        self._none_left.set()
+
     def _wants(self) -> tuple[dict[RegistrationKey, OutboundRegistration], dict[RegistrationKey, str]]:
         wanted: dict[RegistrationKey, OutboundRegistration] = {}
         refused: dict[RegistrationKey, str] = {}
@@ -111,7 +146,7 @@ class CarrierRegistrations:
             try:
                 registrars = registrations_of(carrier, self._routes)
                 for key, destination in registrars.items():
-                    wanted[key] = registration_with(carrier, destination)
+                    wanted[key] = registration_with(carrier, destination, self._front)
             except (InvalidValue, ParseError) as error:
                 # A misconfigured carrier must not stop others from registering.
                 refused[RegistrationKey(carrier.carrier_sid, "")] = str(error)

@@ -243,3 +243,63 @@ async def is_waiting(storage: Storage) -> bool:
 
 async def lease_is_over(storage: Storage, name: str) -> bool:
     return (await lease_of(storage, name)).lease_left_s < -0.1
+
+
+# --- duties -------------------------------------------------------------------------------------------------
+
+
+def follow(storage: Storage) -> list[bool]:
+    """Ask for the duty of registering; what the node is told of it."""
+    told: list[bool] = []
+    storage.membership.registrations.follow(told.append)
+    return told
+
+
+async def test_one_node_has_a_duty(shared: str) -> None:
+    """A node keeps its duty while it lives; one that leaves it has another successor at once."""
+    async with running(shared, "a") as first, running(shared, "b") as second:
+        told = follow(first)
+        await until(lambda: told == [True])
+        others = follow(second)
+        await renewed(second)
+        assert others == []
+        await first.membership.registrations.release()
+        assert told == [True, False]
+        await until(lambda: others == [True])
+        assert told == [True, False]
+
+
+async def renewed(storage: Storage) -> None:
+    """Wait for three renewals of a node's lease, each of which asks for its duties."""
+    for _ in range(3):
+        lapse = storage.membership._lapse
+        await until(lambda lapse=lapse: storage.membership._lapse is not lapse)  # type: ignore[misc]
+
+
+async def test_a_duty_is_lost_before_another_has_it(shared: str) -> None:
+    """A node whose lease is not renewed loses its duty by its own clock, and a living one gets it."""
+    async with running(shared, "a") as first, running(shared, "b") as second:
+        moments: list[str] = []
+        first.membership.registrations.follow(lambda held: moments.append(f"a {held}"))
+        await until(lambda: moments == ["a True"])
+        second.membership.registrations.follow(lambda held: moments.append(f"b {held}"))
+        stand_still(first)
+        await until(lambda: len(moments) == 3)
+        assert moments == ["a True", "a False", "b True"]
+
+
+async def test_a_duty_outlasts_a_start_of_its_node(shared: str) -> None:
+    """A node that starts anew within its lease goes on with its duty, which is free after its end."""
+    earlier = await start(shared, "a", "here")
+    told = follow(earlier)
+    await until(lambda: told == [True])
+    stand_still(earlier)
+    async with running(shared, "a", "here") as later, running(shared, "b") as other:
+        others = follow(other)
+        again = follow(later)
+        await until(lambda: again == [True])
+        assert others == []
+    await earlier.close()
+    async with running(shared, "b") as other:
+        others = follow(other)
+        await until(lambda: others == [True])

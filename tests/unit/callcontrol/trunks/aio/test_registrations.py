@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from callcontrol.models import Carrier
+from callcontrol.nodes.duties import Duty
 from callcontrol.trunks.aio.registrations import STARTS_PER_S, CarrierRegistrations
 from sip import OutboundRegistration, RegistrationState
 from sip.aio import RegistrationIO, UserAgent
 from sip.registration import RegistrationStatus
 from tests.support.domain import MemoryDirectory, make_carrier, make_gateway
-from tests.support.waiting import holds_for
+from tests.support.waiting import holds_for, until
 
 LOGIN: dict[str, Any] = {
     "requires_register": True,
@@ -30,11 +31,14 @@ class FakeRun:
         self.status = RegistrationStatus(RegistrationState.REGISTERING)
         self.expires_at_s: float | None = None
         self.service_route: tuple[str, ...] = ()
-        self.stopping = self.ended = False
+        self.stopping = self.ended = self.dropped = False
         self._tell = tell
 
     def stop(self) -> None:
         self.stopping = True
+
+    def drop(self) -> None:
+        self.dropped = True
 
     def become(self, state: RegistrationState, reason: str | None = None) -> None:
         self.status = RegistrationStatus(state, reason)
@@ -58,10 +62,12 @@ class FakeAgent:
         return self.runs[-1]
 
 
-def begin(*carriers: Carrier) -> tuple[FakeAgent, MemoryDirectory, CarrierRegistrations]:
+def begin(
+    *carriers: Carrier, duty: Duty | None = None, front: str | None = None
+) -> tuple[FakeAgent, MemoryDirectory, CarrierRegistrations]:
     agent, routes = FakeAgent(), MemoryDirectory()
     routes.put(carriers=list(carriers), gateways=[make_gateway()])
-    registrar = CarrierRegistrations(cast(UserAgent, agent), routes)
+    registrar = CarrierRegistrations(cast(UserAgent, agent), routes, duty, front)
     registrar.start()
     return agent, routes, registrar
 
@@ -140,3 +146,61 @@ async def test_the_service_route_of_the_gateways_own_registrar() -> None:
     assert registrar.service_route(carrier, make_gateway(host="192.0.2.2")) == ("<sip:edge-of-192.0.2.2;lr>",)
     assert registrar.service_route(carrier, make_gateway(host="192.0.2.9")) == ("<sip:edge-of-192.0.2.1;lr>",)
     assert registrar.service_route(make_carrier("other"), make_gateway()) == ()
+
+
+# --- several servers ----------------------------------------------------------------------------------------
+
+
+async def test_a_server_without_the_duty_registers_nowhere() -> None:
+    agent, _, registrar = begin(make_carrier(**LOGIN), duty=Duty("registrations", held=False))
+    assert agent.runs == [] and registrar.views() == []
+    (view,) = registrar.views("carrier-1")
+    assert view.state is RegistrationState.UNREGISTERED
+    assert view.reason == "another server registers the trunks; ask that one"
+
+
+async def test_a_server_that_gets_the_duty_registers() -> None:
+    duty = Duty("registrations", held=False)
+    agent, _, registrar = begin(make_carrier(**LOGIN), duty=duty)
+    duty.assign(True)
+    (run,) = agent.runs
+    run.become(RegistrationState.REGISTERED)
+    assert [view.state for view in registrar.views()] == [RegistrationState.REGISTERED]
+
+
+async def test_a_server_that_loses_the_duty_sends_nothing_more() -> None:
+    """It does not unregister: the binding is the same as that of the server that has the duty now."""
+    duty = Duty("registrations")
+    agent, routes, registrar = begin(make_carrier(**LOGIN), duty=duty)
+    (run,) = agent.runs
+    duty.assign(False)
+    assert run.dropped and not run.stopping
+    routes.put(carriers=[make_carrier(**LOGIN, register_expires_s=600)])
+    assert len(agent.runs) == 1 and registrar.views() == []
+    await registrar.stop()
+    duty.assign(True)
+    assert len(agent.runs) == 1
+
+
+async def test_a_server_that_drains_unregisters_before_it_leaves_the_duty() -> None:
+    left: list[bool] = []
+
+    async def release(name: str) -> None:
+        left.append(agent.runs[0].ended)
+
+    duty = Duty("registrations", release=release)
+    agent, _, registrar = begin(make_carrier(**LOGIN), duty=duty)
+    stopping = asyncio.create_task(registrar.stop())
+    await until(lambda: agent.runs[0].stopping)
+    agent.runs[0].end()
+    await stopping
+    assert left == [True] and not duty.held
+
+
+async def test_calls_of_a_registered_trunk_come_by_the_front() -> None:
+    front = "192.0.2.50:5070"
+    agent, routes, _ = begin(make_carrier(**LOGIN, outbound_proxy=front), front=front)
+    assert str(agent.runs[0].registration.contact) == "sip:user@192.0.2.50:5070"
+    routes.put(carriers=[make_carrier(**LOGIN, outbound_proxy="proxy.carrier.example")])
+    agent.runs[0].end()
+    assert agent.runs[1].registration.contact is None

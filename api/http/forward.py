@@ -31,9 +31,6 @@ _log = logging.getLogger("api.http.forward")
 FORWARDED_BY: Final = "X-Trunkline-Forwarded-By"
 
 _BODILESS: Final = frozenset({"GET", "HEAD"})
-_REPEATABLE: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
-"""Methods that a client may repeat without knowing the outcome (RFC 9110, 9.2.2)."""
-
 _OF_A_CONNECTION: Final = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
@@ -63,7 +60,7 @@ class ForwardTimes:
     """
 
     connect_s: float = 1.0
-    answer_s: float = 10.0
+    answer_s: float = 5.0
     silence_s: float = 45.0
     look_every_s: float = 1.0
 
@@ -202,9 +199,10 @@ def _has_left(request: web.Request) -> bool:
 
 
 def _unanswered(method: str, elsewhere: NodeUnreachable) -> DomainError:
-    if method in _REPEATABLE:
-        return elsewhere.because("which got the request and has not answered; it can be repeated")
-    return OutcomeUnknown(elsewhere.node)
+    """Refusal without a response: every request but a POST can be repeated as it is."""
+    if method == "POST":
+        return OutcomeUnknown(elsewhere.node)
+    return elsewhere.because("which got the request and has not answered")
 
 
 def _sent(headers: Mapping[str, str]) -> CIMultiDict[str]:

@@ -240,7 +240,7 @@ class Engine:
     async def _call_elsewhere(
         self, context: _Context, params: types.CallToolRequestParams, elsewhere: NodeUnreachable
     ) -> types.CallToolResult:
-        """Have the node of the call use the tool: by its interface for that, with the key of this request."""
+        """Execute the tool on the node of the call, by its endpoint for that, with the key of this request."""
         lines = dict(_state(context, "headers") or ())
         if self._forwarder is None or b"authorization" not in lines:
             return _refused(elsewhere)

@@ -19,7 +19,12 @@ def test_a_living_node_is_asked_at_its_address() -> None:
 
 @pytest.mark.parametrize(
     "owner",
-    [None, replace(OWNER, lease_left_s=0.0), replace(OWNER, lease_left_s=-3.0), replace(OWNER, adopted_by="c")],
+    [
+        None,
+        replace(OWNER, lease_left_s=0.0),
+        replace(OWNER, lease_left_s=-3.0),
+        replace(OWNER, adopted_by="c"),
+    ],
     ids=["no row", "lease just over", "lease over", "adopted, with the lease of its adopter"],
 )
 def test_a_node_without_a_lease_of_its_own_is_not_asked(owner: Node | None) -> None:

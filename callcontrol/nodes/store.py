@@ -38,13 +38,11 @@ _LEAVE: Final = sa.text(
         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
     """
 )
-_ALL: Final = sa.text(
-    f"""
-    SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by
-    FROM nodes ORDER BY node
-    """
+_SELECT: Final = (
+    f"SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by FROM nodes"
 )
-
+_ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
+_ONE: Final = sa.text(f"{_SELECT} WHERE node = :node")
 _DUTY: Final = sa.text("SELECT node FROM duties WHERE duty = :duty")
 # Of two nodes that see a duty without a living holder one gets it.
 _TAKE_DUTY: Final = sa.text(
@@ -99,6 +97,12 @@ def take_duty(connection: Connection, duty: str, node: str) -> bool:
 def leave_duty(connection: Connection, duty: str, node: str) -> None:
     """Leave a duty to other nodes."""
     connection.execute(_LEAVE_DUTY, {"duty": duty, "node": node})
+
+
+def one_node(connection: Connection, node: str) -> Node | None:
+    """Get a node by its name."""
+    row = connection.execute(_ONE, {"node": node}).first()
+    return None if row is None else Node(*row)
 
 
 def all_nodes(connection: Connection) -> list[Node]:

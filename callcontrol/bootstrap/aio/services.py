@@ -110,6 +110,7 @@ class StorageSettings:
         name_servers: Name servers for the host names of gateways; those of the system when empty.
         outbound_proxy: SIP proxy of carriers that have none of their own.
         public_url: Base URL of links in events.
+        node_url: URL at which other nodes reach the API of this one; empty for none.
         webhooks_kept: Retention of finished webhook deliveries.
     """
 
@@ -121,6 +122,7 @@ class StorageSettings:
     name_servers: Sequence[NameServer] = ()
     outbound_proxy: str | None = None
     public_url: Callable[[], str] = lambda: ""
+    node_url: Callable[[], str] = lambda: ""
     webhooks_kept: timedelta = WEBHOOKS_KEPT
 
 
@@ -150,7 +152,7 @@ class Storage:
         self.secrets = secrets
         self.writer = Writer(database, WriterSettings(node=node))
         self.membership = Membership(
-            database, self.writer, node, settings.place, settings.public_url, settings.leases
+            database, self.writer, node, settings.place, settings.node_url, settings.leases
         )
         self.directory = DirectoryLoader(
             database, changes_since, settings.name_servers, settings.outbound_proxy

@@ -28,6 +28,7 @@ from callcontrol.models import Account, CallRecord, Carrier, Gateway, Message, T
 from callcontrol.numbers.aio.service import NumberService
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
+from callcontrol.trunks.aio.places import TrunkPlaces
 from callcontrol.trunks.gateway_health import PING_EVERY_S
 from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.aio import WalletService
@@ -117,7 +118,8 @@ class CallServices:
     unavailable.
 
     ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
-    an entry is missing: another process may have added it a moment ago.
+    an entry is missing: another process may have added it a moment ago. ``places`` counts legs at trunks with
+    limits over all servers; without it each counts for itself.
     """
 
     calls: CallStore
@@ -131,6 +133,7 @@ class CallServices:
     add_segment: Callable[[CallRecord, TranscriptSegment], None] | None = None
     add_message: Callable[[Message], None] | None = None
     speech: Synthesizer | None = None
+    places: TrunkPlaces | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ class LegPlaces:
         return () if self._places is None else limits_of(carrier, gateway)
 
     async def take(self, leg: LegId, limits: Limits) -> bool | None:
-        """Take a place for a leg; False if the trunk is at its limit, None if the leg was given up."""
+        """Acquire a place for a leg; False if the trunk is at its limit, None if the leg was given up."""
         assert self._places is not None
         place = self._next(limits)
         self._waiting.add(leg)

@@ -56,7 +56,7 @@ class TrunkPlaces:
 
     async def take(self, place: Place) -> bool:
         """
-        Take a place for a leg that is about to be dialled; False if the trunk is at its limit.
+        Acquire a place for a leg that is about to be dialled; False if the trunk is at its limit.
 
         While the database takes no writes the leg is counted later, without a check: an active call goes on.
         """

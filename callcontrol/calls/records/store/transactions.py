@@ -196,7 +196,7 @@ class CallTransactions:
 def _choose(
     book: PlaceBook, new: Sequence[NewCall], asking: Sequence[int], outcomes: Sequence[int | DomainError]
 ) -> tuple[list[int | DomainError], list[int]]:
-    """Take places for the first legs of calls; returns the outcomes, and which calls found none."""
+    """Acquire places for the first legs of calls; returns the outcomes, and which calls found none."""
     found, full = list(outcomes), []
     for number in asking:
         call = new[number]

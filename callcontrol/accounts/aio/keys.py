@@ -19,7 +19,7 @@ from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthori
 from callcontrol.models import ApiKey, Environment, Page, Principal, Service
 
 CACHE_S: Final = 1.0
-"""Time that a key revoked by another process may still be accepted, in seconds, if it sends no notification."""
+"""Time that a key revoked by another process, which does not notify this one, may be accepted, in seconds."""
 
 _MAX_CACHED: Final = 10_000
 

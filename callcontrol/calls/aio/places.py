@@ -72,6 +72,7 @@ class LegPlaces:
         if self._first is not None and self._places is not None:
             self._places.leave(self._first)
             self._first = None
+        self._waiting.clear()
         for leg in [*self._held]:
             self.leave(leg)
 

@@ -129,7 +129,7 @@ class CallStore:
         try:
             choice = await self._writer.commit(insert, undo=undo)
         except DomainError as refusal:
-            if refusal.limit is None or not self._frees(record.account_sid, choices):
+            if not self._makes_room(refusal.limit, record.account_sid, choices):
                 raise
             # The end of a call that would make room is not written yet.
             await self._writer.flush()
@@ -138,12 +138,12 @@ class CallStore:
             self._outbox.committed(published)
         return choice
 
-    def _frees(self, account_sid: str, choices: Sequence[Limits]) -> bool:
-        """Return True if a call of the account, or a leg at one of the trunks, has ended and counts still."""
-        if self._places is not None and self._places.leaving(choices):
-            return True
+    def _makes_room(self, limit: str | None, account_sid: str, choices: Sequence[Limits]) -> bool:
+        """Return True if a call or a leg that counts against a limit has ended, and its end is not written."""
+        if limit == "trunk":
+            return self._places is not None and self._places.leaving(choices)
         held = [self._held] if self._taken is None else [self._held, self._taken]
-        return any(
+        return limit == "account_calls" and any(
             each.records[call_sid].account_sid == account_sid for each in held for call_sid in each.charges
         )
 

@@ -139,7 +139,7 @@ class CallStore:
         return choice
 
     def _makes_room(self, limit: str | None, account_sid: str, choices: Sequence[Limits]) -> bool:
-        """Return True if a call or a leg that counts against a limit has ended, and its end is not written."""
+        """Return True if a call or leg that counts against a limit has ended, which is not written yet."""
         if limit == "trunk":
             return self._places is not None and self._places.leaving(choices)
         held = [self._held] if self._taken is None else [self._held, self._taken]

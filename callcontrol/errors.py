@@ -70,6 +70,8 @@ class DomainError(Exception):
     """A refused request: a code that callers may branch on and a message for people."""
 
     code: ClassVar[str] = "INTERNAL_ERROR"
+    limit: str | None = None
+    """The limit of calls that is reached, as metrics name it; None for any other refusal."""
 
     def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -249,9 +251,10 @@ class RateLimited(DomainError):
 
     code = "RATE_LIMITED"
 
-    def __init__(self, message: str, *, retry_after_s: float) -> None:
+    def __init__(self, message: str, *, retry_after_s: float, limit: str | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.limit = limit
 
 
 class ServiceUnavailable(DomainError):
@@ -259,9 +262,10 @@ class ServiceUnavailable(DomainError):
 
     code = "SERVICE_UNAVAILABLE"
 
-    def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
+    def __init__(self, message: str, *, retry_after_s: float = 1.0, limit: str | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.limit = limit
 
 
 class NodeUnreachable(ServiceUnavailable):
@@ -336,6 +340,34 @@ class SchemaTooNew(Exception):
 
     It is addressed to the operator and aborts the start.
     """
+
+
+def too_many_calls(max_calls: int) -> ServiceUnavailable:
+    """Refusal of a call of an account that has as many as it may."""
+    return ServiceUnavailable(
+        f"The account has {max_calls} calls up, which is its limit; wait until one ends.",
+        retry_after_s=5.0,
+        limit="account_calls",
+    )
+
+
+def too_many_starts(max_cps: int, wait_s: float) -> RateLimited:
+    """Refusal of a call of an account that begins calls faster than it may."""
+    return RateLimited(
+        f"The account may begin {max_cps} calls a second; slow down.",
+        retry_after_s=wait_s,
+        limit="account_rate",
+    )
+
+
+def no_free_trunk(wait_s: float = 5.0) -> ServiceUnavailable:
+    """Refusal of a call that no gateway can take now; ``wait_s`` is until one may."""
+    return ServiceUnavailable(
+        "No carrier can take this call now: its gateways are at their limit or in cooldown; try again"
+        " shortly.",
+        retry_after_s=wait_s,
+        limit="trunk",
+    )
 
 
 def describe(errors: Sequence[FieldError]) -> str:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.encryption import seal, unseal
+from callcontrol.database.notifications import KEY, notify
 from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable, count
 from callcontrol.database.statements import to_micros, to_micros_or_none, to_moment, to_moment_or_none
 from callcontrol.database.tables.accounts import accounts, api_keys
@@ -82,6 +83,7 @@ def changed_since(connection: Connection, seen: int) -> list[Account]:
 def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
     """Write a new key by its hash."""
     _KEYS.insert(connection, key, key_hash=key_hash)
+    notify(connection, KEY, key.key_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def revoke_key(connection: Connection, account_sid: str, key_id: str, moment: da
         .where(api_keys.c.key_id == key_id, api_keys.c.account_sid == account_sid)
         .values(revoked_at=sa.case((revoked_at < at, revoked_at), else_=at))
     )
+    notify(connection, KEY, key_id)
     return changed.rowcount == 1
 
 
@@ -174,4 +177,5 @@ def retire_key(connection: Connection, account_sid: str, key_id: str, moment: da
         )
         .values(revoked_at=to_micros(moment))
     )
+    notify(connection, KEY, key_id)
     return changed.rowcount == 1

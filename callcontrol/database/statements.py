@@ -17,6 +17,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 Values = Mapping[str, Any]
 _Compiled = tuple[str, tuple[str, ...], dict[str, Any]]
 
+CLOCK_US: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+"""SQL of the clock of PostgreSQL, in microseconds since the epoch."""
+
 _MOST_ROWS: Final = 64
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,30 +5,29 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database.statements import CLOCK_US
 from callcontrol.nodes.lease import Node
-
-_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 # One statement, so that of two servers that start with one name one gets it.
 _JOIN: Final = sa.text(
     f"""
     INSERT INTO nodes (node, incarnation, place, url, started_at, lease_until)
-    VALUES (:node, :incarnation, :place, :url, {_NOW}, {_NOW} + :lease_us)
+    VALUES (:node, :incarnation, :place, :url, {CLOCK_US}, {CLOCK_US} + :lease_us)
     ON CONFLICT (node) DO UPDATE
     SET incarnation = excluded.incarnation, place = excluded.place, url = excluded.url,
         started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL
-    WHERE nodes.lease_until <= {_NOW}
+    WHERE nodes.lease_until <= {CLOCK_US}
         OR (nodes.place = excluded.place AND nodes.place <> '' AND nodes.adopted_by IS NULL)
     """
 )
 _RENEW: Final = sa.text(
-    f"UPDATE nodes SET lease_until = {_NOW} + :lease_us, url = :url"
+    f"UPDATE nodes SET lease_until = {CLOCK_US} + :lease_us, url = :url"
     " WHERE node = :node AND incarnation = :incarnation"
 )
 _CLAIM: Final = sa.text(
     f"""
-    UPDATE nodes SET incarnation = :claim, adopted_by = :adopter, lease_until = {_NOW} + :lease_us
-    WHERE node = :node AND incarnation = :incarnation AND lease_until <= {_NOW}
+    UPDATE nodes SET incarnation = :claim, adopted_by = :adopter, lease_until = {CLOCK_US} + :lease_us
+    WHERE node = :node AND incarnation = :incarnation AND lease_until <= {CLOCK_US}
     """
 )
 # With a call that has no end, the row stays until somebody has adopted the node.
@@ -38,9 +37,7 @@ _LEAVE: Final = sa.text(
         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
     """
 )
-_SELECT: Final = (
-    f"SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by FROM nodes"
-)
+_SELECT: Final = f"SELECT node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by FROM nodes"
 _ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
 _ONE: Final = sa.text(f"{_SELECT} WHERE node = :node")
 _DUTY: Final = sa.text("SELECT node FROM duties WHERE duty = :duty")
@@ -51,7 +48,7 @@ _TAKE_DUTY: Final = sa.text(
     ON CONFLICT (duty) DO UPDATE SET node = excluded.node
     WHERE NOT EXISTS (
         SELECT 1 FROM nodes
-        WHERE nodes.node = duties.node AND nodes.adopted_by IS NULL AND nodes.lease_until > {_NOW}
+        WHERE nodes.node = duties.node AND nodes.adopted_by IS NULL AND nodes.lease_until > {CLOCK_US}
     )
     """
 )

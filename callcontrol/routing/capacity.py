@@ -1,12 +1,17 @@
-"""Limits of concurrent calls and of calls per second: for the server, per account, per trunk."""
+"""
+Limits of concurrent calls and of calls per second: for the server, per account, per trunk.
+
+Counted in memory. Among servers that share a database this is a first check, which costs nothing: what the
+others have is counted there (``callcontrol.wallet.store.limits``, ``callcontrol.trunks.aio.places``).
+"""
 
 from collections import Counter
 from typing import Final
 
-from callcontrol.errors import DomainError, RateLimited, ServiceUnavailable
+from callcontrol.errors import DomainError, ServiceUnavailable, too_many_calls, too_many_starts
 from callcontrol.models import Account, Carrier, Gateway
 
-_REASONS: Final = ("server_calls", "server_rate", "account_calls", "account_rate")
+_LIMITS: Final = ("server_calls", "server_rate", "account_calls", "account_rate", "trunk")
 _IDLE_PACES: Final = 4096
 _NEVER_S: Final = 60.0  # retry delay when the limit is zero
 _FULL_S: Final = 5.0  # retry delay when calls have to end first
@@ -45,7 +50,7 @@ class Capacity:
 
     def __init__(self, max_calls: int, max_cps: int) -> None:
         self.calls = 0
-        self.refused: Counter[str] = Counter(dict.fromkeys(_REASONS, 0))
+        self.refused: Counter[str] = Counter(dict.fromkeys(_LIMITS, 0))
         """Rejected calls by the limit that was reached."""
         self._max_calls = max_calls
         self._max_cps = max_cps
@@ -63,11 +68,17 @@ class Capacity:
             ServiceUnavailable: The server or the account is at its limit of calls, or the server at its rate.
             RateLimited: The account exceeds its rate of new calls.
         """
-        refused = self._refusal(account, now)
-        if refused is not None:
-            reason, refusal = refused
-            self.refused[reason] += 1
+        refusal = self._refusal(account, now)
+        if refusal is not None:
+            self.note(refusal)
             raise refusal
+
+    def note(self, refusal: DomainError) -> bool:
+        """Count a refused call; False if the refusal is for no limit of calls."""
+        if refusal.limit is None:
+            return False
+        self.refused[refusal.limit] += 1
+        return True
 
     def enter(self, account: Account, now: float) -> None:
         """Count a new call; raises the errors of ``check``."""
@@ -125,29 +136,24 @@ class Capacity:
             return 0.0
         return _remembered(self._trunk_paces, sid).ready_in_s(max_cps, now)
 
-    def _refusal(self, account: Account, now: float) -> tuple[str, DomainError] | None:
+    def _refusal(self, account: Account, now: float) -> DomainError | None:
         if self.calls >= self._max_calls:
-            return "server_calls", ServiceUnavailable(
+            return ServiceUnavailable(
                 f"All {self._max_calls} calls that this server carries are in use; try again later.",
                 retry_after_s=5.0,
+                limit="server_calls",
             )
         if self._account_calls.get(account.account_sid, 0) >= account.max_calls:
-            return "account_calls", ServiceUnavailable(
-                f"The account has {account.max_calls} calls up, which is its limit; wait until one ends.",
-                retry_after_s=5.0,
-            )
+            return too_many_calls(account.max_calls)
         wait_s = self._pace.ready_in_s(self._max_cps, now)
         if wait_s > 0.0:
-            return "server_rate", ServiceUnavailable(
+            return ServiceUnavailable(
                 "The server is beginning as many calls as it can; try again in a moment.",
                 retry_after_s=max(1.0, wait_s),
+                limit="server_rate",
             )
         wait_s = self._account_pace(account.account_sid).ready_in_s(account.max_cps, now)
-        if wait_s > 0.0:
-            return "account_rate", RateLimited(
-                f"The account may begin {account.max_cps} calls a second; slow down.", retry_after_s=wait_s
-            )
-        return None
+        return too_many_starts(account.max_cps, wait_s) if wait_s > 0.0 else None
 
     def _account_pace(self, account_sid: str) -> _Pace:
         return _remembered(self._account_paces, account_sid)

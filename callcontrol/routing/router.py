@@ -8,8 +8,8 @@ from callcontrol.errors import (
     NO_ROUTE,
     Forbidden,
     NumberNotOwned,
-    ServiceUnavailable,
     ValidationFailed,
+    no_free_trunk,
 )
 from callcontrol.models import HOW_TO_REGISTER, TEST_PREFIX, Carrier, Gateway, PhoneNumber
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
@@ -23,7 +23,6 @@ from sip import InvalidValue, Redirection, Redirects, SipUri
 
 MAX_REDIRECTIONS: Final = 5
 
-_FULL_S: Final = 5.0  # retry delay when gateways have to recover, or calls to end, first
 _MAX_NAMED: Final = 10
 _CARRIERS: Final = "POST /v1/trunk-portal/carriers"
 
@@ -84,11 +83,7 @@ class Router:
             if self._capacity.wait_for_trunk_s(carrier, gateway, now) == 0.0
         ]
         if not attempts:
-            raise ServiceUnavailable(
-                "No carrier can take this call now: its gateways are at their limit or in cooldown; try again"
-                " shortly.",
-                retry_after_s=_FULL_S,
-            )
+            raise no_free_trunk()
         return attempts
 
     def redirects(self, account_sid: str, attempt: RouteAttempt) -> Redirects | None:

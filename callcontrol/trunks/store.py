@@ -1,5 +1,6 @@
-"""Carriers and their gateways."""
+"""Carriers and their gateways, and the legs at those with limits."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -8,11 +9,38 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database import revisions
 from callcontrol.database.rows import COMMA_TUPLE, ValueTable, count
-from callcontrol.database.statements import to_micros
+from callcontrol.database.statements import CLOCK_US, to_micros
 from callcontrol.database.tables.applications import applications
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.trunks import carriers, gateways, phone_numbers
 from callcontrol.models import Carrier, Gateway
+from callcontrol.trunks.places import Limits, Place, PlaceBook, sids_of
+
+# For PostgreSQL alone: only there is a limit counted in the database.
+_PLACES: Final = sa.text(
+    f"""
+    SELECT wanted.sid, (SELECT count(*) FROM trunk_legs WHERE trunk_legs.sid = wanted.sid),
+        coalesce(trunk_paces.paced_until, 0), {CLOCK_US}
+    FROM unnest(CAST(:sids AS text[])) AS wanted(sid) LEFT JOIN trunk_paces USING (sid)
+    """
+)
+_ADD_LEGS: Final = sa.text(
+    """
+    INSERT INTO trunk_legs (leg, sid, node)
+    SELECT leg, sid, :node FROM unnest(CAST(:legs AS text[]), CAST(:sids AS text[])) AS new(leg, sid)
+    ON CONFLICT DO NOTHING
+    """
+)
+_PACE: Final = sa.text(
+    """
+    INSERT INTO trunk_paces (sid, paced_until)
+    SELECT sid, paced_until
+    FROM unnest(CAST(:sids AS text[]), CAST(:moments AS bigint[])) AS new(sid, paced_until)
+    ON CONFLICT (sid) DO UPDATE SET paced_until = excluded.paced_until
+    """
+)
+_REMOVE_LEGS: Final = sa.text("DELETE FROM trunk_legs WHERE leg = ANY(CAST(:legs AS text[]))")
+_REMOVE_NODE: Final = sa.text("DELETE FROM trunk_legs WHERE node = :node")
 
 CARRIERS: Final = ValueTable(
     carriers,
@@ -78,3 +106,43 @@ def lock_application(connection: Connection, app_sid: str) -> str | None:
         applications.c.app_sid == app_sid, applications.c.deleted_at.is_(None)
     )
     return connection.scalar(wanted.with_for_update())
+
+
+def places(connection: Connection, choices: Iterable[Limits]) -> PlaceBook:
+    """
+    Legs and rates of all carriers and gateways of limits.
+
+    What is decided by them is exact until the end of a writing transaction: others take turns with it.
+    """
+    rows = connection.execute(_PLACES, {"sids": sids_of(choices)}).all()
+    return PlaceBook(
+        {sid: legs for sid, legs, _, _ in rows},
+        {sid: paced_until for sid, _, paced_until, _ in rows},
+        rows[0][3] if rows else 0,
+    )
+
+
+def write_places(connection: Connection, node: str, book: PlaceBook) -> None:
+    """Write the legs that were counted, and the rates that they used."""
+    add_legs(connection, node, book.taken)
+    paces = book.paces()
+    if paces:
+        connection.execute(_PACE, {"sids": list(paces), "moments": list(paces.values())})
+
+
+def add_legs(connection: Connection, node: str, taken: Iterable[Place]) -> None:
+    """Write legs of a node at the carriers and gateways that limit their number; one already there stays."""
+    legs = [(leg, limit.sid) for leg, limits in taken for limit in limits if limit.max_legs is not None]
+    if legs:
+        values = {"node": node, "legs": [leg for leg, _ in legs], "sids": [sid for _, sid in legs]}
+        connection.execute(_ADD_LEGS, values)
+
+
+def remove_legs(connection: Connection, legs: Sequence[str]) -> None:
+    """Delete legs that have ended."""
+    connection.execute(_REMOVE_LEGS, {"legs": list(legs)})
+
+
+def remove_legs_of(connection: Connection, node: str) -> None:
+    """Delete all legs of a node, whose process is dead."""
+    connection.execute(_REMOVE_NODE, {"node": node})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.sipp.exchange import Exchange
+from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.fork_server import fork_server
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
-from tests.support.server_process import ServerFailed, ServerProcess, wait_until
+from tests.support.server_process import Reply, ServerFailed, ServerProcess, wait_until
 from tests.support.sipp_run import SIPP, Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
@@ -26,6 +27,7 @@ pytestmark = [
 ]
 
 CALLS = 5
+LIMIT = 4
 SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
 _TWO_LEASES_S = 16.0
 
@@ -182,6 +184,99 @@ def test_a_node_that_stood_still_ends(exchange: Exchange, other: ServerProcess) 
     assert "another node has taken over the calls of this one" in exchange.server.log()
     assert len(calls(other, exchange, "completed")) == CALLS
     exchange.server.start()
+
+
+def place(server: ServerProcess, exchange: Exchange, to: str) -> Reply:
+    """Ask for a call that lasts until somebody ends it."""
+    body = {"from": FORWARDED, "to": to, "verbs": [{"verb": "pause", "length": 60}] * 5}
+    return server.request("POST", "/v1/calls", exchange.account.api_key, body)
+
+
+def place_everywhere(exchange: Exchange, other: ServerProcess, to: str) -> list[Reply]:
+    """Ask both servers for many more calls than there is room for, all at once."""
+    servers = [exchange.server, other] * (3 * LIMIT)
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(lambda server: place(server, exchange, to), servers))
+
+
+def end_all(exchange: Exchange, other: ServerProcess) -> None:
+    """End each active call at the server that has it."""
+    for call in calls(other, exchange, "in-progress"):
+        statuses = [
+            server.request("DELETE", path_of(call), exchange.account.api_key).status
+            for server in (exchange.server, other)
+        ]
+        assert 200 in statuses, statuses
+
+
+def follows(exchange: Exchange, other: ServerProcess) -> None:
+    """Wait until the other server goes by all changes that the first one goes by."""
+    name = "trunkline_directory_revision"
+    assert wait_until(lambda: other.metric(name) == exchange.server.metric(name), PATIENCE_S)
+
+
+@pytest.mark.parametrize("of", ["account", "trunk"])
+def test_a_limit_of_calls_at_once_holds_over_both_nodes(
+    exchange: Exchange, other: ServerProcess, of: str
+) -> None:
+    """As many calls are placed as the account, or the trunk, may have, wherever they are asked for."""
+    if of == "account":
+        account = exchange.account.account_sid
+        exchange.server.command("accounts", "update", "--account", account, "--max-calls", str(LIMIT))
+        port = exchange.callee_port
+    else:
+        _, [port] = exchange.own_trunk(max_concurrent_calls=LIMIT)
+    follows(exchange, other)
+    to = f"sip:callee@127.0.0.1:{port}"
+    callee = exchange.callee("uas.xml", Load(calls=LIMIT + 1), port=port)
+    replies = place_everywhere(exchange, other, to)
+    assert Counter(reply.status for reply in replies) == {201: LIMIT, 503: 5 * LIMIT}
+    said = {reply.body["error"]["message"] for reply in replies if reply.status == 503}
+    assert len(said) == 1 and ("its limit" in said.pop())
+    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
+    last = calls(other, exchange, "in-progress")[0]
+    for server in (exchange.server, other):
+        server.request("DELETE", path_of(last), exchange.account.api_key)
+    assert wait_until(lambda: place(other, exchange, to).status == 201, PATIENCE_S)
+    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
+    assert place(exchange.server, exchange, to).status == 503
+    end_all(exchange, other)
+    exchange.finish(callee)
+
+
+@pytest.mark.long(reason="waits out leases, 24 s")
+def test_the_places_of_a_killed_node_come_back(exchange: Exchange, other: ServerProcess) -> None:
+    """The legs of a killed node count at their trunk until another node adopts it, and not longer."""
+    _, [port] = exchange.own_trunk(max_concurrent_calls=LIMIT)
+    follows(exchange, other)
+    to = f"sip:callee@127.0.0.1:{port}"
+    callee = exchange.callee("uas.xml", Load(calls=LIMIT + 1), port=port)
+    adopts(other)
+    assert [place(exchange.server, exchange, to).status for _ in range(LIMIT)] == [201] * LIMIT
+    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
+    assert place(other, exchange, to).status == 503
+    exchange.server.kill()
+    assert place(other, exchange, to).status == 503
+    assert wait_until(lambda: place(other, exchange, to).status == 201, PATIENCE_S)
+    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == 1, PATIENCE_S)
+    for call in calls(other, exchange, "in-progress"):
+        assert other.request("DELETE", path_of(call), exchange.account.api_key).status == 200
+    exchange.finish(callee)
+    exchange.server.start()
+
+
+def test_a_number_wired_at_one_node_is_wired_at_the_other(exchange: Exchange, other: ServerProcess) -> None:
+    """A server hears of a number that is wired anew at another, and its next call goes by it."""
+    assert wait_until(lambda: other.metric("trunkline_listener_connected") == 1, PATIENCE_S)
+    heard = other.metric("trunkline_notifications_total")
+    exchange.bind(exchange.to_callee(exchange.second_callee_port))
+    assert wait_until(lambda: other.metric("trunkline_notifications_total") > heard, PATIENCE_S)
+    follows(exchange, other)
+    peers = [
+        exchange.callee("uas.xml", port=exchange.second_callee_port),
+        exchange.caller("uac.xml", target=f"127.0.0.1:{other.sip_port}"),
+    ]
+    exchange.finish(*peers)
 
 
 def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> None:

@@ -9,14 +9,23 @@ import pytest
 
 from callcontrol.errors import ServiceUnavailable
 from sip import Answered, Failed, InfoReceived
-from tests.support.domain import CALLEE, OWN_NUMBER, make_carrier, make_gateway, make_number
+from tests.support.domain import (
+    CALLEE,
+    OWN_NUMBER,
+    MemoryPlaces,
+    make_carrier,
+    make_gateway,
+    make_number,
+)
 from tests.support.phone import Phone, PhoneCall, eventually
 from tests.support.world import World, running
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with running(tmp_path) as world:
+@pytest.fixture(params=["own", "shared"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    """A server that counts the legs at trunks with limits itself, or with others."""
+    places = MemoryPlaces() if request.param == "shared" else None
+    async with running(tmp_path, places=places) as world:
         yield world
 
 

@@ -1,5 +1,7 @@
 """The services beside the calls, in memory: what a test may look into and break."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +17,7 @@ from callcontrol.errors import (
     NotFound,
     NumberNotOwned,
     ServiceUnavailable,
+    no_free_trunk,
 )
 from callcontrol.models import (
     Account,
@@ -35,6 +38,8 @@ from callcontrol.models import (
     WebhookEvent,
 )
 from callcontrol.numbers.aio.service import NumberService
+from callcontrol.trunks.aio.places import TrunkPlaces
+from callcontrol.trunks.places import Limits, Place, first_leg, sids_of
 from callcontrol.wallet.aio import WalletService
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -193,11 +198,56 @@ class MemoryWallets(WalletService):
         return [Reserve(sid, ACCOUNT_SID, paise, NOW) for sid, paise in self.reserves.items()]
 
 
+class MemoryPlaces(TrunkPlaces):
+    """Places at trunks without rates, of calls here and of ``elsewhere``, by carrier or gateway."""
+
+    def __init__(self) -> None:
+        self.elsewhere: Counter[str] = Counter()
+        self.held: dict[str, Place] = {}
+        self.may_answer = asyncio.Event()
+        """Cleared to let legs wait for their places."""
+        self.may_answer.set()
+
+    async def check(self, choices: Sequence[Limits]) -> None:
+        if choices and not any(self._is_free(limits) for limits in choices):
+            raise no_free_trunk()
+
+    async def take(self, place: Place) -> bool:
+        await self.may_answer.wait()
+        free = self._is_free(place.limits)
+        if free:
+            self.held[place.leg] = place
+        return free
+
+    def note(self, place: Place) -> None:
+        self.held[place.leg] = place
+
+    def leave(self, place: Place) -> None:
+        assert self.held.pop(place.leg) == place, "a place is left once"
+
+    def choose(self, call_sid: str, choices: Sequence[Limits]) -> int:
+        """Acquire a place for the first leg of a call."""
+        if not choices:
+            return 0
+        for number, limits in enumerate(choices):
+            if self._is_free(limits):
+                self.held[first_leg(call_sid)] = Place(first_leg(call_sid), limits)
+                return number
+        raise no_free_trunk()
+
+    def _is_free(self, limits: Limits) -> bool:
+        legs = self.elsewhere + Counter(
+            sid for place in self.held.values() for sid in sids_of([place.limits])
+        )
+        return all(limit.max_legs is None or legs[limit.sid] < limit.max_legs for limit in limits)
+
+
 class MemoryRecords(CallStore):
     """Call records, the money of their calls, and the events that were published with them."""
 
-    def __init__(self, wallets: MemoryWallets) -> None:
+    def __init__(self, wallets: MemoryWallets, places: MemoryPlaces | None = None) -> None:
         self.wallets = wallets
+        self.places = places
         self.records: dict[str, CallRecord] = {}
         self.events: list[WebhookEvent] = []
         self.broadcasts: list[SubscribedEvent] = []
@@ -211,13 +261,22 @@ class MemoryRecords(CallStore):
         reserve_paise: int = 0,
         events: Sequence[WebhookEvent] = (),
         attachment: CallAttachment | None = None,
-    ) -> None:
+        limited: bool = False,
+        choices: Sequence[Limits] = (),
+    ) -> int:
         assert attachment is None, "there is no database that could be written to"
         if self.failing:
             raise ServiceUnavailable("The database is away.")
-        self.wallets.hold(record.call_sid, reserve_paise)
+        choice = 0 if self.places is None else self.places.choose(record.call_sid, choices)
+        try:
+            self.wallets.hold(record.call_sid, reserve_paise)
+        except InsufficientBalance:
+            if choices and self.places is not None:
+                del self.places.held[first_leg(record.call_sid)]
+            raise
         self.records[record.call_sid] = record
         self.events += events
+        return choice
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         for event in events:

@@ -22,6 +22,7 @@ from tests.support.domain import (
     OWN_NUMBER,
     MemoryDirectory,
     MemoryNumbers,
+    MemoryPlaces,
     MemoryRecords,
     MemoryWallets,
     OpenDestinations,
@@ -41,12 +42,21 @@ async def _unchanged() -> None:
 class World:
     """The server, one telephone behind its only gateway, and what the two need."""
 
-    def __init__(self, directory: Path, *, speech: Synthesizer | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        speech: Synthesizer | None = None,
+        places: MemoryPlaces | None = None,
+        **settings: Any,
+    ) -> None:
         self.directory = MemoryDirectory()
         self.sessions_linger = False
         """True while SIP still waits for late answers of a silent peer (RFC 3261 timers)."""
         self.wallets = MemoryWallets()
-        self.records = MemoryRecords(self.wallets)
+        self.places = places
+        """Legs at trunks with limits that are counted over all servers; None if each counts for itself."""
+        self.records = MemoryRecords(self.wallets, places)
         self.far_engine = MediaEngine(engine_settings())
         self.phone = Phone(self.far_engine)
         self.phones = [self.phone]
@@ -71,6 +81,7 @@ class World:
                 refresh=_unchanged,
                 features=call_features(control_settings, self.directory, destinations, _unchanged),
                 speech=speech,
+                places=places,
             ),
         )
 
@@ -144,6 +155,7 @@ class World:
         stats = self.control.engine.stats()
         assert (stats.streams, stats.ports_in_use) == (0, 0), "ports are left"
         assert not self.wallets.reserves, "money is still reserved"
+        assert self.places is None or not self.places.held, "legs are still counted"
         sequences = [json.loads(item.body)["sequence"] for item in self.records.events]
         assert len(self.records.records) != 1 or sequences == list(range(1, len(sequences) + 1))
         if not self.sessions_linger:

@@ -19,7 +19,7 @@ from callcontrol.errors import Conflict, NotFound, ServiceUnavailable, Unauthori
 from callcontrol.models import ApiKey, Environment, Page, Principal, Service
 
 CACHE_S: Final = 1.0
-"""Time that a key revoked by another process may still be accepted, in seconds."""
+"""Time that a key revoked by another process, which does not notify this one, may be accepted, in seconds."""
 
 _MAX_CACHED: Final = 10_000
 
@@ -47,6 +47,7 @@ class KeyService:
         self._database = database
         self._writer = writer
         self._cache: OrderedDict[str, _Known] = OrderedDict()
+        self._changes = 0
 
     def make(
         self, account_sid: str, service: Service, scopes: Sequence[str] | None
@@ -161,8 +162,10 @@ class KeyService:
         now = asyncio.get_running_loop().time()
         cached = self._cache.get(key_hash)
         if cached is None or cached.until <= now:
+            changes = self._changes
             cached = await self._look_up_again(key_hash, cached, now)
-            self._cache[key_hash] = cached
+            if changes == self._changes:  # Otherwise the row may have been read before the change.
+                self._cache[key_hash] = cached
             while len(self._cache) > _MAX_CACHED:
                 self._cache.popitem(last=False)
         principal = cached.principal
@@ -208,7 +211,8 @@ class KeyService:
 
     async def revoke(self, account_sid: str, key_id: str) -> ApiKey:
         """
-        Revoke a key: at once in this process, within ``CACHE_S`` in others. Repeating it changes nothing.
+        Revoke a key: at once in this process, within ``CACHE_S`` in others; on PostgreSQL as soon as they are
+        notified. Repeating it changes nothing.
 
         Raises:
             NotFound: The account has no such key.
@@ -239,7 +243,22 @@ class KeyService:
         )
         return record, key, rules.hash_key(key)
 
+    def changed(self, key_id: str) -> None:
+        """Look a key up again: another process has made or changed it."""
+        self._changes += 1
+        for key_hash, known in list(self._cache.items()):
+            # A key that was unknown may be the new one.
+            if known.principal is None or known.principal.key_id == key_id:
+                del self._cache[key_hash]
+
+    def expire(self) -> None:
+        """Look all keys up again, while the database answers: changes of other processes may be missed."""
+        self._changes += 1
+        for key_hash, known in list(self._cache.items()):
+            self._cache[key_hash] = replace(known, until=float("-inf"))
+
     def _forget(self, key_id: str) -> None:
+        self._changes += 1
         for key_hash, known in list(self._cache.items()):
             if known.principal is not None and known.principal.key_id == key_id:
                 del self._cache[key_hash]

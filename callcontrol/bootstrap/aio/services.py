@@ -40,7 +40,9 @@ from callcontrol.calls.records.aio import CallStore, CdrService
 from callcontrol.calls.sandbox import SandboxParties
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.idempotency import IdempotencyStore
+from callcontrol.database.aio.listener import Listener
 from callcontrol.database.aio.writer import Writer, WriterSettings
+from callcontrol.database.notifications import DIRECTORY, KEY
 from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.resolver import DestinationGuard
@@ -83,6 +85,7 @@ from callcontrol.recordings.aio.service import RecordingService, RecordingSettin
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.service import Toolbox
+from callcontrol.trunks.aio.places import TrunkPlaces
 from callcontrol.trunks.aio.service import TrunkService
 from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
@@ -139,6 +142,8 @@ class Storage:
         destinations: Decides which destinations of webhooks and streams are permitted.
         secrets_of: Secrets that sign the webhooks of an account at this moment, the current one first.
         outbox: Delivers webhooks.
+        listener: Hears of changes that other servers make.
+        places: Counts legs at trunks with limits; None on SQLite, where limits are counted in memory.
         housekeeper: Deletes expired rows.
         calls, messages, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
             masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
@@ -163,8 +168,15 @@ class Storage:
         # Before the calls: transcripts and messages of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
+        self.places = None if database.shared is None else TrunkPlaces(database, self.writer, node)
         self.calls = CallStore(
-            database, self.writer, self.outbox, PRODUCTS, node=node, public_url=settings.public_url
+            database,
+            self.writer,
+            self.outbox,
+            PRODUCTS,
+            node=node,
+            public_url=settings.public_url,
+            places=self.places,
         )
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
@@ -196,6 +208,11 @@ class Storage:
         self.webhook_endpoints = subscriptions(MESSAGING_EVENTS, makes_secrets=True)
         self.masking_logs = MaskingLogs(database, self.writer)
         self.campaigns = CampaignService(database, self.writer, self.outbox)
+        self.listener = Listener(
+            database.shared,
+            {DIRECTORY: self.directory.hear, KEY: self.keys.changed},
+            self._look_again,
+        )
         self.idempotency = IdempotencyStore(database, self.writer, self.secrets, node=node)
         self.housekeeper = Housekeeper(
             self.writer,
@@ -243,6 +260,9 @@ class Storage:
                 freed = await storage.idempotency.free()
                 if freed:
                     log.info("%d idempotency keys of interrupted requests are released", freed)
+                if storage.places is not None:
+                    await storage.places.sweep()
+                storage.listener.start()
                 storage.housekeeper.start()
         except BaseException:
             await storage.close()
@@ -254,15 +274,23 @@ class Storage:
         await self.directory.refresh_after_miss()
 
     def release_node(self, connection: Connection, node: str) -> None:
-        """Release what a dead node held: idempotency keys, webhook deliveries, messages and dialogs."""
+        """Release what a dead node held: idempotency keys, deliveries, messages, dialogs, places."""
         self.idempotency.free_node(connection, node)
         deliveries.release(connection, node)
         chat_queue.release(connection, node)
         self.calls.take_dialogs(connection, node)
+        if self.places is not None:
+            self.places.release(connection, node)
+
+    def _look_again(self) -> None:
+        """Look for changes of other servers that were not notified."""
+        self.directory.look()
+        self.keys.expire()
 
     async def close(self) -> None:
         """Stop delivering, write all pending changes and close everything."""
         await self.housekeeper.close()
+        await self.listener.close()
         await self.directory.close()
         await self.outbox.close()
         await self.writer.close()
@@ -360,6 +388,7 @@ class Services:
                 add_message=storage.messages.add,
                 speech=providers.speech,
                 registering=storage.membership.registrations,
+                places=storage.places,
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)

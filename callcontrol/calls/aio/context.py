@@ -29,6 +29,7 @@ from callcontrol.nodes.duties import Duty
 from callcontrol.numbers.aio.service import NumberService
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
+from callcontrol.trunks.aio.places import TrunkPlaces
 from callcontrol.trunks.gateway_health import PING_EVERY_S
 from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.aio import WalletService
@@ -123,7 +124,8 @@ class CallServices:
     ``registering`` is the duty of the server that registers with the carriers for all.
 
     ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
-    an entry is missing: another process may have added it a moment ago.
+    an entry is missing: another process may have added it a moment ago. ``places`` counts legs at trunks with
+    limits over all servers; without it each counts for itself.
     """
 
     calls: CallStore
@@ -138,6 +140,7 @@ class CallServices:
     add_message: Callable[[Message], None] | None = None
     speech: Synthesizer | None = None
     registering: Duty = field(default_factory=lambda: Duty("registrations"))
+    places: TrunkPlaces | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

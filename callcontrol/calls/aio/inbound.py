@@ -174,7 +174,7 @@ class Arrivals:
         account, now = arrival.account, asyncio.get_running_loop().time()
         wait_s = self._capacity.wait_for_trunk_s(arrival.carrier, arrival.gateway, now)
         if wait_s > 0.0:
-            self._metrics.refused["trunk"] += 1
+            self._capacity.refused["trunk"] += 1
             log.info("inbound call refused: the trunk %s is at its limit", arrival.carrier.carrier_sid)
             session.reject(503, headers=[("Retry-After", str(ceil(wait_s)))])
             return

@@ -22,9 +22,14 @@ from callcontrol.models import Account, CallRecord
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from callcontrol.routing.capacity import Capacity
 from callcontrol.routing.router import Router
+from callcontrol.trunks.places import Limits, choices_of
 
-Begin = Callable[[CallRecord, Plan, Account, int, Sequence[RouteAttempt]], None]
-"""Runs a call whose record is durable, with its reserve in paise and the routes to its party."""
+Begin = Callable[[CallRecord, Plan, Account, int, Sequence[RouteAttempt], Limits], None]
+"""
+Runs a call whose record is durable, with its reserve in paise and the routes to its party.
+
+The last argument is the limits of the first route, if a place there was taken with the record.
+"""
 
 
 class Originator:
@@ -94,17 +99,31 @@ class Originator:
         self._capacity.enter(account, now)
         rates = self._services.features.products.of(record).rates(record, self._settings.rates)
         reserve_paise = plan.reserve_paise(rates)
+        choices = self._choices(attempts)
         try:
-            await self._services.calls.insert(record, reserve_paise=reserve_paise, attachment=attachment)
+            choice = await self._services.calls.insert(
+                record, reserve_paise=reserve_paise, attachment=attachment, limited=True, choices=choices
+            )
         except BaseException as failure:
             self._capacity.leave(account_sid)
-            if isinstance(failure, InsufficientBalance):
-                self._metrics.wallet_failures["reserve"] += 1
-            elif isinstance(failure, ServiceUnavailable):
-                self._metrics.refused["not_recorded"] += 1
+            self._note(failure)
             raise
-        self._begin(record, plan, account, reserve_paise, attempts)
+        placed = choices[choice] if choices else ()
+        self._begin(record, plan, account, reserve_paise, attempts[choice:], placed)
         return record
+
+    def _note(self, failure: BaseException) -> None:
+        """Count a call that was not placed."""
+        if isinstance(failure, DomainError) and self._capacity.note(failure):
+            return
+        if isinstance(failure, InsufficientBalance):
+            self._metrics.wallet_failures["reserve"] += 1
+        elif isinstance(failure, ServiceUnavailable):
+            self._metrics.refused["not_recorded"] += 1
+
+    def _choices(self, attempts: Sequence[RouteAttempt]) -> Sequence[Limits]:
+        """Limits that are counted over all servers; see ``choices_of``."""
+        return () if self._services.places is None else choices_of(attempts)
 
     async def check_route(self, account_sid: str, party: Party, field: str) -> None:
         """
@@ -115,10 +134,9 @@ class Originator:
         Raises:
             DomainError: As ``Router.attempts`` says.
         """
-        try:
-            await self._attempts(account_sid, party, asyncio.get_running_loop().time())
-        except ValidationFailed as refusal:
-            raise refusal.renamed(lambda _: field) from None
+        attempts = await self._attempts_for(account_sid, party, field)
+        if self._services.places is not None:
+            await self._services.places.check(choices_of(attempts))
 
     async def check_transfer(self, account_sid: str, party: Party) -> None:
         """
@@ -129,6 +147,12 @@ class Originator:
         """
         await self._services.numbers.owned(account_sid, party.caller_id)
         await self.check_route(account_sid, party, "transfer.to")
+
+    async def _attempts_for(self, account_sid: str, party: Party, field: str) -> list[RouteAttempt]:
+        try:
+            return await self._attempts(account_sid, party, asyncio.get_running_loop().time())
+        except ValidationFailed as refusal:
+            raise refusal.renamed(lambda _: field) from None
 
     async def _attempts(self, account_sid: str, party: Party, now: float) -> list[RouteAttempt]:
         try:
@@ -145,9 +169,8 @@ class Originator:
             key = "number" if isinstance(step.party.target, PhoneTarget) else "sip_uri"
             # A gateway that is at its limit now may be free when the verb is reached.
             with contextlib.suppress(ServiceUnavailable):
-                await self.check_route(
-                    account_sid, step.party, f"verbs[{index - first_verb}].target[0].{key}"
-                )
+                field = f"verbs[{index - first_verb}].target[0].{key}"
+                await self._attempts_for(account_sid, step.party, field)
 
     async def _account(self, account_sid: str) -> Account:
         account = self._services.routes.account(account_sid)

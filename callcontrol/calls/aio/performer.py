@@ -13,6 +13,7 @@ from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.negotiation import Descriptions, media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
+from callcontrol.calls.aio.places import LegPlaces
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.sip_trace import on_net_key
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
@@ -42,6 +43,7 @@ from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedEvent, WebhookEvent
 from callcontrol.models.trunks import MediaPolicy
 from callcontrol.trunks.inbound_invite import Caller, Received
+from callcontrol.trunks.places import Limits
 from sip import InvalidValue
 from sip.aio import InboundSession
 
@@ -83,6 +85,7 @@ class Performer:
         )
         self._call = ActiveCall(context, record, account, mailbox, self.sip, self.media)
         self._trunks = self._call.trunks
+        self.places = LegPlaces(context.services.places, record.call_sid)
         self._parts: dict[type[EffectPerformer], EffectPerformer] = {}
 
     def perform(self, effect: Effect) -> None:
@@ -144,6 +147,7 @@ class Performer:
         self.media.close_all()
         for leg in list(self._trunks):
             self._leave_place(leg)
+        self.places.leave_all()
 
     # --- signalling -----------------------------------------------------------------------------------------
 
@@ -160,16 +164,30 @@ class Performer:
             self._mailbox.post_outcome(OfferTaken(effect.leg))
 
     def _dial(self, effect: signalling.DialLeg) -> None:
-        attempt = effect.attempt
-        carrier, gateway = attempt.carrier, attempt.gateway
+        carrier, gateway = effect.attempt.carrier, effect.attempt.gateway
+        needed = self.places.needed(effect.leg, carrier, gateway)
         # Other calls may have used up the capacity since the route was looked up.
         if self._context.capacity.wait_for_trunk_s(carrier, gateway, self._mailbox.now()) > 0.0:
-            self._mailbox.post_outcome(LegFailed(effect.leg, 503, "Service Unavailable", kind="full"))
-            return
+            self._mailbox.post_outcome(_full(effect.leg))
+        elif needed:
+            self._mailbox.spawn_helper(self._dial_with_place(effect, needed))
+        else:
+            self._invite(effect, self._mailbox.post_outcome)
+
+    async def _dial_with_place(self, effect: signalling.DialLeg, limits: Limits) -> None:
+        taken = await self.places.take(effect.leg, limits)
+        if taken:
+            self._invite(effect, self._mailbox.post)
+        elif taken is not None:
+            self._mailbox.post(_full(effect.leg))
+
+    def _invite(self, effect: signalling.DialLeg, post: Callable[[Event], None]) -> None:
+        attempt = effect.attempt
+        carrier, gateway = attempt.carrier, attempt.gateway
         try:
             offer = self._descriptions.offer(effect.leg, effect.peer_leg, media_policy(carrier, gateway))
         except MediaRefusal as refusal:
-            self._mailbox.post_outcome(LegRefused(effect.leg, refusal.problem))
+            post(LegRefused(effect.leg, refusal.problem))
             return
         try:
             redirects = self._context.router.redirects(self._record.account_sid, attempt)
@@ -177,7 +195,7 @@ class Performer:
         except InvalidValue as error:
             # The configuration of the carrier contains a name or a domain that no URI can hold.
             self._mailbox.log.warning("cannot dial through %s: %s", carrier.carrier_sid, error)
-            self._mailbox.post_outcome(LegFailed(effect.leg, 0, kind="resolve"))
+            post(LegFailed(effect.leg, 0, kind="resolve"))
             return
         self._hold_place(effect.leg, carrier, gateway)
         if effect.peer_leg is None:
@@ -191,6 +209,7 @@ class Performer:
         if waiting is not None:
             session, trunk, received = waiting
             self._hold_place(effect.leg, *trunk)
+            self.places.note(effect.leg, *trunk)
             self.sip.take_in(effect.leg, session, trunk[0], received)
             self._offer = session.request.body
 
@@ -243,6 +262,7 @@ class Performer:
         self._trunks[leg] = (carrier, gateway)
 
     def _leave_place(self, leg: LegId) -> None:
+        self.places.leave(leg)
         trunk = self._trunks.pop(leg, None)
         if trunk is not None:
             self._context.capacity.leave_trunk(*trunk)
@@ -325,6 +345,10 @@ def _late_answer(log: CallLogger, descriptions: Descriptions, leg: LegId, body: 
         descriptions.apply_answer(leg, body)
     except MediaRefusal as refusal:
         log.info("late answer refused: %s", refusal)
+
+
+def _full(leg: LegId) -> LegFailed:
+    return LegFailed(leg, 503, "Service Unavailable", kind="full")
 
 
 def _cause_of(refusal: DomainError) -> HangupCause:

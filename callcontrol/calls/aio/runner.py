@@ -7,6 +7,7 @@ the queue.
 """
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import Final
 
 from callcontrol.calls.aio.context import CallContext
@@ -22,11 +23,12 @@ from callcontrol.calls.events.commands import HangupRequested, LiveCommand
 from callcontrol.calls.hangup_cause import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
 from callcontrol.calls.live import control
 from callcontrol.calls.records.end import close_record
-from callcontrol.errors import DomainError, InsufficientBalance
+from callcontrol.errors import DomainError, InsufficientBalance, ServiceUnavailable
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import Account, CallRecord, CallStatus, Carrier, Gateway
 from callcontrol.models.parties import RouteAttempt
 from callcontrol.trunks.inbound_invite import Caller, Received
+from callcontrol.trunks.places import Limits, limits_of
 from sip import readable
 from sip.aio import InboundSession
 
@@ -51,6 +53,8 @@ class CallRunner:
         self.log = self._mailbox.log
         self._failed = False
         self._inserted = False
+        self._limits: Limits = ()
+        """Limits of the caller's trunk that are counted over all servers."""
         self._performer = Performer(context, machine.record, machine.policy, account, self._mailbox)
 
     # --- running --------------------------------------------------------------------------------------------
@@ -65,6 +69,8 @@ class CallRunner:
         """Adopt the session of a caller; from now on all its events are handled."""
         self.log.call_id = call_id = session.call_id
         self.record.sip_call_id = readable(call_id)
+        if self._context.services.places is not None:
+            self._limits = limits_of(*trunk)
         self._performer.adopt(session, trunk, received, caller)
         self._context.traces.claim(self.record.call_sid, "a", call_id)
 
@@ -97,27 +103,30 @@ class CallRunner:
         """Return why the call cannot carry out a command in its present state, or None."""
         return control.reject_reason(self._machine, command)
 
-    async def run_outbound(self, attempts: Sequence[RouteAttempt]) -> None:
-        """Run a call whose record is inserted; ``attempts`` are the routes to its party."""
+    async def run_outbound(self, attempts: Sequence[RouteAttempt], placed: Limits = ()) -> None:
+        """Run a call whose record is inserted; ``attempts`` and ``placed`` as ``outbound.Begin`` says."""
         self._inserted = True
+        self._performer.places.grant(placed)
         await self._run(self._machine.start_outbound, attempts)
 
     async def run_inbound(self, reserve_paise: int, refusal: Ending | None) -> None:
         """
         Insert the record of an inbound call, then run or reject the call.
 
-        A call that cannot be recorded is rejected with 503, so that the caller may try elsewhere.
+        A call that cannot be recorded, or is beyond a limit, is rejected with 503, so that the caller may try
+        elsewhere.
         """
         try:
             refusal = await self._insert(reserve_paise, refusal)
         except BaseException as failure:
             self._performer.sip.reject(
-                A_LEG, 503, NORMAL_TEMPORARY_FAILURE, retry_after_s=_UNRECORDED_RETRY_S
+                A_LEG, 503, NORMAL_TEMPORARY_FAILURE, retry_after_s=_retry_after_s(failure)
             )
             await self._wind_up()
             if not isinstance(failure, DomainError):
                 raise
-            self._context.metrics.refused["not_recorded"] += 1
+            if not self._context.capacity.note(failure):
+                self._context.metrics.refused["not_recorded"] += 1
             self.log.info("call rejected: %s", failure.message)
             return
         given_up = self._mailbox.cancelled(A_LEG)
@@ -140,8 +149,15 @@ class CallRunner:
         events = self._performer.event("call.initiated")
         if refusal is None:
             try:
-                await records.insert(record, reserve_paise=reserve_paise, events=events)
+                await records.insert(
+                    record,
+                    reserve_paise=reserve_paise,
+                    events=events,
+                    limited=True,
+                    choices=[self._limits] if self._limits else (),
+                )
                 self._inserted = True
+                self._performer.places.grant(self._limits, A_LEG)
                 return None
             except InsufficientBalance:
                 self.log.info("insufficient balance for the call")
@@ -210,3 +226,9 @@ class CallRunner:
             rates, policy = self._context.settings.rates, self._machine.policy
             charge_paise = close_record(self.record, NORMAL_TEMPORARY_FAILURE, rates, policy)
         self._context.services.calls.finish(self.record, charge_paise=charge_paise)
+
+
+def _retry_after_s(failure: BaseException) -> int:
+    if isinstance(failure, ServiceUnavailable) and failure.limit == "trunk":
+        return ceil(failure.retry_after_s)
+    return _UNRECORDED_RETRY_S

@@ -54,6 +54,7 @@ from callcontrol.trunks.aio.gateway_monitor import GatewayProber
 from callcontrol.trunks.aio.registrations import CarrierRegistrations
 from callcontrol.trunks.gateway_health import GatewayTable
 from callcontrol.trunks.inbound_invite import Received
+from callcontrol.trunks.places import Limits
 from callcontrol.trunks.registration import RegistrationView
 from media.aio import MediaEngine
 from media.audio import PromptLibrary
@@ -513,10 +514,11 @@ class CallControl:
         account: Account,
         reserve_paise: int,
         attempts: Sequence[RouteAttempt],
+        placed: Limits,
     ) -> None:
         """Run a recorded outbound call."""
         runner = self._runner(record, plan, account, reserve_paise)
-        self._spawn(runner, runner.run_outbound(attempts))
+        self._spawn(runner, runner.run_outbound(attempts, placed))
 
     def _begin_inbound(
         self, arrival: Arrival, record: CallRecord, session: InboundSession, received: Received

@@ -28,6 +28,8 @@ from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Urgency, Writer
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
+from callcontrol.trunks.aio.places import TrunkPlaces
+from callcontrol.trunks.places import Limits
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,7 @@ class CallStore:
         *,
         node: str = "local",
         public_url: Callable[[], str] = lambda: "",
+        places: TrunkPlaces | None = None,
     ) -> None:
         self._database = database
         self._writer = writer
@@ -69,6 +72,7 @@ class CallStore:
         self._careful = False
         self._pager = Pager(call_lists.LISTING)
         self._public_url = public_url
+        self._places = places
         writer.attach(self)
 
     @property
@@ -88,35 +92,60 @@ class CallStore:
         reserve_paise: int = 0,
         events: Sequence[WebhookEvent] = (),
         attachment: CallAttachment | None = None,
-    ) -> None:
+        limited: bool = False,
+        choices: Sequence[Limits] = (),
+    ) -> int:
         """
         Commit a new call with its reserve, its attachment and its events; sets ``record.node``.
 
-        The start events of the call's product are published too, before ``events``.
+        The start events of the call's product are published too, before ``events``. On PostgreSQL a call that
+        is ``limited`` is refused beyond the limits of its account. ``choices`` are limits of the trunks that
+        its first leg may use: the number of the first with a place, which is taken, is returned.
 
         Raises:
             InsufficientBalance: The wallet cannot cover the reserve; nothing was written.
-            ServiceUnavailable: The database cannot take the call; nothing was written.
+            RateLimited: The account begins calls too fast; nothing was written.
+            ServiceUnavailable: The account or the trunks are at their limit, or the database cannot take the
+                call; nothing was written.
             DomainError: The attachment refuses; nothing was written.
         """
         record.node = self._node
         published: list[PublishedEvent] = [*self._products.of(record).start_events(record), *events]
-        new = NewCall(calls.row_of(record), published, reserve_paise, record.created_at, CLAIM.get())
-        insert: Operation[DomainError | None] = Shared(self._transactions.insert, new)
+        new = NewCall(
+            calls.row_of(record),
+            published,
+            reserve_paise,
+            record.created_at,
+            CLAIM.get(),
+            limited,
+            choices,
+        )
+        insert: Operation[int | DomainError] = Shared(self._transactions.insert, new)
         if attachment is not None:
             insert = partial(self._transactions.insert_with, attachment, new)
-        await self._writer.commit(
-            insert,
-            undo=partial(
-                self._transactions.take_back,
-                record,
-                published,
-                record.created_at,
-                attachment,
-            ),
+        undo = partial(
+            self._transactions.take_back, record, published, record.created_at, attachment, bool(choices)
         )
+        try:
+            choice = await self._writer.commit(insert, undo=undo)
+        except DomainError as refusal:
+            if not self._makes_room(refusal.limit, record.account_sid, choices):
+                raise
+            # The end of a call that would make room is not written yet.
+            await self._writer.flush()
+            choice = await self._writer.commit(insert, undo=undo)
         if published:
             self._outbox.committed(published)
+        return choice
+
+    def _makes_room(self, limit: str | None, account_sid: str, choices: Sequence[Limits]) -> bool:
+        """Return True if a call or leg that counts against a limit has ended, which is not written yet."""
+        if limit == "trunk":
+            return self._places is not None and self._places.leaving(choices)
+        held = [self._held] if self._taken is None else [self._held, self._taken]
+        return limit == "account_calls" and any(
+            each.records[call_sid].account_sid == account_sid for each in held for call_sid in each.charges
+        )
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """Queue the record's state for writing, with the events in the same transaction."""

@@ -14,7 +14,7 @@ _SET_UP_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _DURATION_S: Final = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _DIRECTIONS: Final = ("inbound", "outbound")
 _OUTCOMES: Final = tuple(status.value for status in CallStatus if status.ended)
-_REFUSALS: Final = ("draining", "loop", "no_room", "not_allowed", "not_recorded", "trunk", "unknown_number")
+_REFUSALS: Final = ("draining", "loop", "no_room", "not_allowed", "not_recorded", "unknown_number")
 
 
 class StreamMetrics:

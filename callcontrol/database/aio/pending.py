@@ -1,6 +1,7 @@
 """State that waits for the writer: the newest value for each key."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from callcontrol.database.aio.database import Operation
@@ -38,6 +39,10 @@ class Pending(Generic[V]):
     def get(self, key: str) -> V | None:
         """The newest value of a key that is not durable yet."""
         return self._values.get(key) or self._taken.get(key)
+
+    def values(self) -> Iterator[V]:
+        """The values that are not durable yet."""
+        return chain(self._taken.values(), self._values.values())
 
     def put(self, key: str, value: V) -> None:
         """Hold a value."""

@@ -1,12 +1,15 @@
 """PostgreSQL, which several processes share."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from callcontrol.database import schema
 from callcontrol.database.aio.database import Database, Operation, T
@@ -34,6 +37,14 @@ _TAKE_TURN: Final = f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()"
 _TAKE_TURN_AS: Final = (
     f"{_TAKE_TURN}, (SELECT true FROM nodes WHERE node = $1 AND incarnation = $2 FOR KEY SHARE)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A connection that listens: whether it is lost, and a test of it, which raises if it is."""
+
+    lost: asyncio.Event
+    probe: Callable[[], Awaitable[Any]]
 
 
 class Postgres(Database):
@@ -68,6 +79,13 @@ class Postgres(Database):
             pool_size=1,
             max_overflow=0,
             pool_timeout=_LEASE_TIMEOUT_S,
+            connect_args={"timeout": _LEASE_TIMEOUT_S, "command_timeout": _LEASE_TIMEOUT_S},
+        )
+
+        # The connection that listens is held for good, and of no use for anything else.
+        self._listen_engine = create_async_engine(
+            url.set(drivername="postgresql+asyncpg"),
+            poolclass=NullPool,
             connect_args={"timeout": _LEASE_TIMEOUT_S, "command_timeout": _LEASE_TIMEOUT_S},
         )
 
@@ -114,6 +132,25 @@ class Postgres(Database):
         """
         async with self._lease_engine.begin() as connection:
             return await connection.run_sync(operation)
+
+    @contextlib.asynccontextmanager
+    async def listening(self, channel: str, heard: Callable[[str], None]) -> AsyncIterator[Listening]:
+        """
+        Listen to a channel, on a connection of its own; ``heard`` is called with each payload.
+
+        Exceptions are those of the driver.
+        """
+        async with self._listen_engine.connect() as connection:
+            try:
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                lost = asyncio.Event()
+                driver.add_termination_listener(lambda _: lost.set())
+                await driver.add_listener(
+                    channel, lambda _connection, _pid, _channel, payload: heard(payload)
+                )
+                yield Listening(lost, lambda: driver.execute("SELECT 1"))
+            finally:
+                await connection.invalidate()
 
     @contextlib.asynccontextmanager
     async def setup(self) -> AsyncIterator[None]:
@@ -170,6 +207,7 @@ class Postgres(Database):
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._listen_engine.dispose()
         await self._lease_engine.dispose()
         await self._engine.dispose()
 

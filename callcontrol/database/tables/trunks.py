@@ -1,4 +1,4 @@
-"""Carriers, their gateways, and numbers."""
+"""Carriers, their gateways with the legs on them, and numbers."""
 
 from typing import Final
 
@@ -113,4 +113,24 @@ partial_index(
     phone_numbers.c.next_billing_at,
     phone_numbers.c.phone_number_id,
     where=sa.and_(phone_numbers.c.next_billing_at.is_not(None), phone_numbers.c.deleted_at.is_(None)),
+)
+
+# Legs at carriers and gateways with a limit, of all servers on a PostgreSQL, by call and number.
+trunk_legs: Final = sa.Table(
+    "trunk_legs",
+    metadata,
+    sa.Column("leg", sa.Text, primary_key=True),
+    sa.Column("sid", sa.Text, primary_key=True),
+    text("node", nullable=False),
+    sqlite_with_rowid=False,
+)
+sa.Index("ix_trunk_legs_sid", trunk_legs.c.sid)
+
+# Moments up to which the rates of new legs of carriers and gateways are used, by the clock of PostgreSQL.
+trunk_paces: Final = sa.Table(
+    "trunk_paces",
+    metadata,
+    sa.Column("sid", sa.Text, primary_key=True),
+    whole("paced_until", nullable=False),
+    sqlite_with_rowid=False,
 )

@@ -16,6 +16,8 @@ wallets: Final = sa.Table(
     whole("spent_hour", nullable=False),
     whole("spent_paise", nullable=False),
     whole("updated_at", nullable=False),
+    # Moment up to which the account's rate of new calls is used, by the clock of PostgreSQL; 0 on SQLite.
+    sa.Column("paced_until", sa.BigInteger, nullable=False, server_default="0"),
     # Last line of defence: no wrong statement can spend a rupee twice.
     sa.CheckConstraint("reserved_paise >= 0", name="reserved"),
     sa.CheckConstraint("balance_paise >= reserved_paise", name="balance"),
@@ -33,6 +35,8 @@ reserves: Final = sa.Table(
     whole("created_at", nullable=False),
     sqlite_with_rowid=False,
 )
+# Counts the calls that an account has up on all servers; SQLite has one server, which counts in memory.
+sa.Index("ix_reserves_account_sid", reserves.c.account_sid).ddl_if(dialect="postgresql")
 
 ledger: Final = sa.Table(
     "ledger",

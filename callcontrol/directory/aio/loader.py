@@ -1,8 +1,8 @@
 """
 Loader that keeps the in-memory directory up to date with the database.
 
-Changes of this process are applied at once, those of other processes (the command line) within a second. A
-failed lookup may only be early, so it queries the database, too.
+Changes of this process are applied at once, those of other processes within a second, or as soon as
+PostgreSQL notifies this one. A failed lookup may only be early, so it queries the database, too.
 """
 
 import asyncio
@@ -55,6 +55,7 @@ class DirectoryLoader(Directory):
         self._started = False
         self._unresolved = False
         self._loading = asyncio.Lock()
+        self._due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._resolving: asyncio.Task[None] | None = None
         self._resolved_at = float("-inf")
@@ -98,6 +99,15 @@ class DirectoryLoader(Directory):
         self._looked_at = asyncio.get_running_loop().time()
         self._resolve_names()
 
+    def look(self) -> None:
+        """Load changes now, beside the caller, instead of at the next poll."""
+        self._due.set()
+
+    def hear(self, revision: str) -> None:
+        """Load changes up to a revision that another process has committed."""
+        if not revision.isdecimal() or int(revision) > self.revision:
+            self.look()
+
     async def refresh_after_miss(self) -> None:
         """
         Load all changes committed before this call; never raises.
@@ -122,7 +132,10 @@ class DirectoryLoader(Directory):
 
     async def _follow(self) -> None:
         while True:
-            await asyncio.sleep(POLL_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._due.wait()
+            self._due.clear()
             try:
                 await self.refresh()
             except DomainError:

@@ -4,6 +4,7 @@ Reserves of calls: money is reserved before a call is dialled, and settled once,
 The check and the taking are one conditional UPDATE, so another writer cannot part them.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -15,9 +16,10 @@ from callcontrol.database.rows import ValueTable
 from callcontrol.database.statements import SetStatement, Statement, insert_into, insert_new, to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
-from callcontrol.errors import InsufficientBalance, NotFound, SpendLimitReached
+from callcontrol.errors import DomainError, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import Reserve
 from callcontrol.wallet.money import HOUR_MICROS, end_of_hour
+from callcontrol.wallet.store import limits
 from callcontrol.wallet.store.ledger import (
     ACCOUNT,
     AMOUNT,
@@ -41,18 +43,22 @@ _SPENT: Final = sa.case((wallets.c.spent_hour >= _HOUR, wallets.c.spent_paise), 
 _LIMIT: Final = (
     sa.select(accounts.c.max_spend_paise_per_hour)
     .where(accounts.c.account_sid == sa.bindparam("account_sid"))
+    .correlate(None)
     .scalar_subquery()
 )
-_HOLD: Final = Statement(
+_COVERED: Final = (
+    wallets.c.balance_paise - wallets.c.reserved_paise >= AMOUNT,
+    # Reserved money may be spent in this hour, so it counts against the limit.
+    sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + AMOUNT,
+)
+_HOLDING: Final = (
     sa.update(wallets)
-    .where(
-        ACCOUNT,
-        wallets.c.balance_paise - wallets.c.reserved_paise >= AMOUNT,
-        # Reserved money may be spent in this hour, so it counts against the limit.
-        sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + AMOUNT,
-    )
+    .where(ACCOUNT, *_COVERED)
     .values(reserved_paise=wallets.c.reserved_paise + AMOUNT, updated_at=NOW)
 )
+_HOLD: Final = Statement(_HOLDING)
+_HOLD_WITHIN: Final = Statement(_HOLDING.where(*limits.WITHIN).values(paced_until=limits.PACED))
+_PAYABLE: Final = Statement(sa.select(wallets.c.account_sid).where(ACCOUNT, *_COVERED))
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
 _OPEN_ALL: Final = insert_new(reserves)
 # FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
@@ -77,43 +83,54 @@ _SETTLE: Final = Statement(
     )
 )
 
-_Wanted = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 _RESERVES: Final = ValueTable(reserves, Reserve, order=(reserves.c.created_at,))
 
 open_reserves = _RESERVES.all
 
 
+class Wanted(NamedTuple):
+    """Money for a call, possibly 0; ``limited`` on PostgreSQL only within the account's limits of calls."""
+
+    account_sid: str
+    call_sid: str
+    amount_paise: int
+    now: datetime
+    limited: bool = False
+
+
 def reserve(
     connection: Connection, account_sid: str, call_sid: str, amount_paise: int, now: datetime
-) -> InsufficientBalance | None:
+) -> DomainError | None:
     """
     Reserve money for a call, possibly 0; on failure the error is returned and nothing is written.
 
     An open reserve of the call stays unchanged.
     """
-    return _reserve(connection, _wanted(account_sid, call_sid, amount_paise, now))
+    return _reserve(connection, _values(connection, Wanted(account_sid, call_sid, amount_paise, now)))
 
 
-def reserve_all(
-    connection: Connection, calls: Sequence[tuple[str, str, int, datetime]]
-) -> list[InsufficientBalance | None]:
+def reserve_all(connection: Connection, calls: Sequence[Wanted]) -> list[DomainError | None]:
     """
-    Reserve money for calls, each given as the arguments of ``reserve``; returns the error of each.
+    Reserve money for calls; returns the error of each: of its money, or of a limit of its account.
 
     The outcome is that of one ``reserve`` after the other: either a wallet covers all its calls at once, or
     each is asked for.
     """
-    refusals: list[InsufficientBalance | None] = [None] * len(calls)
-    groups: dict[tuple[str, int], list[tuple[int, _Wanted]]] = {}
+    refusals: list[DomainError | None] = [None] * len(calls)
+    groups: dict[tuple[str, int, bool], list[tuple[int, _Values]]] = {}
     for place, call in enumerate(calls):
-        wanted = _wanted(*call)
-        groups.setdefault((wanted["account_sid"], wanted["hour"]), []).append((place, wanted))
-    held: list[_Wanted] = []
-    alone: list[tuple[int, _Wanted]] = []
-    for group in groups.values():
-        if _hold(connection, [wanted for _, wanted in group]):
+        wanted = _values(connection, call)
+        group_of = (wanted["account_sid"], wanted["hour"], wanted["limited"])
+        groups.setdefault(group_of, []).append((place, wanted))
+    held: list[_Values] = []
+    opening: Counter[str] = Counter()
+    alone: list[tuple[int, _Values]] = []
+    for (account_sid, _, _), group in groups.items():
+        if _hold(connection, [wanted for _, wanted in group], opening[account_sid]):
             held += [wanted for _, wanted in group]
+            opening[account_sid] += len(group)
         else:
             alone += group
     _open_all(connection, held)
@@ -140,7 +157,7 @@ def extend(
         "hour": micros // HOUR_MICROS,
     }
     if _HOLD.run(connection, taken) != 1:
-        return _refusal(connection, taken)
+        return _money_refusal(connection, taken)
     _RAISE.run(connection, {"call_sid": call_sid, "amount_paise": total_paise})
     return None
 
@@ -215,19 +232,20 @@ def _charged_before(connection: Connection, call_sid: str) -> int:
     return 0 if entry is None else -int(entry["amount_paise"])
 
 
-def _wanted(account_sid: str, call_sid: str, amount_paise: int, now: datetime) -> _Wanted:
-    micros = to_micros(now)
+def _values(connection: Connection, call: Wanted) -> _Values:
+    micros = to_micros(call.now)
     return {
-        "call_sid": call_sid,
-        "account_sid": account_sid,
-        "amount_paise": amount_paise,
+        "call_sid": call.call_sid,
+        "account_sid": call.account_sid,
+        "amount_paise": call.amount_paise,
         "created_at": micros,
         "now": micros,
         "hour": micros // HOUR_MICROS,
+        "limited": call.limited and connection.dialect.name == "postgresql",
     }
 
 
-def _reserve(connection: Connection, wanted: _Wanted) -> InsufficientBalance | None:
+def _reserve(connection: Connection, wanted: _Values) -> DomainError | None:
     if not _hold(connection, [wanted]):
         # Nothing was reserved; a call with a reserve needs nothing either.
         open_reserve = _RESERVE.first(connection, {"call_sid": wanted["call_sid"]})
@@ -237,13 +255,20 @@ def _reserve(connection: Connection, wanted: _Wanted) -> InsufficientBalance | N
     return None
 
 
-def _hold(connection: Connection, calls: Sequence[_Wanted]) -> bool:
-    """Hold the money for calls of one account and hour; False if it is not available for all of them."""
+def _hold(connection: Connection, calls: Sequence[_Values], opening: int = 0) -> bool:
+    """
+    Hold the money for calls of one account and hour; False if it is not available for all of them.
+
+    ``opening`` other calls of the account are held for, and have no reserve yet.
+    """
     amount_paise = sum(wanted["amount_paise"] for wanted in calls)
-    return not amount_paise or _HOLD.run(connection, {**calls[-1], "amount_paise": amount_paise}) == 1
+    holding = {**calls[-1], "amount_paise": amount_paise}
+    if holding["limited"]:
+        return _HOLD_WITHIN.run(connection, {**holding, "calls": len(calls), "opening": opening}) == 1
+    return not amount_paise or _HOLD.run(connection, holding) == 1
 
 
-def _open_all(connection: Connection, held: Sequence[_Wanted]) -> None:
+def _open_all(connection: Connection, held: Sequence[_Values]) -> None:
     """Open the reserves of calls whose money is held; of a call that has one, the money is given back."""
     opened = {row["call_sid"] for row in _OPEN_ALL.all(connection, held)}
     for wanted in held:
@@ -253,7 +278,7 @@ def _open_all(connection: Connection, held: Sequence[_Wanted]) -> None:
             _give_back(connection, wanted)
 
 
-def _give_back(connection: Connection, wanted: _Wanted) -> None:
+def _give_back(connection: Connection, wanted: _Values) -> None:
     if wanted["amount_paise"]:
         TAKE.run(connection, {**wanted, "charge_paise": 0})
 
@@ -266,8 +291,20 @@ def reserved_in_all(connection: Connection) -> tuple[int, int]:
     return int(count), int(paise)
 
 
-def _refusal(connection: Connection, wanted: Mapping[str, Any]) -> InsufficientBalance:
-    """Error for a failed reservation: too little money, or the spend limit of this hour is reached."""
+def _refusal(connection: Connection, wanted: _Values) -> DomainError:
+    """Error for a failed reservation: a limit of calls is reached, or money is short."""
+    if wanted["limited"]:
+        standing = limits.Standing(connection, wanted["account_sid"])
+        refusal = standing.refusal()
+        if refusal is None and _PAYABLE.first(connection, wanted) is not None:
+            refusal = standing.rate_refusal()  # The rate has had a token again since.
+        if refusal is not None:
+            return refusal
+    return _money_refusal(connection, wanted)
+
+
+def _money_refusal(connection: Connection, wanted: _Values) -> InsufficientBalance:
+    """Error for too little money, or for the spend limit of this hour."""
     account_sid, amount_paise = wanted["account_sid"], wanted["amount_paise"]
     if available(connection, account_sid) < amount_paise:
         return short_of(amount_paise)

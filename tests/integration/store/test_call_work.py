@@ -16,9 +16,9 @@ from tests.support.phone import eventually
 AT_ONCE = 20
 
 
-async def live(storage: Storage, calls: list[CallRecord]) -> None:
+async def live(storage: Storage, calls: list[CallRecord], *, limited: bool = False) -> None:
     """All calls at once, as the machine writes them: inserted, ringing, answered, ended."""
-    await asyncio.gather(*(storage.calls.insert(call, reserve_paise=300) for call in calls))
+    await asyncio.gather(*(storage.calls.insert(call, reserve_paise=300, limited=limited) for call in calls))
     for status in (CallStatus.RINGING, CallStatus.IN_PROGRESS):
         for call in calls:
             call.status = status
@@ -30,12 +30,15 @@ async def live(storage: Storage, calls: list[CallRecord]) -> None:
     assert await eventually(lambda: storage.calls.unwritten == 0)
 
 
+@pytest.mark.parametrize("limited", [False, True])
 @pytest.mark.parametrize("count", [1, AT_ONCE])
 async def test_calls_at_once_share_statements_and_commits(
-    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch, count: int
+    storage: Storage, account: Account, monkeypatch: pytest.MonkeyPatch, count: int, limited: bool
 ) -> None:
+    """The limits of the account cost no statement, though PostgreSQL checks them."""
+    await storage.accounts.update(account.account_sid, {"max_cps": AT_ONCE})
     work = CallWork(storage, monkeypatch)
-    await live(storage, [new_record(account.account_sid) for _ in range(count)])
+    await live(storage, [new_record(account.account_sid) for _ in range(count)], limited=limited)
     assert work.statements == STATEMENTS_ALONE
     assert work.commits == COMMITS_ALONE
     assert await storage.wallet.balance(account.account_sid) == 100_000 - 60 * count

@@ -21,7 +21,10 @@ NOON = datetime(2026, 8, 1, 12, 0, tzinfo=UTC)
 async def hold(storage: Storage, account: Account, *amounts: int, now: datetime = NOON) -> list[str]:
     """Reserve these amounts, for calls named by their place."""
     calls = [f"{account.account_sid}-{place}" for place in range(len(amounts))]
-    wanted = [(account.account_sid, call, amount, now) for call, amount in zip(calls, amounts, strict=True)]
+    wanted = [
+        reserves.Wanted(account.account_sid, call, amount, now)
+        for call, amount in zip(calls, amounts, strict=True)
+    ]
     refusals = await storage.writer.commit(lambda connection: reserves.reserve_all(connection, wanted))
     assert refusals == [None] * len(amounts)
     return calls
@@ -132,7 +135,10 @@ async def test_a_wallet_that_covers_some_of_the_calls(storage: Storage) -> None:
 async def test_a_reserve_that_is_open_stays_as_it_is(storage: Storage, account: Account) -> None:
     (call,) = await hold(storage, account, 300)
     sid = account.account_sid
-    wanted = [(sid, call, 500, NOON), (sid, "new", 100, NOON), (sid, "new", 200, NOON)]
+    wanted = [
+        reserves.Wanted(sid, which, amount, NOON)
+        for which, amount in ((call, 500), ("new", 100), ("new", 200))
+    ]
     refusals = await storage.writer.commit(lambda connection: reserves.reserve_all(connection, wanted))
     assert refusals == [None] * 3
     assert {item.call_sid: item.amount_paise for item in await storage.wallet.open_reserves()} == {

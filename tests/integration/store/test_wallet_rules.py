@@ -208,7 +208,7 @@ class WalletMachine(RuleBasedStateMachine):
     def reserve_at_once(self, calls: list[tuple[str, int]]) -> None:
         """The outcome is that of one after the other; a call may come twice."""
         calls = [(name, amount) for name, amount in calls if name not in self.charged]
-        wanted = [(self.account, self.call(name), amount, self.now) for name, amount in calls]
+        wanted = [reserves.Wanted(self.account, self.call(name), amount, self.now) for name, amount in calls]
         refusals = self.books.run(lambda connection: reserves.reserve_all(connection, wanted))
         for (name, amount), refusal in zip(calls, refusals, strict=True):
             if name in self.held or not amount:

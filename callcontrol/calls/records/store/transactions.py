@@ -12,8 +12,10 @@ from callcontrol.calls.records.store import calls
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.errors import is_transient
-from callcontrol.errors import DomainError, InsufficientBalance
+from callcontrol.errors import DomainError, no_free_trunk
 from callcontrol.models import CallRecord, PublishedEvent
+from callcontrol.trunks import store as trunks
+from callcontrol.trunks.places import Limits, PlaceBook, first_leg
 from callcontrol.wallet.store import reserves
 
 log = logging.getLogger(__name__)
@@ -35,13 +37,28 @@ class EventOutbox(Protocol):
 
 
 class NewCall(NamedTuple):
-    """A call to be inserted; ``claim`` is the idempotency key of the request that created it."""
+    """
+    A call to be inserted; ``claim`` is the idempotency key of the request that created it.
+
+    With ``limited`` it is refused beyond the limits of its account. ``choices`` are limits of the trunks of
+    its first leg, in order: the leg takes a place at the first that has one.
+    """
 
     row: Row
     events: Sequence[PublishedEvent]
     reserve_paise: int
     now: datetime
     claim: tuple[str, str] | None
+    limited: bool = False
+    choices: Sequence[Limits] = ()
+
+    @property
+    def wanted(self) -> reserves.Wanted:
+        """The money that is held for the call."""
+        row = self.row
+        return reserves.Wanted(
+            row["account_sid"], row["call_sid"], self.reserve_paise, self.now, limited=self.limited
+        )
 
 
 class CallTransactions:
@@ -51,14 +68,10 @@ class CallTransactions:
         self._product_rows = product_rows
         self._outbox = outbox
 
-    def insert(self, connection: Connection, new: Sequence[NewCall]) -> list[InsufficientBalance | None]:
-        """Write new calls with their reserves and their events; returns the refusal of each."""
-        # A reserve of zero is opened too: it makes the settlement happen only once.
-        refusals = reserves.reserve_all(
-            connection,
-            [(call.row["account_sid"], call.row["call_sid"], call.reserve_paise, call.now) for call in new],
-        )
-        accepted = [call for call, refusal in zip(new, refusals, strict=True) if refusal is None]
+    def insert(self, connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
+        """Write new calls with their reserves and events; returns the choice of trunk or refusal of each."""
+        outcomes = self._hold(connection, new)
+        accepted = [call for call, outcome in zip(new, outcomes, strict=True) if isinstance(outcome, int)]
         rows = [call.row for call in accepted]
         calls.insert(connection, rows)
         for product in {row["product"] for row in rows} & self._product_rows.keys():
@@ -69,18 +82,42 @@ class CallTransactions:
         for call in accepted:
             if call.claim is not None:
                 idempotency.note_effect(connection, call.claim, f"call:{call.row['call_sid']}")
-        return refusals
+        return outcomes
+
+    def _hold(self, connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
+        """Hold money and places of calls; returns the choice of trunk or refusal of each."""
+        # A reserve of zero is opened too: it makes the settlement happen only once.
+        if not any(call.choices for call in new):
+            refusals = reserves.reserve_all(connection, [call.wanted for call in new])
+            return [refusal or 0 for refusal in refusals]
+        book = trunks.places(connection, [limits for call in new for limits in call.choices])
+        outcomes: list[int | DomainError] = [0] * len(new)
+        asking = list(range(len(new)))
+        while asking:
+            outcomes, full = _choose(book, new, asking, outcomes)
+            placed = [place for place in asking if place not in full]
+            refusals = reserves.reserve_all(connection, [new[place].wanted for place in placed])
+            freed = False
+            for place, refusal in zip(placed, refusals, strict=True):
+                if refusal is not None:
+                    outcomes[place] = refusal
+                    freed |= book.give_back(first_leg(new[place].row["call_sid"]))
+            # A call that the wallet does not cover leaves its place to one that found none.
+            asking = full if freed else []
+        trunks.write_places(connection, new[0].row["node"], book)
+        return outcomes
 
     def insert_with(
         self, attachment: CallAttachment, new: NewCall, connection: Connection
-    ) -> DomainError | None:
+    ) -> int | DomainError:
         """Write a new call with its attachment, alone: whether it is refused may depend on others' rows."""
         refusal = attachment.refusal(connection)
-        if refusal is None:
-            (refusal,) = self.insert(connection, [new])
-        if refusal is None:
+        if refusal is not None:
+            return refusal
+        (outcome,) = self.insert(connection, [new])
+        if isinstance(outcome, int):
             attachment.insert(connection, new.row["call_sid"])
-        return refusal
+        return outcome
 
     def take_back(
         self,
@@ -88,11 +125,14 @@ class CallTransactions:
         events: Sequence[PublishedEvent],
         now: datetime,
         attachment: CallAttachment | None,
+        placed: bool,
         connection: Connection,
     ) -> None:
-        """Delete a call whose insert was abandoned."""
+        """Delete a call whose insert was abandoned; ``placed`` if its first leg may have a place."""
         if attachment is not None:
             attachment.take_back(connection)
+        if placed:
+            trunks.remove_legs(connection, [first_leg(record.call_sid)])
         reserves.settle(connection, record.call_sid, 0, now)
         calls.delete(connection, record.call_sid)
         if record.product in self._product_rows:
@@ -151,3 +191,20 @@ class CallTransactions:
                     "a row cannot be written and is lost: %s", rows_lost or list(some_charges), exc_info=error
                 )
         return charged
+
+
+def _choose(
+    book: PlaceBook, new: Sequence[NewCall], asking: Sequence[int], outcomes: Sequence[int | DomainError]
+) -> tuple[list[int | DomainError], list[int]]:
+    """Acquire places for the first legs of calls; returns the outcomes, and which calls found none."""
+    found, full = list(outcomes), []
+    for number in asking:
+        call = new[number]
+        waits_us = [book.wait_us(limits) for limits in call.choices] or [0]
+        if 0 in waits_us:
+            found[number] = choice = waits_us.index(0)
+            book.take(first_leg(call.row["call_sid"]), call.choices[choice] if call.choices else ())
+        else:
+            found[number] = no_free_trunk(min(waits_us) / 1_000_000)
+            full.append(number)
+    return found, full

@@ -2,7 +2,13 @@
 
 import pytest
 
-from callcontrol.errors import RateLimited, ServiceUnavailable
+from callcontrol.errors import (
+    RateLimited,
+    ServiceUnavailable,
+    no_free_trunk,
+    too_many_calls,
+    too_many_starts,
+)
 from callcontrol.routing.capacity import Capacity
 from tests.support.domain import ACCOUNT_SID, OTHER_SID, make_account, make_carrier, make_gateway
 
@@ -98,3 +104,13 @@ def test_an_account_without_a_rate_begins_nothing() -> None:
         Capacity(10, 10).enter(make_account(max_cps=0), 0.0)
     with pytest.raises(ServiceUnavailable):
         Capacity(10, 0).enter(make_account(), 0.0)
+
+
+def test_a_refusal_by_another_count_is_counted_by_its_limit() -> None:
+    """The database refuses what only all servers together exceed."""
+    capacity = Capacity(10, 10)
+    for refusal in (too_many_calls(3), too_many_starts(2, 0.1), no_free_trunk()):
+        assert capacity.note(refusal)
+    assert not capacity.note(ServiceUnavailable("The database is away."))
+    counted = {name: count for name, count in capacity.refused.items() if count}
+    assert counted == {"account_calls": 1, "account_rate": 1, "trunk": 1}

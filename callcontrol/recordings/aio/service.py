@@ -182,6 +182,8 @@ class RecordingService:
             NodeUnreachable: It is unavailable, and its file is on the disk of another node.
         """
         record = await self._calls.get(account_sid, call_sid)
+        if record.recording_status in PENDING and record.ended_at is not None:
+            raise Conflict("The recording is not complete yet; delete it when it is.")
         if record.recording_status in PENDING:
             raise Conflict("The call is being recorded; hang it up, and delete its recording then.")
         found = 0

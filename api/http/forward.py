@@ -129,6 +129,24 @@ class Forwarder:
             _log.warning("the node %s has not answered %s %s: %s", elsewhere.node, method, target[:200], why)
             raise _unanswered(method, elsewhere) from error
 
+    async def ask_whole(
+        self, elsewhere: NodeUnreachable, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, bytes]:
+        """
+        Send a request as ``ask`` does; returns the status and the body of the response.
+
+        Raises:
+            NodeUnreachable, OutcomeUnknown: As in ``answer``.
+        """
+        try:
+            async with (
+                await self.ask(elsewhere, method, target, headers, body) as found,
+                asyncio.timeout(self._times.silence_s),
+            ):
+                return found.status, await found.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _unanswered(method, elsewhere) from error
+
     async def close(self) -> None:
         """End all streams and connections."""
         self._closed = True
@@ -146,6 +164,7 @@ class Forwarder:
                 auto_decompress=False,
                 skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._times.connect_s),
+                middlewares=(_once,),
             )
         return self._session
 
@@ -191,6 +210,20 @@ class Forwarder:
             raise TimeoutError("the node is silent")
         finally:
             reading.cancel()
+
+
+class _Disconnected(aiohttp.ClientError):
+    """The other node has disconnected before its response."""
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send a request once: after a disconnection the client would repeat some, which may then run twice."""
+    try:
+        return await send(request)
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _Disconnected("it has disconnected") from error
 
 
 def _has_left(request: web.Request) -> bool:

@@ -240,7 +240,7 @@ class Engine:
     async def _call_elsewhere(
         self, context: _Context, params: types.CallToolRequestParams, elsewhere: NodeUnreachable
     ) -> types.CallToolResult:
-        """Execute the tool on the node of the call, by its endpoint for that, with the key of this request."""
+        """Execute the tool on the node of the call: by its endpoint for that, with this request's key."""
         lines = dict(_state(context, "headers") or ())
         if self._forwarder is None or b"authorization" not in lines:
             return _refused(elsewhere)
@@ -253,11 +253,11 @@ class Engine:
         path = f"/integrations/v1/tools/{params.name}/execute"
         body = json.dumps({"arguments": params.arguments or {}}).encode()
         try:
-            async with await self._forwarder.ask(elsewhere, "POST", path, headers, body) as answer:
-                told = json.loads(await answer.read())
+            status, answer = await self._forwarder.ask_whole(elsewhere, "POST", path, headers, body)
         except DomainError as error:
             return _refused(error)
-        if answer.status >= 400:
+        told = json.loads(answer)
+        if status >= 400:
             return _refusal(told["error"], told["error"]["message"])
         return _answered(ToolResult(told["data"]["result"], told["data"]["duration_ms"]))
 

@@ -340,7 +340,7 @@ class Server:
         from api.http.forward import Forwarder
 
         if not self.node_url:
-            _log.warning(
+            _log.info(
                 "TRUNKLINE_NODE_URL is not set and this server listens on every address:"
                 " other servers cannot forward requests to it"
             )

@@ -38,7 +38,7 @@ async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply:
     return FileReply(await context.services.recordings.file(context.account_sid, context.path["callSid"]))
 
 
-@routes.get(_OF_CALL, response=RecordingLinkObject)
+@routes.get(_OF_CALL, response=RecordingLinkObject, owned=True)
 async def get_recording_link(context: Context[NoBody, NoQuery]) -> Reply:
     """Get a link to the recording of a call, valid for an hour."""
     call_sid = context.path["callSid"]

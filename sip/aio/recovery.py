@@ -32,11 +32,15 @@ class RecoveredDialogs:
     Sessions of a previous process, each ended once, at a rate that leaves room for new calls.
 
     Their Call-IDs and tags are kept until the process ends: the BYE of a peer that hangs up itself gets 200.
+    `serves` tells if this process has a session for an INVITE.
     """
 
-    def __init__(self, layer: TransactionLayer, router: RequestRouter) -> None:
+    def __init__(
+        self, layer: TransactionLayer, router: RequestRouter, serves: Callable[[Request], bool]
+    ) -> None:
         self.layer = layer
         self.router = router
+        self.serves = serves
         self._names: set[tuple[str, str]] = set()
         self._waiting: deque[_Ending] = deque()
         self._at_work = 0
@@ -187,6 +191,10 @@ class _Ending:
 
     def _refuse(self, invite: Request) -> None:
         session, layer = self._session, self._sessions.layer
+        if self._sessions.serves(invite):
+            # The peer has repeated it, and it has become a call of this process: its response is that call's.
+            self._over()
+            return
         transport = layer.transport_for(session.transport, session.peer[0])
         if transport is not None:
             via = invite.via

@@ -114,7 +114,9 @@ class UserAgent:
         clock = self._clock or asyncio.get_running_loop()
         self.layer = TransactionLayer(self, clock, self.on_message)
         self.router = RequestRouter(self.layer, self._resolver)
-        self._recovered = RecoveredDialogs(self.layer, self.router)
+        self._recovered = RecoveredDialogs(
+            self.layer, self.router, lambda invite: _merge_key(invite) in self._invites
+        )
         if self.guard is not None:
             self.guard.start(clock)
         self.sharing.start(self.layer, self._recovered, self.guard)
@@ -289,7 +291,7 @@ class UserAgent:
         to_tag = request.to.tag
         new_call = request.method == "INVITE" and to_tag is None
         # Copies of one request that arrive by different paths share this key (RFC 3261 8.2.2.2).
-        merged: Key = (request.call_id, request.from_.tag, request.cseq.number) if new_call else ()
+        merged: Key = _merge_key(request) if new_call else ()
         # An INVITE that came by another path before gets only a 482, whoever sent it.
         identities = self._identify(request, flow) if new_call and merged not in self._invites else ()
         if identities is None:
@@ -479,6 +481,11 @@ class UserAgent:
         own = ("Server", self.settings.product)
         headers = (("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields(), own)
         return reply(request, 200, headers=headers)
+
+
+def _merge_key(request: Request) -> Key:
+    """What the copies of an INVITE that come by different paths have in common (RFC 3261 8.2.2.2)."""
+    return request.call_id, request.from_.tag, request.cseq.number
 
 
 def _families_of(addresses: Sequence[Listen]) -> SupportedFamilies:

@@ -84,16 +84,18 @@ async def endpoint_not_delivered(stage: Stage) -> dict[str, str]:
     number = await register(stage, _GONE)
     message_id = await tell(stage)
     log = f"{_ALL}/{number}/deliveries"
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = [item for item in await stage.data("GET", log) if item["status"] == "failed"]
-            if found:
-                break
-            await look_again()
+    found: list[dict[str, Any]] = []
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not (failed := [item for item in found if item["status"] == "failed"]):
+                await look_again()
+                found = await stage.data("GET", log)
+    except TimeoutError:
+        raise AssertionError(f"no delivery has failed: {found}") from None
     stage.receiver.answers[_GONE] = statuses(204)
     await stage.data("PATCH", f"{_ALL}/{number}", body={"isActive": True})
-    stage.kept["endpoint not delivered"] = {"delivery": found[0]["id"], "message": message_id}
-    return {"id": number, "delivery_id": found[0]["id"]}
+    stage.kept["endpoint not delivered"] = {"delivery": failed[0]["id"], "message": message_id}
+    return {"id": number, "delivery_id": failed[0]["id"]}
 
 
 async def _implicit_key(stage: Stage) -> str:

@@ -157,7 +157,7 @@ async def delete_transcript(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(None)
 
 
-@routes.get(_ONE + "/recording", response=RecordingLinkObject)
+@routes.get(_ONE + "/recording", response=RecordingLinkObject, owned=True)
 async def get_assistant_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Get a link to the recording of a call of an agent.

@@ -79,7 +79,7 @@ async def end_masked_call(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(masked_object(await context.services.masking.end_call(context.account_sid, call_sid)))
 
 
-@routes.get(_ONE + "/recording", response=RecordingLinkObject, tag="recordings")
+@routes.get(_ONE + "/recording", response=RecordingLinkObject, tag="recordings", owned=True)
 async def get_masked_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """Get a link to the recording of a masked call, valid for an hour."""
     services, call_sid = context.services, context.path["call_sid"]

@@ -404,6 +404,7 @@ class Services:
                 folder=settings.calls.data_dir / RECORDINGS_FOLDER,
                 node=settings.node,
                 kept_days=settings.recording_days,
+                is_another=storage.membership.is_another,
             ),
         )
         self.otp = VoiceOtp(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,19 +40,24 @@ _PAUSE_S: Final = 0.02
 _NOBODY: Final = "nobody"
 
 
+async def _is_nobody(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingSettings:
     """
     Folder of recordings, writing node, and retention.
 
     Several servers on one database may share the folder, each with its own ``node``. ``kept_days`` applies
-    to accounts without a retention of their own.
+    to accounts without a retention of their own. ``is_another`` is true for another node that lives.
     """
 
     folder: Path
     node: str = "local"
     kept_days: int
     now: Callable[[], datetime] = utc_now
+    is_another: Callable[[str], Awaitable[bool]] = _is_nobody
 
 
 class RecordingService:
@@ -82,6 +87,7 @@ class RecordingService:
         self._node = settings.node
         self._kept_days = settings.kept_days
         self._now = settings.now
+        self._is_another = settings.is_another
         self._looked_at: datetime | None = None
 
     # --- for customers --------------------------------------------------------------------------------------
@@ -93,6 +99,7 @@ class RecordingService:
         Raises:
             NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
+            NodeUnreachable: Another node may have made it since.
         """
         record = await self._calls.get(account_sid, call_sid)
         await self._checked(_of_call(record))
@@ -119,9 +126,10 @@ class RecordingService:
             Forbidden: The call is another account's.
             NodeUnreachable: It is unavailable, and its file is on the disk of another node.
         """
-        await self._calls.get(account_sid, call_sid)
+        record = await self._calls.get(account_sid, call_sid)
         message = await self._messages.find(message_sid)
         if message is None or message.call_sid != call_sid:
+            await self._check_maker(record.node)
             raise _no_message()
         await self._messages.flush()
         found = await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid))
@@ -154,7 +162,7 @@ class RecordingService:
         Raises:
             NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
-            NodeUnreachable: The file is on the disk of another node.
+            NodeUnreachable: Another node has it on its disk, or may have made it since.
         """
         found = await self._find(call_sid)
         if found is None:
@@ -179,9 +187,13 @@ class RecordingService:
             NotFound: There is no such call, or no recording of it.
             Forbidden: It is another account's.
             Conflict: The call is active, or its recording is not complete yet.
-            NodeUnreachable: It is unavailable, and its file is on the disk of another node.
+            NodeUnreachable: Another node makes it, or has its file; that is marked, and it is unavailable.
         """
         record = await self._calls.get(account_sid, call_sid)
+        if record.recording_status in PENDING or record.recording_path is None:
+            await self._check_maker(record.node)
+        if record.recording_status in PENDING and record.ended_at is not None:
+            raise Conflict("The recording is not complete yet; delete it when it is.")
         if record.recording_status in PENDING:
             raise Conflict("The call is being recorded; hang it up, and delete its recording then.")
         found = 0
@@ -223,11 +235,22 @@ class RecordingService:
     async def _checked(self, recorded: "_Recorded") -> Path | None:
         """Path of a recording's file; None if it is on the disk of another server."""
         if recorded.path is None:
+            await self._check_maker(recorded.node)
             raise _none()
         path = await asyncio.to_thread(self._locate, recorded.sid, recorded.path)
         if path is None and recorded.node == self._node:
             raise NotFound("The recording is no longer kept.")
         return path
+
+    async def _check_maker(self, node: str | None) -> None:
+        """
+        Check that what is missing here is not another node's, which may have made it since.
+
+        Raises:
+            NodeUnreachable: It is.
+        """
+        if node and await self._is_another(node):
+            raise NodeUnreachable(node, "The call, with any recording of it, is")
 
     # --- retention ------------------------------------------------------------------------------------------
 

@@ -36,17 +36,23 @@ AUDIO = b"RIFF" + bytes(96)
 class Shelf:
     """The recordings of one server on a database, and calls that have some."""
 
-    def __init__(self, storage: Storage, folder: Path, *, node: str = "local", kept_days: int = 180) -> None:
+    def __init__(
+        self, storage: Storage, folder: Path, *, node: str = "local", kept_days: int = 180, **more: Any
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self.storage, self.folder, self.node = storage, folder, node
-        self.kept_days, self.now = kept_days, NOW
+        self.kept_days, self.now, self.more = kept_days, NOW, more
         self.service = self.started()
 
     def started(self, secrets: SecretBox = SECRETS) -> RecordingService:
         """The service of a server that has just been started."""
         storage = self.storage
         settings = RecordingSettings(
-            folder=self.folder, node=self.node, kept_days=self.kept_days, now=lambda: self.now
+            folder=self.folder,
+            node=self.node,
+            kept_days=self.kept_days,
+            now=lambda: self.now,
+            **self.more,
         )
         return RecordingService(
             storage.database,
@@ -420,6 +426,26 @@ async def test_what_the_call_still_had_to_write_does_not_bring_its_recording_bac
     await shelf.service.delete(account.account_sid, call.call_sid)
     await shelf.storage.calls.flush()
     assert await shelf.kept([call]) == [False]
+
+
+async def test_a_missing_recording_is_asked_of_the_node_of_the_call(shelf: Shelf, account: Account) -> None:
+    """Its row may be older than the file; of a dead node the row says all there is."""
+    living = {"local"}
+
+    async def is_another(node: str) -> bool:
+        return node in living
+
+    other = Shelf(shelf.storage, shelf.folder, node="other", is_another=is_another)
+    call = await shelf.call(account, status="in-progress")
+    for wanted in (other.service.link, other.service.file, other.service.delete):
+        with pytest.raises(NodeUnreachable, match="any recording of it, is on the node local"):
+            await wanted(account.account_sid, call.call_sid)
+    living.clear()
+    for wanted in (other.service.link, other.service.file):
+        with pytest.raises(NotFound, match="not finished yet"):
+            await wanted(account.account_sid, call.call_sid)
+    with pytest.raises(Conflict, match="not complete yet"):
+        await other.service.delete(account.account_sid, call.call_sid)
 
 
 async def delete_elsewhere(other: Shelf, call: CallRecord) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sip import Confirmed, Credentials, Ended, Failed, ParseError, Request
+from sip import Answered, Confirmed, Credentials, Ended, Failed, ParseError, Request
 from sip.recovery import CSEQ_MARGIN
 from tests.support.sip_agents import SDP, Agent, RawPeer
 from tests.support.sip_stage import ALICE, RAW, Stage, make_stage
@@ -123,6 +123,31 @@ async def test_a_caller_that_waits_is_refused_at_once() -> None:
     again.ua.terminate_recovered(saved, REASON, None, lambda: None)
     stage.advance(1)
     assert side.last(Failed).status == 503
+    stage.bob = again
+    stage.finish()
+
+
+async def test_a_caller_whose_repeated_invite_is_served_is_not_refused() -> None:
+    """An INVITE repeated before its refusal becomes a call of the next process, which alone answers it."""
+    stage = await make_stage()
+    stage.bob.answer = lambda session: session.progress(180)
+    side = stage.alice.call(stage.bob.address)
+    stage.advance()
+    saved = journalled(stage.bob.inbound[0].session.saved())
+    invite = next(data for _, source, _, data in stage.network.wire if data.startswith(b"INVITE"))
+    again = await reborn(stage, stage.bob)
+    again.answer = lambda session: session.progress(180)
+    stage.network.carry(invite, stage.alice.address, again.address)
+    stage.advance()
+    [inbound] = again.inbound
+    over: list[bool] = []
+    again.ua.terminate_recovered(saved, REASON, None, lambda: over.append(True))
+    stage.advance(1)
+    assert over == [True] and "Failed" not in side.names
+    inbound.session.answer(SDP)
+    stage.advance()
+    assert side.last(Answered).body == SDP
+    side.session.hangup()
     stage.bob = again
     stage.finish()
 

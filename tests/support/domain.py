@@ -230,6 +230,8 @@ class MemoryPlaces(TrunkPlaces):
         if not choices:
             return 0
         for number, limits in enumerate(choices):
+            if not limits:
+                return number
             if self._is_free(limits):
                 self.held[first_leg(call_sid)] = Place(first_leg(call_sid), limits)
                 return number
@@ -271,8 +273,8 @@ class MemoryRecords(CallStore):
         try:
             self.wallets.hold(record.call_sid, reserve_paise)
         except InsufficientBalance:
-            if choices and self.places is not None:
-                del self.places.held[first_leg(record.call_sid)]
+            if self.places is not None:
+                self.places.held.pop(first_leg(record.call_sid), None)
             raise
         self.records[record.call_sid] = record
         self.events += events

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ from callcontrol.trunks.places import Limits, Place, TrunkLimit
 from tests.support.domain import new_record
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
+from tests.support.sqlite import sqlite_url
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.real_time(reason="PostgreSQL")
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.real_time(reason="PostgreSQL")
 MANY = 1000
 LEASES = LeaseSettings(lease_s=1.0, renew_every_s=0.2, retry_s=0.1, adoption_s=5.0)
 FOUR_LEGS: Limits = (TrunkLimit("carrier", 4, None),)
+ONE_LEG: Limits = (TrunkLimit("carrier", 1, None),)
 FREE: Limits = ()
 
 
@@ -130,11 +133,12 @@ async def test_calls_at_once_of_an_account(nodes: list[Storage]) -> None:
 async def test_a_call_that_has_just_ended_makes_room(nodes: list[Storage]) -> None:
     """Its end is written with the call that takes its place, if it is not yet."""
     account = await account_with(nodes[0], max_calls=1)
-    record = await insert(nodes[0], account, FOUR_LEGS)
+    record = await insert(nodes[0], account, ONE_LEG)
     for _ in range(5):
         assert isinstance(record, CallRecord), record
         end(nodes[0], record)
-        record = await insert(nodes[0], account, FOUR_LEGS)
+        places_of(nodes[0]).leave(Place(f"{record.call_sid}/0", ONE_LEG))
+        record = await insert(nodes[0], account, ONE_LEG)
     assert isinstance(record, CallRecord)
 
 
@@ -234,9 +238,9 @@ async def test_legs_after_the_first_take_places_too(nodes: list[Storage]) -> Non
 
 async def test_a_leg_that_is_not_checked_counts(nodes: list[Storage]) -> None:
     """That of a caller who replaces a party."""
-    places_of(nodes[0]).note(Place("leg", (TrunkLimit("carrier", 1, None),)))
+    places_of(nodes[0]).note(Place("leg", ONE_LEG))
     await nodes[0].writer.flush()
-    assert not await places_of(nodes[1]).take(Place("other", (TrunkLimit("carrier", 1, None),)))
+    assert not await places_of(nodes[1]).take(Place("other", ONE_LEG))
 
 
 async def test_legs_per_second_of_a_trunk(nodes: list[Storage]) -> None:
@@ -336,12 +340,13 @@ async def test_a_node_that_starts_again_has_no_legs(shared: str, nodes: list[Sto
     ) == ["of a"]
 
 
-async def test_a_single_server_counts_in_memory(account: Account, storage: Storage) -> None:
+async def test_a_single_server_counts_in_memory(tmp_path: Path) -> None:
     """On SQLite a limited call is like any other, and its wallet has no rate."""
-    if storage.database.shared is not None:
-        pytest.skip("a database of several servers")
-    await storage.accounts.update(account.account_sid, {"max_calls": 1})
+    storage = await Storage.open(await sqlite_url(tmp_path / "trunkline.db"), deliver=False, secrets=SECRETS)
+    assert storage.places is None
+    account = await account_with(storage, max_calls=1)
     for _ in range(3):
         assert isinstance(await insert(storage, account), CallRecord)
     paced = sa.select(wallets.c.paced_until).where(wallets.c.account_sid == account.account_sid)
     assert await storage.database.read(lambda connection: connection.scalar(paced)) == 0
+    await storage.close()

@@ -154,7 +154,7 @@ async def test_one_call_that_cannot_be_inserted_spoils_no_other(storage: Storage
     outcomes = await asyncio.gather(
         *(storage.calls.insert(call, reserve_paise=300) for call in calls), return_exceptions=True
     )
-    assert [type(outcome) for outcome in outcomes] == [type(None), Internal, type(None), type(None)]
+    assert [type(outcome) for outcome in outcomes] == [int, Internal, int, int]
     assert len(await storage.wallet.open_reserves()) == 3
     assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 900
 

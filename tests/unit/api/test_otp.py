@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import date
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,22 @@ async def test_every_wrong_field_is_named(client: Client, services: Services) ->
     wrong = {"to", "otp", "length", "language", "repeat", "ttl_sec", "template", "code"}
     assert set(answer.fields) == wrong
     assert b"12a456" not in answer.body and not requests
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"language": "fr", "repeat": 0, "template": "ab {x} cd"},
+        {"language": "fr", "ttl_sec": 5},
+        {"language": "fr", "template": "ab 12345 cd"},
+        {"to": "+911800123456", "repeat": 0},
+        {"language": "fr", "length": 4, "otp": "271828"},
+    ],
+)
+async def test_wrong_fields_of_every_kind_are_named_at_once(client: Client, body: dict[str, Any]) -> None:
+    answer = await client.post(SEND, {"to": TO, **body})
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert set(answer.fields) == set(body) - {"otp"}
 
 
 async def test_a_length_that_contradicts_the_password(client: Client) -> None:

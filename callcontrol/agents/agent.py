@@ -160,8 +160,8 @@ def built_in_errors(values: Mapping[str, Any]) -> list[FieldError]:
     greeting, language = values.get("greeting"), values.get("language")
     if isinstance(greeting, str):
         errors += text_errors("greeting", greeting)
-    is_language = isinstance(language, str) and LANGUAGE.fullmatch(language) is not None
-    if is_language and language.partition("-")[0] not in ESPEAK_VOICES:
+    named = LANGUAGE.fullmatch(language) if isinstance(language, str) else None
+    if named is not None and named[0].partition("-")[0] not in ESPEAK_VOICES:
         spoken = ", ".join(sorted(ESPEAK_VOICES))
         errors.append(FieldError("language", f"needs a stream_url; the built-in agent speaks {spoken}"))
     return errors
@@ -178,7 +178,7 @@ def field_errors(values: Mapping[str, Any]) -> list[FieldError]:
         )
     except BindFailed as refusal:
         # A stream lacks its URL here when that is not among the fields.
-        errors += [error for error in refusal.errors if error.field in values]
+        errors += [error for error in refusal.errors if error.field.partition(".")[0] in values]
     return errors
 
 

@@ -156,6 +156,8 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
         between += _by_rules(model, given, wrong)
     named = {error.field for error in between}
     errors = [error for error in single if error.field not in named and f"{error.field}.verb" not in named]
+    # An entry of an object may be wrong by its name and by its value.
+    errors = list({error.field: error for error in reversed(errors)}.values())[::-1]
     errors += between
     if errors or result is None:
         kept = errors[:_MAX_ERRORS]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.calls import CallStatusName
 from api.schemas.common import E164, Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.e164 import read_number
@@ -115,7 +116,7 @@ class VerifyOtp(RequestModel):
 class OtpList(RequestModel):
     """Filters of a list of passwords."""
 
-    status: Status | None = None
+    status: CallStatusName | None = None
     to: QueryNumber | None = None
     reference: Annotated[str, Field(max_length=128)] | None = None
     start_date: StartDate | None = None

@@ -227,12 +227,11 @@ def period_of(first: str | None, last: str | None, today: date) -> Period:
     begin, end = _day("start_date", first, errors), _day("end_date", last, errors)
     if errors:
         raise ValidationFailed(errors)
-    if end is None:
-        end = max(today, begin) if begin is not None else today
+    end = end or today
     if begin is None:
         begin = date.fromordinal(max(1, end.toordinal() - DEFAULT_PERIOD_DAYS + 1))
     if begin > end:
-        raise ValidationFailed.of("end_date", "must not be before start_date")
+        raise ValidationFailed.of("end_date", "must not be before start_date; without end_date it is today")
     if (end - begin).days >= MAX_PERIOD_DAYS:
         raise ValidationFailed.of("start_date", f"must be within {MAX_PERIOD_DAYS} days of end_date")
     return Period(begin, end)

@@ -157,7 +157,9 @@ async def test_a_list_and_its_filters(client: Client, stage: ApiStage) -> None:
     assert (found.status, found.to, found.reference) == (CallStatus.NO_ANSWER, TO, "r")
     assert found.start is not None and found.end is not None and found.end.day == 1
     assert set((await client.get("/v1/voice-otp/calls?to=nobody")).fields) == {"to"}
-    assert set((await client.get("/v1/voice-otp/calls?status=queued")).fields) == {"status"}
+    assert set((await client.get("/v1/voice-otp/calls?status=gone")).fields) == {"status"}
+    queued = await client.get("/v1/voice-otp/calls?status=queued")
+    assert (queued.status, queued.data) == (200, [])
 
 
 async def test_statistics(client: Client, stage: ApiStage) -> None:
@@ -167,7 +169,9 @@ async def test_statistics(client: Client, stage: ApiStage) -> None:
     assert periods == [(ACCOUNT, Period(date(2026, 1, 1), date(2026, 1, 31)))]
     assert answer.data["period"] == {"start": "2026-01-01", "end": "2026-01-31"}
     assert (answer.data["total_calls"], answer.data["total_cost"], answer.data["currency"]) == (1, 0.6, "INR")
-    assert set((await client.get("/v1/voice-otp/stats?start_date=1-1-2026")).fields) == {"start_date"}
+    for query, field in (("1-1-2026", "start_date"), ("9999-01-01", "end_date")):
+        answer = await client.get(f"/v1/voice-otp/stats?start_date={query}")
+        assert (answer.status, set(answer.fields)) == (400, {field})
 
 
 async def test_a_guess(client: Client, services: Services) -> None:

@@ -101,6 +101,13 @@ def test_another_party_needs_force(former: Binding, other: Binding) -> None:
         numbers.bind(replace(REGISTERED, binding=former), other, configured=True, force=False, now=LATER)
 
 
+def test_a_number_is_not_forwarded_to_itself() -> None:
+    itself = replace(FORWARD, forward_to=NEW.number)
+    with pytest.raises(BindFailed) as refusal:
+        numbers.bind(NEW, itself, configured=True, force=True, now=LATER)
+    assert [error.field for error in refusal.value.errors] == ["forward_to"]
+
+
 def test_unbinding_keeps_the_registration() -> None:
     done = numbers.unbind(BOUND, now=LATER)
     assert (done.registered, done.binding) == (True, None)

@@ -150,6 +150,7 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
         ({"to": {"number": "x"}}, "to.number", NOT_A_NUMBER),
         ({"to": ""}, "to", "must have at least 2 characters"),
         ({"to": "garbage"}, "to", f"{NOT_A_NUMBER}, or a sip: address"),
+        ({"to": "+91980000000"}, "to", f"{NOT_A_NUMBER}, or a sip: address"),
         ({"timeout": 60.5}, "timeout", "must be a whole number"),
         ({"timeout": True}, "timeout", "must be a whole number"),
         ({"headers": {"X-A": "a\r\nVia: b"}}, "headers.X-A", None),
@@ -469,6 +470,7 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
 @pytest.mark.parametrize(
     ("query", "field"),
     [
+        ("to=%2B91980000000", "to"),
         ("cursor=", "cursor"),
         ("cursor=abc", "cursor"),
         ("cursor=%C3%A4", "cursor"),

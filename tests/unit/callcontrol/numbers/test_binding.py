@@ -203,6 +203,7 @@ def test_a_binding_gets_its_defaults() -> None:
         ),
         ({"target": "forward"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "12345"}, {"forward_to"}),
+        ({"target": "forward", "forward_to": "+91980000000"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "sip:x@y>evil"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "sip:bob@10.0.0.1:5070\r\nX: y"}, {"forward_to"}),
         (

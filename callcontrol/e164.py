@@ -44,7 +44,8 @@ def read_number(text: str) -> str:
     Read are E.164, the same without ``+`` or with 00, national numbers with and without the trunk prefix 0,
     and ``tel:`` URIs; each with spaces, hyphens, dots and parentheses. Ten digits are a number of the home
     region. Eleven to fifteen are the number of a country with its code, or a longer number of the home
-    region, such as a toll-free one; digits that are both are ambiguous, and refused.
+    region, such as a toll-free one; digits that are both are ambiguous, and refused. A number of the home
+    region has ten digits, or is one that the numbering plan lists.
 
     Raises:
         ValueError: The text is no possible telephone number, or an ambiguous one; the message is
@@ -55,6 +56,10 @@ def read_number(text: str) -> str:
     number = _read(text) if len(text) <= MAX_NUMBER_CHARS else None
     # Behind two trunk prefixes a number would be another one each time it is read.
     if number is None or to_e164(number) != number:
+        raise ValueError(NOT_A_NUMBER)
+    # Services of the home region have eight to thirteen digits, so a subscriber's number that lacks some
+    # would be possible there.
+    if number.startswith(_HOME_CODE) and not (_is_subscriber(number) or is_valid(number)):
         raise ValueError(NOT_A_NUMBER)
     return number
 
@@ -106,8 +111,12 @@ def _with_country_code(digits: str) -> str | None:
     number = to_e164("+" + digits)
     if number is None:
         return None
-    is_usual = number.startswith(_HOME_CODE) and len(number) == len(_HOME_CODE) + _HOME_DIGITS
-    return number if is_usual or is_valid(number) else None
+    return number if _is_subscriber(number) or is_valid(number) else None
+
+
+def _is_subscriber(number: str) -> bool:
+    """True for a number of the home region with as many digits as subscribers have, in E.164."""
+    return number.startswith(_HOME_CODE) and len(number) == len(_HOME_CODE) + _HOME_DIGITS
 
 
 @lru_cache(maxsize=8192)

@@ -330,9 +330,8 @@ def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str 
         return None
     keys = request.headers.getall("Idempotency-Key")
     if len(keys) != 1 or _IDEMPOTENCY_KEY.fullmatch(keys[0]) is None:
-        raise ValidationFailed.of(
-            "Idempotency-Key", "must be one value of 1 to 255 printable ASCII characters"
-        )
+        message = "must be one value of 1 to 255 printable ASCII characters without spaces"
+        raise ValidationFailed.of("Idempotency-Key", message)
     return keys[0]
 
 

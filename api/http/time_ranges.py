@@ -46,7 +46,8 @@ def _moment(field: str, text: str | None, errors: list[FieldError], *, is_end: b
         if len(text) == _DATE_CHARS:
             moment, length = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC), _DAY
         else:
-            moment, length = _utc(datetime.fromisoformat(text)), MILLISECOND
+            # T and Z may be written small (RFC 3339 5.6).
+            moment, length = _utc(datetime.fromisoformat(text.upper())), MILLISECOND
         return moment + length if is_end else moment
     except OverflowError:
         errors.append(FieldError(field, "is beyond the calendar, which has the years 1 to 9999"))

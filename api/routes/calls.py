@@ -38,6 +38,7 @@ _ORIGINATE: dict[str, Any] = {
     "idempotent": True,
 }
 _STREAM_FIELDS = set(StreamFields.model_fields)
+_LISTED = "calls"
 _ONE = "/v1/Accounts/{sid}/Calls/{callSid}"
 
 routes = Routes("calls.read", "calls.write", tag="calls")
@@ -61,11 +62,12 @@ async def list_calls(context: Context[NoBody, CallList]) -> Reply:
     By page or by cursor, which skips and repeats nothing while calls arrive.
     """
     query = context.query
-    place = read_cursor(query.cursor)
+    place = read_cursor(_LISTED, query.cursor)
     page = await context.services.calls.list_calls(
         context.account_sid, _filter(query), query.page, query.per_page, place
     )
-    return Reply([call_object(record) for record in page.items], keyset_meta(page, by_cursor=bool(place)))
+    meta = keyset_meta(page, _LISTED, by_cursor=bool(place))
+    return Reply([call_object(record) for record in page.items], meta)
 
 
 @routes.get("/v1/calls/{callSid}", response=CallObject)

@@ -13,6 +13,7 @@ from callcontrol.models import LedgerFilter
 
 __all__ = ["routes"]
 
+_LISTED = "ledger"
 _NUMBER = "[0-9]{1,18}"
 
 routes = Routes("calls.read", tag="wallet")
@@ -35,9 +36,10 @@ async def list_ledger(context: Context[NoBody, LedgerList]) -> Reply:
     By page or by cursor. The amounts of all entries add up to the balance.
     """
     query = context.query
-    place = read_cursor(query.cursor, _NUMBER)
+    place = read_cursor(_LISTED, query.cursor, _NUMBER)
     start, end = time_span(query.start_date, query.end_date)
     page = await context.storage.wallet.ledger(
         context.account_sid, query.page, query.per_page, LedgerFilter(query.kind, start, end), after=place
     )
-    return Reply([ledger_json(entry) for entry in page.items], keyset_meta(page, by_cursor=bool(place)))
+    meta = keyset_meta(page, _LISTED, by_cursor=bool(place))
+    return Reply([ledger_json(entry) for entry in page.items], meta)

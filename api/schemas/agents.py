@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -10,7 +11,8 @@ from api.schemas.agent_scripts import AgentScript
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
-from callcontrol.agents.agent import LANGUAGE
+from callcontrol.agents.agent import LANGUAGE, built_in_errors, field_errors
+from callcontrol.errors import FieldError
 
 __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
 
@@ -43,11 +45,21 @@ class AgentFields(RequestModel):
         | None
     ) = None
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the single fields."""
+        return field_errors(sound)
+
 
 class CreateAgent(AgentFields):
     """A new agent."""
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse what needs a stream_url without one."""
+        return [] if given.get("stream_url") is not None else built_in_errors(given)
 
 
 class UpdateAgent(AgentFields):

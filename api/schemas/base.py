@@ -61,8 +61,8 @@ class RequestModel(BaseModel):
         """
         Errors that the domain would find in the fields whose form is right; None is never among their values.
 
-        Runs only when other fields are of the wrong form, so that one response names the errors of both
-        kinds: a request of the right form is checked by the domain itself.
+        Runs only when other fields are of the wrong form or contradict each other, so that one response names
+        the errors of both kinds: any other request is checked by the domain itself.
         """
         return []
 
@@ -144,15 +144,20 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
 def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT:
     between = model.cross_check(given)
     single: list[FieldError] = []
+    wrong: set[int | str] = {_TOP.split(error.field)[0] for error in between}
     result: ModelT | None = None
     try:
         result = run()
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
         single = [_field_error(item, model.not_yet) for item in details]
-        between += _by_rules(model, given, {item["loc"][0] for item in details if item["loc"]})
+        wrong |= {item["loc"][0] for item in details if item["loc"]}
+    if wrong:
+        between += _by_rules(model, given, wrong)
     named = {error.field for error in between}
     errors = [error for error in single if error.field not in named and f"{error.field}.verb" not in named]
+    # An entry of an object may be wrong by its name and by its value.
+    errors = list({error.field: error for error in reversed(errors)}.values())[::-1]
     errors += between
     if errors or result is None:
         kept = errors[:_MAX_ERRORS]

@@ -15,7 +15,7 @@ from api.schemas.common import (
     CursorQuery,
     Digits,
     EndDate,
-    Name,
+    Id,
     Page,
     PerPage,
     StartDate,
@@ -43,25 +43,21 @@ _HEADER_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
 _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*")
 
 
-def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    """
-    Check the headers that a request adds to an INVITE, and return them.
+def _header_name(name: str) -> str:
+    if _HEADER_NAME.fullmatch(name) is None:
+        raise ValueError("is not allowed; only X-* headers are passed on")
+    return name
 
-    Raises:
-        ValueError: A name or a value is not allowed.
-    """
-    for name, value in headers.items():
-        if _HEADER_NAME.fullmatch(name) is None:
-            raise ValueError(f"{name[:70]!r} is not allowed; only X-* headers are passed on")
-        if len(value) > 256 or _PRINTABLE.fullmatch(value) is None:
-            raise ValueError(f"the value of {name} must be at most 256 characters without control characters")
-    return headers
+
+def _header_value(value: str) -> str:
+    if len(value) > 256 or _PRINTABLE.fullmatch(value) is None:
+        raise ValueError("must be at most 256 characters without control characters")
+    return value
 
 
 InviteHeaders = Annotated[
-    dict[str, str],
+    dict[Annotated[str, AfterValidator(_header_name)], Annotated[str, AfterValidator(_header_value)]],
     Field(max_length=MAX_HEADERS, description="X-* headers of the INVITE."),
-    AfterValidator(_checked_headers),
 ]
 
 
@@ -106,12 +102,12 @@ class CallFields(StreamFields):
     caller_name: Annotated[str, Field(max_length=80), AfterValidator(_caller_name)] | None = None
     headers: InviteHeaders = {}
     tag: Annotated[str, Field(max_length=255)] | None = None
-    carrier_sid: Annotated[Name, Field(description="Leave through this trunk only.")] | None = None
-    app_sid: (
-        Annotated[Name, Field(description="An application: it says what the request does not.")] | None
-    ) = None
+    carrier_sid: Annotated[Id, Field(description="Leave through this trunk only.")] | None = None
+    app_sid: Annotated[Id, Field(description="An application: it says what the request does not.")] | None = (
+        None
+    )
     agent_id: (
-        Annotated[Name, Field(description="A voice agent, instead of a stream_url; it has one.")] | None
+        Annotated[Id, Field(description="A voice agent, instead of a stream_url; it has one.")] | None
     ) = None
 
     @classmethod

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, QueryText, Timestamp
+from api.schemas.common import Name, Page, PerPage, Timestamp, with_plus
 from api.schemas.serializers import shown
+from callcontrol.e164 import SEPARATORS
 from callcontrol.models import CURRENCY
 from callcontrol.numbers.orders import MAX_MONTHS, Purchase
 from callcontrol.wallet.money import rupees
@@ -20,6 +21,7 @@ __all__ = [
     "NumberType",
     "PurchaseBody",
     "PurchaseObject",
+    "Region",
     "purchase_json",
     "to_paise",
 ]
@@ -27,6 +29,7 @@ __all__ = [
 NumberType = Literal["mobile", "local", "toll_free", "140_series", "160_series"]
 
 _MAX_RUPEES = 100_000_000
+_PREFIX = re.compile(r"\+[1-9][0-9]{0,14}")
 
 
 def to_paise(rupees: float) -> int:
@@ -41,6 +44,32 @@ def _whole_paise(rupees: float) -> float:
     return rupees
 
 
+def _region(text: str) -> str:
+    """
+    Read the name of a region, or the beginning of a number as E.164 has it.
+
+    Raises:
+        ValueError: It is neither, such as digits without a country code: 9111 begins a number in Delhi and a
+            mobile number.
+    """
+    text = with_plus(text)
+    if not text.startswith("+") and any(character.isalpha() for character in text):
+        return text
+    digits = re.sub("^00", "+", text.translate(SEPARATORS))
+    if _PREFIX.fullmatch(digits) is None:
+        raise ValueError(
+            "must be the name of a region, or the beginning of a number with its country code: +9111"
+        )
+    return digits
+
+
+Region = Annotated[
+    str,
+    Field(max_length=256, description="Name of a region, or the beginning of a number: +9111."),
+    AfterValidator(_region),
+]
+
+
 def _few_digits(text: str) -> str:
     if re.fullmatch("[0-9]{1,15}", text) is None:
         raise ValueError("must be 1 to 15 digits")
@@ -50,9 +79,7 @@ def _few_digits(text: str) -> str:
 class ListingSearch(RequestModel):
     """Filters of a search for numbers."""
 
-    region: (
-        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9111.")] | None
-    ) = None
+    region: Region | None = None
     number_type: NumberType | None = None
     contains: (
         Annotated[

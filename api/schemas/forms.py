@@ -107,5 +107,5 @@ CompleteTarget = Annotated[CallTarget, AfterValidator(_complete)]
 Callee = Annotated[
     Annotated[Address, Tag("<text>")] | Annotated[CompleteTarget, Tag("<object>")],
     Discriminator(lambda value: "<object>" if isinstance(value, dict | CallTarget) else "<text>"),
-    Field(description="A telephone number, or sip: on an own trunk; or {type, number}."),
+    Field(description="A telephone number, or sip: at a gateway of a trunk; or {type, number}."),
 ]

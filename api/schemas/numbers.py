@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import Name, Page, PerPage, QueryText, Timestamp
-from api.schemas.dids import NumberType
+from api.schemas.common import Name, Page, PerPage, Timestamp
+from api.schemas.dids import NumberType, Region
 from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
@@ -30,14 +30,15 @@ __all__ = [
 ]
 
 
+NumberStatus = Literal["active", "suspended", "released"]
+
+
 class NumberList(RequestModel):
     """Filters of the list of numbers."""
 
-    status: Literal["active", "suspended", "pending", "released"] | None = None
+    status: NumberStatus | None = None
     number_type: NumberType | None = None
-    region: (
-        Annotated[QueryText, Field(description="Name of a region, or a prefix of the number: +9180.")] | None
-    ) = None
+    region: Region | None = None
     page: Page = 1
     per_page: PerPage = 20
 
@@ -121,7 +122,7 @@ class PhoneNumberObject(ResponseModel):
     id: str
     number: Annotated[str, Field(description="E.164.")]
     friendly_name: str | None
-    status: Literal["active", "suspended", "pending", "released"]
+    status: NumberStatus
     number_type: NumberType
     region: Annotated[str | None, Field(description="Where it was bought; null for other numbers.")]
     voice_enabled: bool
@@ -163,8 +164,8 @@ class DeregisteredObject(WiringObject):
 
 
 def number_json(number: PhoneNumber) -> dict[str, Any]:
-    """Public fields of a phone number."""
-    billing = number.billing
+    """Public fields of a phone number; a released one is never charged again."""
+    billing = number.billing if number.status != "released" else None
     return shown(
         PhoneNumberObject,
         number,

@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.calls import CallStatusName
 from api.schemas.common import E164, Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
+from callcontrol.e164 import read_number
 from callcontrol.errors import FieldError
-from callcontrol.otp import otp as rules
+from callcontrol.numbers.binding import PROMPT_LANGUAGES
+from callcontrol.otp import otp as domain
 
 __all__ = [
     "OtpCallObject",
@@ -25,8 +28,8 @@ __all__ = [
 
 
 def _code(text: str) -> str:
-    if not rules.is_code(text):
-        raise ValueError(f"must be {rules.MIN_DIGITS} to {rules.MAX_DIGITS} digits")
+    if not domain.is_code(text):
+        raise ValueError(f"must be {domain.MIN_DIGITS} to {domain.MAX_DIGITS} digits")
     return text
 
 
@@ -50,8 +53,8 @@ class SendOtp(RequestModel):
     )
     length: Annotated[
         int,
-        Field(ge=rules.MIN_DIGITS, le=rules.MAX_DIGITS, description="Length of a generated one."),
-    ] = rules.DEFAULT_DIGITS
+        Field(ge=domain.MIN_DIGITS, le=domain.MAX_DIGITS, description="Length of a generated one."),
+    ] = domain.DEFAULT_DIGITS
     language: Annotated[
         str,
         Field(
@@ -59,15 +62,15 @@ class SendOtp(RequestModel):
             description="As in hi-IN: en, hi, bn, gu, kn, ml, mr, pa, ta or te, with any region.",
         ),
     ] = "en-IN"
-    repeat: Annotated[int, Field(ge=1, le=rules.MAX_REPEAT, description="Number of repetitions.")] = (
-        rules.DEFAULT_REPEAT
+    repeat: Annotated[int, Field(ge=1, le=domain.MAX_REPEAT, description="Number of repetitions.")] = (
+        domain.DEFAULT_REPEAT
     )
     template: (
         Annotated[
             str,
             Field(
-                min_length=len(rules.PLACEHOLDER),
-                max_length=rules.MAX_TEMPLATE_CHARS,
+                min_length=len(domain.PLACEHOLDER),
+                max_length=domain.MAX_TEMPLATE_CHARS,
                 description="A sentence in that language with {otp} in it once, instead of the usual one.",
             ),
         ]
@@ -81,8 +84,8 @@ class SendOtp(RequestModel):
         ),
     ] = None
     ttl_sec: Annotated[
-        int, Field(ge=rules.MIN_TTL_S, le=rules.MAX_TTL_S, description="Seconds for which it is valid.")
-    ] = rules.DEFAULT_TTL_S
+        int, Field(ge=domain.MIN_TTL_S, le=domain.MAX_TTL_S, description="Seconds for which it is valid.")
+    ] = domain.DEFAULT_TTL_S
     status_webhook_url: WebUrl | None = None
     reference: (
         Annotated[str, Field(min_length=1, max_length=128, description="Your reference, returned unchanged.")]
@@ -93,9 +96,15 @@ class SendOtp(RequestModel):
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Refuse a length that contradicts the password."""
         code, length = given.get("otp"), given.get("length")
-        if isinstance(code, str) and isinstance(length, int) and rules.is_code(code) and len(code) != length:
+        if isinstance(code, str) and isinstance(length, int) and domain.is_code(code) and len(code) != length:
             return [FieldError("length", "must be left out with otp, or be the number of its digits")]
         return []
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the callee, the language and the template."""
+        errors = domain.callee_errors(read_number(sound["to"])) if "to" in sound else []
+        return errors + domain.wording_errors(sound.get("language"), sound.get("template"), PROMPT_LANGUAGES)
 
 
 class VerifyOtp(RequestModel):
@@ -107,7 +116,7 @@ class VerifyOtp(RequestModel):
 class OtpList(RequestModel):
     """Filters of a list of passwords."""
 
-    status: Status | None = None
+    status: CallStatusName | None = None
     to: QueryNumber | None = None
     reference: Annotated[str, Field(max_length=128)] | None = None
     start_date: StartDate | None = None

@@ -42,9 +42,9 @@ def page_meta(page: Page[Any]) -> dict[str, int]:
     }
 
 
-def keyset_meta(page: Page[Any], *, by_cursor: bool) -> dict[str, Any]:
+def keyset_meta(page: Page[Any], listed: str, *, by_cursor: bool) -> dict[str, Any]:
     """Fields of ``meta`` for a list that may be read by cursor; a page by cursor has no number."""
-    meta: dict[str, Any] = {**page_meta(page), "next_cursor": write_cursor(page.after)}
+    meta: dict[str, Any] = {**page_meta(page), "next_cursor": write_cursor(listed, page.after)}
     if by_cursor:
         del meta["page"]
     return meta

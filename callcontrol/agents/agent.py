@@ -114,12 +114,14 @@ def _with(agent: VoiceAgent, values: Mapping[str, Any]) -> VoiceAgent:
         changed = replace(changed, workspace_id=changed.workspace_id.lower())
     errors += _own_errors(changed)
     errors += _script_errors(changed.script)
+    stream: Binding | None = None
     try:
         stream = _stream(agent.stream, {name: values[name] for name in values if name in _STREAM_FIELDS})
     except BindFailed as refusal:
         errors += refusal.errors
-        stream = None
-    errors += _built_in_errors(replace(changed, stream=stream)) if not errors else []
+    else:
+        named = {error.field for error in errors}
+        errors += [error for error in _target_errors(changed, stream) if error.field not in named]
     if errors:
         raise ValidationFailed(errors)
     return replace(changed, stream=stream)
@@ -137,16 +139,46 @@ def _script_errors(script: object) -> list[FieldError]:
     return []
 
 
-def _built_in_errors(agent: VoiceAgent) -> list[FieldError]:
-    """Settings that the built-in agent does not support; an agent with a server of its own may have any."""
-    if agent.stream is not None:
-        if agent.script is None:
-            return []
-        return [FieldError("script", "is for agents without stream_url: take one of the two out with null")]
-    errors = text_errors("greeting", agent.greeting) if agent.greeting else []
-    if agent.language.partition("-")[0] not in ESPEAK_VOICES:
+def _target_errors(agent: VoiceAgent, stream: Binding | None) -> list[FieldError]:
+    """Settings that do not fit the agent's server or, without one, the built-in agent."""
+    if stream is None:
+        return built_in_errors({"language": agent.language, "greeting": agent.greeting})
+    if agent.script is None:
+        return []
+    return [FieldError("script", "is for agents without stream_url: take one of the two out with null")]
+
+
+def built_in_errors(values: Mapping[str, Any]) -> list[FieldError]:
+    """
+    Given fields that an agent without a ``stream_url`` cannot have.
+
+    A server of the customer may speak any language and any greeting.
+    """
+    errors = [
+        FieldError(name, "needs a stream_url") for name in _STREAM_FIELDS if values.get(name) is not None
+    ]
+    greeting, language = values.get("greeting"), values.get("language")
+    if isinstance(greeting, str):
+        errors += text_errors("greeting", greeting)
+    named = LANGUAGE.fullmatch(language) if isinstance(language, str) else None
+    if named is not None and named[0].partition("-")[0] not in ESPEAK_VOICES:
         spoken = ", ".join(sorted(ESPEAK_VOICES))
         errors.append(FieldError("language", f"needs a stream_url; the built-in agent speaks {spoken}"))
+    return errors
+
+
+def field_errors(values: Mapping[str, Any]) -> list[FieldError]:
+    """Errors that some fields of an agent have whatever the others are."""
+    own = {name: value for name, value in values.items() if name in _OWN_FIELDS}
+    agent = replace(VoiceAgent("", "", "-", datetime.min, datetime.min), **own)
+    errors = [*_own_errors(agent), *_script_errors(agent.script)]
+    try:
+        check_binding(
+            Binding("media_stream", **{name: values[name] for name in _STREAM_FIELDS if name in values})
+        )
+    except BindFailed as refusal:
+        # A stream lacks its URL here when that is not among the fields.
+        errors += [error for error in refusal.errors if error.field.partition(".")[0] in values]
     return errors
 
 
@@ -172,7 +204,7 @@ def _stream(former: Binding | None, values: Mapping[str, Any]) -> Binding | None
     stream = replace(former or Binding("media_stream"), **values)
     if stream.stream_url is not None:
         return check_binding(stream)
-    left = [name for name in _STREAM_FIELDS if values.get(name) is not None]
-    if left:
-        raise BindFailed([FieldError(name, "needs a stream_url") for name in left])
+    errors = built_in_errors(values)
+    if errors:
+        raise BindFailed(errors)
     return None

@@ -131,9 +131,12 @@ def bind(
 
     Raises:
         NotConfigured: There is no platform carrier.
+        BindFailed: Its calls would be forwarded to itself.
         InboundConflict: It is bound elsewhere, and ``force`` was not given.
     """
     _require_carrier(number, configured)
+    if binding.forward_to == number.number:
+        raise BindFailed([FieldError("forward_to", "is the number itself; its calls would come back to it")])
     if not force and _is_elsewhere(number.binding, binding):
         raise InboundConflict(
             "Inbound calls of this number are bound elsewhere; pass force true to take over."

@@ -34,12 +34,14 @@ from callcontrol.otp.otp import (
     Period,
     SendOtp,
     Verification,
+    callee_errors,
     refusal_of,
     split_template,
     time_limit_s,
+    wording_errors,
 )
 from callcontrol.otp.product import PRODUCT, otp_details
-from callcontrol.routing.targets import is_answered_by_somebody, normalise_number, parse_target
+from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.secrets.aio import SecretBox
 from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
@@ -80,9 +82,9 @@ class _Announcement:
             ServiceUnavailable: The announcement cannot be spoken at present.
         """
         language = request.language
-        if language.lower().partition("-")[0] not in self._speaker.languages:
-            spoken = ", ".join(self._speaker.languages)
-            raise ValidationFailed.of("language", f"is not spoken; these are, with any region: {spoken}")
+        errors = wording_errors(language, request.template, self._speaker.languages)
+        if errors:
+            raise ValidationFailed(errors)
         try:
             digits = self._speaker.digits(language, code, _GROUPS.get(len(code), 0))
             if request.template is None:
@@ -275,9 +277,9 @@ def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
     target = parse_target(text, allowed_countries)
     if not isinstance(target, PhoneTarget):
         raise ValidationFailed.of("to", "must be a telephone number")
-    if not is_answered_by_somebody(target.number):
-        # An automatic menu cannot use a password; these calls only cost or earn someone money.
-        raise ValidationFailed.of("to", "must be a subscriber's number, not toll-free or of a service")
+    errors = callee_errors(target.number)
+    if errors:
+        raise ValidationFailed(errors)
     return target
 
 

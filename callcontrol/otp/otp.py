@@ -6,13 +6,14 @@ a keyed digest: with so few digits, any other digest could be reversed by trying
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal
 
 from callcontrol.errors import FieldError, RateLimited, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
+from callcontrol.routing.targets import is_answered_by_somebody
 from callcontrol.wallet.money import rupees
 from media.audio import Clip, Pause, Sound
 
@@ -151,7 +152,30 @@ def refusal_of(limiting: datetime | None, now: datetime) -> RateLimited | None:
     )
 
 
-# --- announcement -------------------------------------------------------------------------------------------
+# --- the callee and the announcement ------------------------------------------------------------------------
+
+
+def callee_errors(number: str) -> list[FieldError]:
+    """The error of a number in E.164 that is no subscriber's."""
+    if is_answered_by_somebody(number):
+        return []
+    # An automatic menu cannot use a password; these calls only cost or earn someone money.
+    return [FieldError("to", "must be a subscriber's number, not toll-free or of a service")]
+
+
+def wording_errors(language: str | None, template: str | None, spoken: Collection[str]) -> list[FieldError]:
+    """Errors of the language and the template, as far as they are given; ``spoken`` are the languages."""
+    errors: list[FieldError] = []
+    if language is not None and language.lower().partition("-")[0] not in spoken:
+        errors.append(
+            FieldError("language", f"is not spoken; these are, with any region: {', '.join(spoken)}")
+        )
+    if template is not None:
+        try:
+            split_template(template)
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+    return errors
 
 
 def split_template(template: str) -> tuple[str, str]:
@@ -203,12 +227,11 @@ def period_of(first: str | None, last: str | None, today: date) -> Period:
     begin, end = _day("start_date", first, errors), _day("end_date", last, errors)
     if errors:
         raise ValidationFailed(errors)
-    if end is None:
-        end = max(today, begin) if begin is not None else today
+    end = end or today
     if begin is None:
         begin = date.fromordinal(max(1, end.toordinal() - DEFAULT_PERIOD_DAYS + 1))
     if begin > end:
-        raise ValidationFailed.of("end_date", "must not be before start_date")
+        raise ValidationFailed.of("end_date", "must not be before start_date; without end_date it is today")
     if (end - begin).days >= MAX_PERIOD_DAYS:
         raise ValidationFailed.of("start_date", f"must be within {MAX_PERIOD_DAYS} days of end_date")
     return Period(begin, end)

@@ -126,7 +126,7 @@ class Reader:
         command = command.replace(SHOWN_AT, self._server.url).replace(".venv/bin/trunkline", "trunkline")
         command = _KEY.sub(self.known["KEY"], command)
         command = command.replace("ws://127.0.0.1:9000/ws", self._agent.url())
-        for shown, name in (("did_...", "LIVE_REF"), ("MToxNz...", "CURSOR")):
+        for shown, name in (("did_...", "LIVE_REF"), ("MjoxNz...", "CURSOR")):
             if name in self.known:
                 command = command.replace(shown, self.known[name])
         return command

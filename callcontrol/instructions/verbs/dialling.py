@@ -108,7 +108,7 @@ def _headers(values: VerbValues, path: str, given: object) -> tuple[tuple[str, s
         return ()
     for name, value in given.items():
         if not isinstance(name, str) or _HEADER_NAME.fullmatch(name) is None:
-            values.wrong(path, f"{str(name)[:70]} is not allowed; only X-* headers are passed on")
+            values.wrong(f"{path}.{str(name)[:70]}", "is not allowed; only X-* headers are passed on")
         elif not isinstance(value, str) or _PRINTABLE.fullmatch(value) is None:
             values.wrong(
                 f"{path}.{name}", "must be text of at most 256 characters without control characters"

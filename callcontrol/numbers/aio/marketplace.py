@@ -99,7 +99,7 @@ class NumberMarket:
         """
         check_purchase(request)
         await self._check_account(account_sid)
-        listing = await self._find(request.live_ref)
+        listing = await self._find(account_sid, request.live_ref)
         now = utc_now()
         order = Order(
             order_id=new_id(),
@@ -145,14 +145,14 @@ class NumberMarket:
         if not account.kyc_complete:
             raise KycRequired("Numbers are sold to accounts with completed KYC only; complete it first.")
 
-    async def _find(self, live_ref: str) -> Listing:
+    async def _find(self, account_sid: str, live_ref: str) -> Listing:
         async with _supplier():
             listing = await self._inventory.find(live_ref)
         if listing is None:
             raise NotFound("The number is not listed, or not any more; search again and pick another.")
-        owned, returning = await self._database.look_up(partial(_holding, listing.number))
-        if owned or not (listing.is_available or returning):
-            raise _taken()
+        owner, returning = await self._database.look_up(partial(_holding, listing.number))
+        if owner is not None or not (listing.is_available or returning):
+            raise _taken(is_own=owner == account_sid)
         if not listing.is_available:
             raise NotFound("The number was released and is not listed now; search again and pick another.")
         return listing
@@ -243,15 +243,21 @@ async def _supplier() -> AsyncIterator[None]:
         ) from error
 
 
-def _taken() -> NumberTaken:
-    return NumberTaken("The number has been bought already; search again and pick another.")
+def _taken(*, is_own: bool = False) -> NumberTaken:
+    if is_own:
+        return NumberTaken("The number is yours already; GET /v1/phone-numbers lists it.")
+    return NumberTaken(
+        "The number is bought already or being bought, possibly by you: check GET /v1/phone-numbers,"
+        " or search again and pick another."
+    )
 
 
-def _holding(number: str, connection: Connection) -> tuple[bool, bool]:
-    """State of a number: an account has it; it is on its way back to the supplier."""
+def _holding(number: str, connection: Connection) -> tuple[str | None, bool]:
+    """The account that has a number, None for none, and whether it is on its way back to the supplier."""
     # In this order: a purchase that is completed between the two is seen by the second.
     returning = orders.is_returning(connection, number)
-    return numbers.by_number(connection, number) is not None, returning
+    held = numbers.by_number(connection, number)
+    return (None if held is None else held.account_sid), returning
 
 
 def _open(connection: Connection, order: Order) -> DomainError | None:
@@ -302,8 +308,9 @@ def _deliver(
     # Taking the revision locks numbers against other writers until the commit, so what is read from here on
     # stays true.
     revision = revisions.next_revision(connection)
-    if numbers.by_number(connection, number.number) is not None:
-        return _taken()
+    held = numbers.by_number(connection, number.number)
+    if held is not None:
+        return _taken(is_own=held.account_sid == order.account_sid)
     delivered = orders.advance(
         connection,
         order.order_id,

@@ -68,7 +68,7 @@ _OLDEST_NUMBER: Final = Statement(
 
 def delete(connection: Connection, phone_number_id: str, now: datetime) -> None:
     """Remove a number from its account; the row stays for the call records that name it."""
-    NUMBERS.delete(connection, phone_number_id, now, status="released")
+    NUMBERS.delete(connection, phone_number_id, now, status="released", updated_at=to_micros(now))
 
 
 def by_number(connection: Connection, number: str) -> PhoneNumber | None:

@@ -57,6 +57,31 @@ async def test_every_wrong_field_is_named(client: Client) -> None:
     assert set(answer.fields) == {"language", "sample_rate"}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"voice": "x" * 129, "workspace_id": "x", "stream_url": "http://x", "sample_rate": 9},
+        {"voice": "x" * 129, "language": "fr", "sample_rate": 8000, "greeting": "{{name"},
+        {"language": "fr", "workspace_id": "x"},
+        {"instructions": 7, "script": {"nodes": {"start": {"say": "Hi", "next": "there"}}}},
+        {"stream_url": 7, "workspace_id": "x"},
+    ],
+)
+async def test_wrong_fields_of_every_kind_are_named_at_once(client: Client, body: dict[str, Any]) -> None:
+    answer = await client.post(PATH, {"name": "Asha", **body}, headers=HEADERS)
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert {field.split(".")[0] for field in answer.fields} == set(body)
+
+
+async def test_a_stream_setting_may_be_changed_by_itself(client: Client, storage: Storage) -> None:
+    agent = await storage.agents.create(ACCOUNT, {"name": "Asha", "stream_url": "wss://a.example/"})
+    body = {"language": "fr", "sample_rate": 16000}
+    changed = await client.patch(f"{PATH}/{agent.agent_id}", body, headers=HEADERS)
+    assert (changed.status, changed.data["sample_rate"]) == (200, 16000)
+    answer = await client.patch(f"{PATH}/{agent.agent_id}", {**body, "voice": 7}, headers=HEADERS)
+    assert set(answer.fields) == {"voice"}
+
+
 async def test_agents_are_listed_found_changed_and_deleted(client: Client, storage: Storage) -> None:
     values = {"name": "Asha", "voice": "asha", "greeting": "Namaste", "stream_url": "wss://a.example/"}
     agent_id = (await storage.agents.create(ACCOUNT, values)).agent_id

@@ -98,7 +98,7 @@ async def test_every_wrong_field_is_named_at_once(client: Client, services: Serv
         "recording_channels": "must be one of mono or dual",
         "status_webhook_events[1]": "must be one of initiated, ringing, early-media, answered or completed",
         "send_digits": "must be 1 to 64 of 0-9, *, #, A-D, w (half a second) and W (a second)",
-        "headers": "'From' is not allowed; only X-* headers are passed on",
+        "headers.From": "is not allowed; only X-* headers are passed on",
         "custom_parameters.a": "must be a string",
         "stream_auth.type": "must be one of basic or bearer",
         "machine_detection": "must be one of off, detect or hangup",
@@ -150,14 +150,16 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
         ({"to": {"number": "x"}}, "to.number", NOT_A_NUMBER),
         ({"to": ""}, "to", "must have at least 2 characters"),
         ({"to": "garbage"}, "to", f"{NOT_A_NUMBER}, or a sip: address"),
+        ({"to": "+91980000000"}, "to", f"{NOT_A_NUMBER}, or a sip: address"),
         ({"timeout": 60.5}, "timeout", "must be a whole number"),
         ({"timeout": True}, "timeout", "must be a whole number"),
-        ({"headers": {"X-A": "a\r\nVia: b"}}, "headers", None),
-        ({"headers": {"X-A b": "a"}}, "headers", None),
+        ({"headers": {"X-A": "a\r\nVia: b"}}, "headers.X-A", None),
+        ({"headers": {"X-A b": "a"}}, "headers.X-A b", "is not allowed; only X-* headers are passed on"),
+        ({"headers": {"Foo": 5}}, "headers.Foo", None),
         ({"headers": {f"X-{index}": "" for index in range(21)}}, "headers", "must have at most 20 items"),
         ({"caller_name": "a\nb"}, "caller_name", "must not contain control characters"),
         ({"tag": "x" * 256}, "tag", "must have at most 255 characters"),
-        ({"app_sid": ""}, "app_sid", "must have at least 1 character"),
+        ({"app_sid": ""}, "app_sid", "must be a UUID"),
         ({"x" * 5000: 1}, "x" * 100 + "...", "is not a known field"),
     ],
 )
@@ -213,6 +215,19 @@ async def test_verbs(client: Client, verbs: Any, fields: dict[str, str | None]) 
         assert message is None or answer.fields[field] == message
 
 
+async def test_all_headers_and_identifiers_that_are_wrong_are_named(client: Client) -> None:
+    headers = {"Foo": "a", "Bar": "b", "X-A": "a\r\nVia: x", "X-B": 5, "X-C": "c"}
+    answer = await client.post(
+        "/v1/calls", {**STREAM_CALL, "headers": headers, "carrier_sid": "mine", "app_sid": "x", "timeout": 1}
+    )
+    named = {*(f"headers.{name}" for name in headers if name != "X-C"), "carrier_sid", "app_sid", "timeout"}
+    assert (answer.status, set(answer.fields)) == (400, named)
+    headers["X-B"] = "b"
+    dial = {"verb": "dial", "target": [{"type": "phone", "number": "+919800000001"}], "headers": headers}
+    answer = await client.post("/v1/calls", {**VERB_CALL, "verbs": [dial]})
+    assert set(answer.fields) == {f"verbs[0].headers.{name}" for name in ("Foo", "Bar", "X-A")}
+
+
 async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
     neither = await client.post("/v1/calls", without(STREAM_CALL, "stream_url"))
     assert list(neither.fields) == ["stream_url"]
@@ -246,9 +261,9 @@ async def test_a_call_may_be_controlled_by_a_webhook_or_talk_to_an_agent(
     ("fields", "wrong"),
     [
         ({"webhook_url": "https://x.example/", "sample_rate": 16000}, ["sample_rate"]),
-        ({"agent_id": "a", "encoding": "l16", "custom_parameters": {"a": "1"}}, ["encoding"]),
+        ({"agent_id": NOWHERE, "encoding": "l16", "custom_parameters": {"a": "1"}}, ["encoding"]),
         ({"agent_id": "a", "webhook_url": "https://x.example/"}, ["agent_id"]),
-        ({"agent_id": "a", "webhook_method": "GET"}, ["webhook_method"]),
+        ({"agent_id": NOWHERE, "webhook_method": "GET"}, ["webhook_method"]),
     ],
 )
 async def test_fields_of_what_a_call_does_not_do_are_named(
@@ -455,6 +470,7 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
 @pytest.mark.parametrize(
     ("query", "field"),
     [
+        ("to=%2B91980000000", "to"),
         ("cursor=", "cursor"),
         ("cursor=abc", "cursor"),
         ("cursor=%C3%A4", "cursor"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,11 +130,37 @@ async def test_a_released_number_is_not_listed_rather_than_sold(client: Client, 
     bought = await client.post(PURCHASE, {"live_ref": "did_1"})
     again = await client.post(PURCHASE, {"live_ref": "did_1"})
     assert (again.status, again.code) == (409, "NUMBER_NOT_OWNED")
+    assert "is yours already" in again.json()["error"]["message"]
     released = await client.delete(f"/v1/phone-numbers/{bought.data['phone_number_id']}")
     assert released.status == 204
+    [kept] = (await client.get("/v1/phone-numbers?status=released")).data
+    assert (kept["id"], kept["status"]) == (bought.data["phone_number_id"], "released")
+    assert (kept["next_billing_at"], kept["payment_deadline_at"]) == (None, None)
+    assert kept["updated_at"] > kept["created_at"]
     again = await client.post(PURCHASE, {"live_ref": "did_1"})
     assert (again.status, again.code) == (404, "NOT_FOUND")
     assert (await client.get("/v1/dids/available")).data == []
+
+
+async def test_a_number_that_is_being_bought_may_be_the_buyers_own(client: Client, stage: ApiStage) -> None:
+    await sell(stage)
+    message = (await client.post(PURCHASE, {"live_ref": "did_1"})).json()["error"]["message"]
+    assert "possibly by you" in message and "GET /v1/phone-numbers" in message
+
+
+@pytest.mark.parametrize("path", ["/v1/dids/available", "/v1/phone-numbers"])
+async def test_a_region_is_a_name_or_the_beginning_of_a_number(
+    client: Client, stage: ApiStage, path: str
+) -> None:
+    bought = (await client.post(PURCHASE, {"live_ref": "did_1"})).data["number"]
+    stage.inventory.listings = {"did_2": replace(LISTING, live_ref="did_2", number="+911110000101")}
+    for region in ("delhi", "%2B9111", "+9111", "%2B91%2011", "+91-11", "009111", "00911110"):
+        answer = await client.get(f"{path}?region={region}")
+        assert [item["number"][:-1] for item in answer.data] == [bought[:-1]], region
+    assert (await client.get(f"{path}?region=%2B9122")).data == []
+    for region in ("9111", "011", "91%2011", "", "+", "%20", "%2B", "+91x"):
+        answer = await client.get(f"{path}?region={region}")
+        assert (answer.status, set(answer.fields)) == (400, {"region"}), region
 
 
 async def test_a_stale_quote_says_the_new_price(client: Client) -> None:

@@ -100,7 +100,7 @@ async def test_what_is_asked_of_a_call(
         ({"record": {"action": "go", "channels": 2}}, {"record.action", "record.channels"}),
         ({"dtmf": {"digits": "x", "party": "z"}}, {"dtmf.digits", "dtmf.party"}),
         ({"transfer": {"timeout": 1}}, {"transfer.to", "transfer.timeout"}),
-        ({"transfer": {"to": "+919812345678", "headers": {"From": "x"}}}, {"transfer.headers"}),
+        ({"transfer": {"to": "+919812345678", "headers": {"From": "x"}}}, {"transfer.headers.From"}),
         ({"webhook_url": "https://x.example/", "transfer": {"to": "+919812345678"}}, {"webhook_url"}),
         ({"webhook_method": "PUT"}, {"body", "webhook_method"}),
         ({"time_limit": 0}, {"time_limit"}),

@@ -64,6 +64,21 @@ async def test_list(client: Client, storage: Storage) -> None:
     assert lists == [(ACCOUNT, 1, 20, "active", "local", "+9180"), (ACCOUNT, 2, 20, None, None, None)]
 
 
+async def test_the_states_of_a_number_are_those_that_occur(client: Client) -> None:
+    for status in ("active", "suspended", "released"):
+        assert (await client.get(f"/v1/phone-numbers?status={status}")).status == 200
+    answer = await client.get("/v1/phone-numbers?status=pending")
+    assert (answer.status, answer.fields) == (
+        400,
+        {"status": "must be one of active, suspended or released"},
+    )
+
+
+async def test_a_number_is_not_forwarded_to_itself(client: Client) -> None:
+    answer = await client.put(INBOUND, {"target": "forward", "forward_to": NUMBER})
+    assert (answer.status, answer.code, set(answer.fields)) == (400, "bind_failed", {"forward_to"})
+
+
 async def test_list_spells_its_codes_in_upper_case(client: Client) -> None:
     answer = await client.get("/v1/phone-numbers?page=0")
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import date
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -90,6 +91,22 @@ async def test_every_wrong_field_is_named(client: Client, services: Services) ->
     assert b"12a456" not in answer.body and not requests
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"language": "fr", "repeat": 0, "template": "ab {x} cd"},
+        {"language": "fr", "ttl_sec": 5},
+        {"language": "fr", "template": "ab 12345 cd"},
+        {"to": "+911800123456", "repeat": 0},
+        {"language": "fr", "length": 4, "otp": "271828"},
+    ],
+)
+async def test_wrong_fields_of_every_kind_are_named_at_once(client: Client, body: dict[str, Any]) -> None:
+    answer = await client.post(SEND, {"to": TO, **body})
+    assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
+    assert set(answer.fields) == set(body) - {"otp"}
+
+
 async def test_a_length_that_contradicts_the_password(client: Client) -> None:
     assert set((await client.post(SEND, {"to": TO, "otp": "271828", "length": 4})).fields) == {"length"}
     assert (await client.post(SEND, {"to": TO, "otp": "2718", "length": 4})).status == 201
@@ -139,8 +156,11 @@ async def test_a_list_and_its_filters(client: Client, stage: ApiStage) -> None:
     [(_, found, *_)] = lists
     assert (found.status, found.to, found.reference) == (CallStatus.NO_ANSWER, TO, "r")
     assert found.start is not None and found.end is not None and found.end.day == 1
-    assert set((await client.get("/v1/voice-otp/calls?to=nobody")).fields) == {"to"}
-    assert set((await client.get("/v1/voice-otp/calls?status=queued")).fields) == {"status"}
+    for nobody in ("nobody", "%2B91980000000"):
+        assert set((await client.get(f"/v1/voice-otp/calls?to={nobody}")).fields) == {"to"}
+    assert set((await client.get("/v1/voice-otp/calls?status=gone")).fields) == {"status"}
+    queued = await client.get("/v1/voice-otp/calls?status=queued")
+    assert (queued.status, queued.data) == (200, [])
 
 
 async def test_statistics(client: Client, stage: ApiStage) -> None:
@@ -150,7 +170,9 @@ async def test_statistics(client: Client, stage: ApiStage) -> None:
     assert periods == [(ACCOUNT, Period(date(2026, 1, 1), date(2026, 1, 31)))]
     assert answer.data["period"] == {"start": "2026-01-01", "end": "2026-01-31"}
     assert (answer.data["total_calls"], answer.data["total_cost"], answer.data["currency"]) == (1, 0.6, "INR")
-    assert set((await client.get("/v1/voice-otp/stats?start_date=1-1-2026")).fields) == {"start_date"}
+    for query, field in (("1-1-2026", "start_date"), ("9999-01-01", "end_date")):
+        answer = await client.get(f"/v1/voice-otp/stats?start_date={query}")
+        assert (answer.status, set(answer.fields)) == (400, {field})
 
 
 async def test_a_guess(client: Client, services: Services) -> None:

@@ -54,6 +54,21 @@ async def test_the_ledger_by_page_and_by_cursor(client: Client, storage: Storage
     assert lists[-1][3:] == (LedgerFilter(), Position(to_micros(MOMENT), "2"))
 
 
+@pytest.mark.parametrize("cut", range(1, 4))
+async def test_a_cursor_belongs_to_its_list_whole(client: Client, cut: int) -> None:
+    cursor = (await client.get("/v1/wallet/ledger?per_page=1")).json()["meta"]["next_cursor"]
+    calls = (await client.get("/v1/calls?per_page=1")).json()["meta"]["next_cursor"]
+    assert (await client.get(f"/v1/calls?cursor={calls}")).status == 200
+    for path, foreign in (
+        ("/v1/wallet/ledger", calls),
+        ("/v1/calls", cursor),
+        ("/v1/calls", calls[:-cut]),
+        ("/v1/wallet/ledger", cursor[:-cut]),
+    ):
+        answer = await client.get(f"{path}?cursor={foreign}")
+        assert (answer.status, set(answer.fields)) == (400, {"cursor"}), (path, foreign)
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -61,6 +76,7 @@ async def test_the_ledger_by_page_and_by_cursor(client: Client, storage: Storage
         ("start_date=x", "start_date"),
         ("cursor=MTo1OmFiYw", "cursor"),
         ("page=2&cursor=MTo1OjI", "page"),
+        ("cursor=MTo1OjI", "cursor"),
     ],
 )
 async def test_queries_that_are_wrong(client: Client, query: str, field: str) -> None:

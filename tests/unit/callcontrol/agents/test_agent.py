@@ -68,6 +68,11 @@ def test_a_stream_is_filled_in_and_keeps_its_secret_to_itself() -> None:
         ({"greeting": "Hello {{name"}, {"greeting"}),
         ({"script": {"nodes": {"start": {"say": "Hi", "next": "there"}}}}, {"script.nodes.start.next"}),
         ({"script": SCRIPT, "stream_url": URL}, {"script"}),
+        (
+            {"language": "fr", "greeting": "{{", "workspace_id": "mine"},
+            {"language", "greeting", "workspace_id"},
+        ),
+        ({"script": SCRIPT, "stream_url": URL, "workspace_id": "mine"}, {"script", "workspace_id"}),
     ],
 )
 def test_every_wrong_field_is_named(values: dict[str, Any], fields: set[str]) -> None:

@@ -207,7 +207,7 @@ def test_the_action_stream_has_its_own_word_for_the_address() -> None:
         ),
         ([{"verb": "record", "beep": 1, "max_length": 9999}], at("0.max_length", "0.beep")),
         ([{"verb": "conference"}, {"verb": "conference", "name": "a\n"}], at("0.name", "1.name")),
-        ([dial(headers={"From": "x"}), dial(time_limit=0)], at("0.headers", "1.time_limit")),
+        ([dial(headers={"From": "x"}), dial(time_limit=0)], at("0.headers.From", "1.time_limit")),
         ([{"verb": "dial", "timeout": 9, "target": [{"type": "conference", "name": "a"}]}], at("0.timeout")),
         (
             [{"verb": "say", "text": "a", "language": "tlh"}, {"verb": "say", "text": "..."}],

@@ -208,7 +208,7 @@ MANY_HEADERS = "&amp;".join(f"X-Header-{number}=a" for number in range(100))
         (f'<Dial record="true">{CALLEE}</Dial>', ["Response.Dial[1].record"]),
         (f'<Dial timeLimit="0">{CALLEE}</Dial>', ["Response.Dial[1].timeLimit"]),
         (f'<Dial><Number url="/x">{CALLEE}</Number></Dial>', ["Response.Dial[1].Number[1].url"]),
-        ("<Dial><Sip>sip:a@b.example?From=x</Sip></Dial>", ["Response.Dial[1].headers"]),
+        ("<Dial><Sip>sip:a@b.example?From=x</Sip></Dial>", ["Response.Dial[1].headers.From"]),
         (f"<Dial><Sip>sip:a@b.example?{MANY_HEADERS}</Sip></Dial>", ["Response.Dial[1].headers"]),
         ("<Connect/>", ["Response.Connect[1]"]),
         ("<Connect><Stream/></Connect>", ["Response.Connect[1].Stream[1].url"]),

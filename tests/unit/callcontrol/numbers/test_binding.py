@@ -101,6 +101,13 @@ def test_another_party_needs_force(former: Binding, other: Binding) -> None:
         numbers.bind(replace(REGISTERED, binding=former), other, configured=True, force=False, now=LATER)
 
 
+def test_a_number_is_not_forwarded_to_itself() -> None:
+    itself = replace(FORWARD, forward_to=NEW.number)
+    with pytest.raises(BindFailed) as refusal:
+        numbers.bind(NEW, itself, configured=True, force=True, now=LATER)
+    assert [error.field for error in refusal.value.errors] == ["forward_to"]
+
+
 def test_unbinding_keeps_the_registration() -> None:
     done = numbers.unbind(BOUND, now=LATER)
     assert (done.registered, done.binding) == (True, None)
@@ -196,6 +203,7 @@ def test_a_binding_gets_its_defaults() -> None:
         ),
         ({"target": "forward"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "12345"}, {"forward_to"}),
+        ({"target": "forward", "forward_to": "+91980000000"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "sip:x@y>evil"}, {"forward_to"}),
         ({"target": "forward", "forward_to": "sip:bob@10.0.0.1:5070\r\nX: y"}, {"forward_to"}),
         (

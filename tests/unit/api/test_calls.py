@@ -12,7 +12,7 @@ from api.schemas.verbs import AVAILABLE
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.e164 import NOT_A_NUMBER
+from callcontrol.e164 import MAX_NUMBER_CHARS, NOT_A_NUMBER
 from callcontrol.instructions.verbs import NO_REJECT
 from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus
 from sip.aio import Listen, TraceRecord
@@ -236,6 +236,12 @@ async def test_verbs(client: Client, verbs: Any, fields: dict[str, str | None]) 
     assert list(answer.fields) == list(fields)
     for field, message in fields.items():
         assert message is None or answer.fields[field] == message
+
+
+async def test_the_caller_id_of_a_verb_is_taken_in_any_writing(client: Client) -> None:
+    dial = {"verb": "dial", "target": [ONE], "caller_id": " - ".join(f"0{NUMBER.removeprefix('+91')}")}
+    assert 32 < len(dial["caller_id"]) <= MAX_NUMBER_CHARS
+    assert (await client.post("/v1/calls", {**VERB_CALL, "verbs": [dial]})).status == 201
 
 
 async def test_a_call_needs_one_thing_to_do(client: Client) -> None:

@@ -1,8 +1,9 @@
-"""File responses: complete, partial (206) or not modified (304)."""
+"""File responses: complete, partial (206), not modified (304) or refused (416)."""
 
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from pathlib import Path
 
 from aiohttp import web
@@ -10,8 +11,14 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.typedefs import LooseHeaders
 from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict
+from pydantic_core import to_json
 
-__all__ = ["PrivateFile"]
+from api.http.errors import ApiError
+
+__all__ = ["RANGE_NOT_SATISFIABLE", "PrivateFile"]
+
+RANGE_NOT_SATISFIABLE = "RANGE_NOT_SATISFIABLE"
+"""Code of a ``Range`` outside the file."""
 
 _ONE_RANGE = re.compile(r"bytes=\s*(?:\d+-\d*|-\d+)\s*", re.IGNORECASE)
 _TAG = re.compile(r'"[^"]*"')
@@ -23,7 +30,8 @@ class PrivateFile(web.FileResponse):
 
     Shared caches must not store it, and the customer's own cache must revalidate it. A `Range` of several
     parts, in another unit or malformed is ignored, as the RFC allows: the response is the complete file. An
-    `If-Range` that names an earlier version gets the complete file as well.
+    `If-Range` that names an earlier version gets the complete file as well. A `Range` outside the file is
+    refused with the error envelope.
     """
 
     def __init__(self, path: Path, media_type: str) -> None:
@@ -34,6 +42,8 @@ class PrivateFile(web.FileResponse):
         }
         super().__init__(path, headers=headers)
         self._file = path
+        self._refusal = b""
+        self._is_head = False
 
     async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
         """Start the response; drop a `Range` that is not honoured."""
@@ -41,7 +51,22 @@ class PrivateFile(web.FileResponse):
             headers = CIMultiDict(request.headers)
             headers.popall("Range")
             request = request.clone(headers=headers)
+        self._is_head = request.method == "HEAD"
         return await super().prepare(request)
+
+    def set_status(self, status: int, reason: str | None = None) -> None:
+        """Set the status; 416 replaces the file by an error, which the library would leave without a body."""
+        super().set_status(status, reason)
+        if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            message = "The range lies outside the file; Content-Range has its length in bytes."
+            self._refusal = to_json(ApiError(status, RANGE_NOT_SATISFIABLE, message).body())
+            del self.headers["Content-Disposition"]
+            self.content_type, self.charset = "application/json", "utf-8"
+            self.content_length = len(self._refusal)
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """End the response, with the body of a refusal unless the request is a HEAD."""
+        await super().write_eof(data if self._is_head else data or self._refusal)
 
     def _honours(self, request: BaseRequest) -> bool:
         ranges = request.headers.getall("Range")

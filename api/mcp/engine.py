@@ -23,7 +23,7 @@ from mcp.server import InitializationOptions, NotificationOptions, Server, Serve
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 
 from api.http.body import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp, AsgiMessage
@@ -45,6 +45,7 @@ _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
 _ID = b"mcp-session-id"
 _VALIDATION_REPORT = b'"message":"Validation error: '
 PAGE_SIZE = 50
+_MAX_SHOWN_CHARS = 64
 # Descriptions and schemas of a page are written at once, and held in memory for a client that reads slowly.
 MAX_PAGE_CHARS = 128 * 1024
 MAX_LISTENERS_OF_ACCOUNT = 50
@@ -188,6 +189,19 @@ class Engine:
         return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
 
     @staticmethod
+    def version_error(version: str | None, body: bytes) -> dict[str, Any] | None:
+        """Error message for a request in a protocol version that is not served; None for one that is."""
+        if version is None or version in KNOWN_PROTOCOL_VERSIONS:
+            return None
+        requested, served = version[:_MAX_SHOWN_CHARS], list(KNOWN_PROTOCOL_VERSIONS)
+        error = {
+            "code": types.UNSUPPORTED_PROTOCOL_VERSION,
+            "message": f"Unsupported protocol version {requested}; supported are {', '.join(served)}.",
+            "data": {"supported": served, "requested": requested},
+        }
+        return {"jsonrpc": "2.0", "id": _id_of(body), "error": error}
+
+    @staticmethod
     def state(principal: Principal, session: Session | None) -> dict[str, Any]:
         """Entries that `app` requires in the scope of a request."""
         return {_PRINCIPAL: principal, _SESSION: session}
@@ -317,6 +331,16 @@ class Engine:
         if not task.cancelled():
             # A waiting caller has got the exception; a disconnected client needs none.
             task.exception()
+
+
+def _id_of(body: bytes) -> str | int | None:
+    """The id of a request; None without one that an error could repeat."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    found = message.get("id") if isinstance(message, dict) else None
+    return found if isinstance(found, str) or type(found) is int else None
 
 
 def _state(context: _Context, name: str) -> Any:

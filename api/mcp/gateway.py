@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -106,8 +107,11 @@ class McpGateway:
                 return False
             return True
 
+        version = request.headers.get(VERSION_HEADER)
+        if (refusal := engine.version_error(version, body)) is not None:
+            return web.json_response(refusal, status=HTTPStatus.BAD_REQUEST)
         bridge = Bridge(request, body, is_admitted)
-        if not engine.has_sessions(request.headers.get(VERSION_HEADER)):
+        if not engine.has_sessions(version):
             return await self._run(engine, bridge, principal, None)
         named = request.headers.get(SESSION_HEADER)
         if named is None and request.method == "POST":

@@ -12,6 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint
 from api.http.errors import ErrorStyle, masking_code, status_of, twilio_code
+from api.http.files import RANGE_NOT_SATISFIABLE
 from api.openapi.examples import EXAMPLES
 from api.openapi.links import links_from
 from callcontrol import errors as domain
@@ -23,10 +24,8 @@ _Paths = Mapping[str, Mapping[str, Any]]
 _REF = "#/components/schemas/{model}"
 
 # Further responses of endpoints that return a file.
-_FILE_ANSWERS: Mapping[str, str] = {
-    "304": "`If-None-Match` or `If-Modified-Since` names what the client has.",
-    "416": "`Range` begins behind the end of the file.",
-}
+_UNCHANGED = "`If-None-Match` or `If-Modified-Since` names what the client has."
+_BEYOND = "`Range` begins behind the end of the file."
 
 # Errors of the HTTP layer, before those of an endpoint.
 _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
@@ -226,10 +225,11 @@ def _identifier(endpoint: Endpoint[Any, Any], name: str) -> dict[str, Any]:
 
 def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(endpoint.success): _success(endpoint, schemas)}
+    codes: dict[int, dict[str, str]] = {}
     if endpoint.media_type is not None:
         part = {**responses[str(endpoint.success)], "description": "The part that `Range` asks for."}
-        responses |= {"206": part} | {status: {"description": text} for status, text in _FILE_ANSWERS.items()}
-    codes: dict[int, dict[str, str]] = {}
+        responses |= {"206": part, "304": {"description": _UNCHANGED}}
+        codes[416] = {RANGE_NOT_SATISFIABLE: _BEYOND}
     for error in endpoint.all_errors:
         status, code = _shown_as(error, endpoint.style)
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]

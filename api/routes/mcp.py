@@ -47,6 +47,7 @@ _EVENTS: Mapping[str, Any] = {
 }
 _JSON, _STREAM = "application/json", "text/event-stream"
 _REFUSED = ("The message is invalid, or not allowed in this state.", {_JSON: _REFUSAL})
+_UNSUPPORTED = ("The version of the protocol is not supported.", {_JSON: _REFUSAL})
 _NOT_ACCEPTABLE = ("`Accept` lacks `application/json` or `text/event-stream`.", {_JSON: _REFUSAL})
 
 routes = Routes("tools", tag="tools", service="tools", errors=(NotFound,), owned=True)
@@ -87,6 +88,7 @@ async def send_mcp_message(context: Context[NoBody, NoQuery]) -> Handover:
         headers=_SESSION | _VERSION,
         answers={
             200: ("The stream.", {_STREAM: _EVENTS}),
+            400: _UNSUPPORTED,
             405: ("This version of the protocol has no such stream.", {}),
             406: _NOT_ACCEPTABLE,
             409: ("The session already has a stream.", {_JSON: _REFUSAL}),
@@ -109,6 +111,7 @@ async def open_mcp_stream(context: Context[NoBody, NoQuery]) -> Handover:
         headers=_SESSION | _VERSION,
         answers={
             200: ("The session has ended.", {}),
+            400: _UNSUPPORTED,
             405: ("This version of the protocol has no sessions.", {}),
         },
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
@@ -15,17 +16,13 @@ from callcontrol.models import PhoneNumber
 
 __all__ = ["routes"]
 
-Sid = Annotated[str, Field(min_length=1, max_length=64)]
-
 
 class RegisterNumber(RequestModel):
     """A number of the account's own carrier."""
 
     number: E164
-    carrier_sid: Annotated[Sid, Field(description="The account's carrier that serves it.")]
-    app_sid: Annotated[Sid, Field(description="Application of its inbound calls, unless bound.")] | None = (
-        None
-    )
+    carrier_sid: Annotated[Id, Field(description="The account's carrier that serves it.")]
+    app_sid: Annotated[Id, Field(description="Application of its inbound calls, unless bound.")] | None = None
     friendly_name: Name | None = None
 
 
@@ -34,8 +31,12 @@ class UpdateNumber(RequestModel):
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
-    carrier_sid: Sid = ""
-    app_sid: Annotated[Sid, Field(description="null: the carrier's application applies.")] | None = None
+    not_accepted: ClassVar[Mapping[str, str]] = {
+        "number": "cannot be changed; remove the number, and register the other one"
+    }
+
+    carrier_sid: Id = ""
+    app_sid: Annotated[Id, Field(description="null: the carrier's application applies.")] | None = None
     friendly_name: Name | None = None
 
 

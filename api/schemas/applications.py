@@ -10,6 +10,7 @@ from api.schemas.base import ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
 from api.schemas.forms import StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
+from callcontrol.e164 import MAX_NUMBER_CHARS
 
 __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
 
@@ -25,9 +26,10 @@ class CreateApplication(StreamFields):
     forward_to: (
         Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None
     ) = None
-    caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
-        None
-    )
+    caller_id: (
+        Annotated[str, Field(max_length=MAX_NUMBER_CHARS, description="passthrough, or an own number.")]
+        | None
+    ) = None
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
     webhook_url: WebUrl | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None

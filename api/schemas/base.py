@@ -36,7 +36,7 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     #: Fields that are not accepted here, with the message to send instead of "unknown".
-    not_yet: ClassVar[Mapping[str, str]] = {}
+    not_accepted: ClassVar[Mapping[str, str]] = {}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, str]]:
         """
@@ -150,7 +150,7 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
         result = run()
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
-        single = [_field_error(item, model.not_yet) for item in details]
+        single = [_field_error(item, model.not_accepted) for item in details]
         wrong |= {item["loc"][0] for item in details if item["loc"]}
     if wrong:
         between += _by_rules(model, given, wrong)
@@ -186,10 +186,10 @@ def _summary(errors: list[FieldError]) -> str:
     return f"{len(errors)} fields are missing or invalid: {shown}{more}; see details.errors"
 
 
-def _field_error(item: ErrorDetails, not_yet: Mapping[str, str]) -> FieldError:
+def _field_error(item: ErrorDetails, not_accepted: Mapping[str, str]) -> FieldError:
     field = _path(item["loc"])
-    if item["type"] == "extra_forbidden" and field in not_yet:
-        return FieldError(field, not_yet[field])
+    if item["type"] == "extra_forbidden" and field in not_accepted:
+        return FieldError(field, not_accepted[field])
     return FieldError(field, _message(item))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
 from api.schemas.common import EndDate, Id, Page, PerPage, QueryText, StartDate, Timestamp
+from callcontrol.errors import FieldError
 
 __all__ = ["CallLogList", "CallLogObject"]
 
@@ -20,9 +22,10 @@ class CallLogList(RequestModel):
         Annotated[int, Field(ge=1, le=30, description="Number of last days; replaces start and end.")] | None
     ) = None
     start: StartDate | None = None
-    end: Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days on.")] | None = (
-        None
-    )
+    end: (
+        Annotated[EndDate, Field(description="As end_date of other lists; at most 31 days, both included.")]
+        | None
+    ) = None
     start_date: (
         Annotated[StartDate, Field(description="Another name of start, as other lists have it.")] | None
     ) = None
@@ -35,11 +38,26 @@ class CallLogList(RequestModel):
     ) = None
     carrier_sid: Id | None = None
     filter: (
-        Annotated[QueryText, Field(min_length=1, description="Part of a number or of the SIP Call-ID.")]
+        Annotated[
+            QueryText,
+            Field(
+                min_length=1,
+                description="A number in any common writing, or part of one or of the SIP Call-ID.",
+            ),
+        ]
         | None
     ) = None
     page: Page = 1
     per_page: PerPage = 20
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse two names of one end of the period."""
+        return [
+            FieldError(f"{name}_date", f"is another name of {name}; leave one of them out")
+            for name in ("start", "end")
+            if name in given and f"{name}_date" in given
+        ]
 
 
 class CallLogObject(ResponseModel):

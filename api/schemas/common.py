@@ -21,6 +21,7 @@ __all__ = [
     "Day",
     "Digits",
     "EndDate",
+    "Filled",
     "Id",
     "Name",
     "Page",
@@ -51,6 +52,16 @@ def _uuid(text: str) -> str:
     if UUID.fullmatch(text) is None:
         raise ValueError("must be a UUID")
     return text.lower()
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+Filled = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"\S"}), AfterValidator(_filled)]
+"""A text of more than spaces."""
 
 
 def with_plus(text: str) -> str:

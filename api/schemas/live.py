@@ -11,6 +11,7 @@ from api.schemas.base import RequestModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, InviteHeaders
 from api.schemas.common import Digits
 from api.schemas.forms import Callee, WebUrl
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
 
 __all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]
@@ -37,7 +38,7 @@ class LiveTransfer(RequestModel):
 
     to: Callee
     party: Annotated[PartyName, Field(description="Who is put through.")] = "a"
-    caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
+    caller_id: Annotated[str, Field(min_length=2, max_length=MAX_NUMBER_CHARS)] | None = None
     timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ring seconds.")] = 30
     headers: InviteHeaders = {}
 

@@ -13,6 +13,7 @@ from api.schemas.common import Name, Page, PerPage, Timestamp
 from api.schemas.dids import NumberType, Region
 from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
 from callcontrol.models import NumberConfiguration, PhoneNumber
 from callcontrol.wallet.money import rupees
@@ -78,9 +79,10 @@ class InboundBinding(StreamFields):
     forward_to: (
         Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None
     ) = None
-    caller_id: Annotated[str, Field(max_length=32, description="passthrough, or an own number.")] | None = (
-        None
-    )
+    caller_id: (
+        Annotated[str, Field(max_length=MAX_NUMBER_CHARS, description="passthrough, or an own number.")]
+        | None
+    ) = None
     timeout: (
         Annotated[
             int,

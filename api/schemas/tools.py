@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, RootModel
 
@@ -132,6 +132,10 @@ class RegisterTool(RequestModel):
 
 class UpdateTool(RequestModel):
     """Fields of a tool to change; omitted fields keep their values."""
+
+    not_accepted: ClassVar[Mapping[str, str]] = {
+        "name": "cannot be changed; register a tool of the other name, and delete this one"
+    }
 
     description: _Description | None = None
     url: WebhookUrl | None = None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
-from api.schemas.common import Name, Page, PerPage, Timestamp
+from api.schemas.common import E164, Filled, Id, Name, Page, PerPage, Timestamp
 from api.schemas.serializers import shown
 from callcontrol.errors import FieldError
 from callcontrol.models import Carrier, Gateway
@@ -31,7 +31,7 @@ __all__ = [
 
 _INBOUND_AUTH = ("inbound_auth_username", "inbound_auth_password")
 
-Text = Annotated[str, Field(max_length=256)]
+Text = Annotated[Filled, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
 
 # The last label begins with a letter (RFC 1123 2.1), which distinguishes a name from an address.
@@ -74,11 +74,11 @@ class CreateCarrier(RequestModel):
     """One of the account's own carriers."""
 
     name: Name
-    description: Annotated[str, Field(max_length=1024)] | None = None
+    description: Annotated[Filled, Field(max_length=1024)] | None = None
     is_active: bool = True
     trunk_type: Literal["static_ip", "auth", "reg"] = "static_ip"
     e164_leading_plus: bool = True
-    tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{0,16}$")] | None = None
+    tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{1,16}$")] | None = None
     number_format: Annotated[
         Literal["e164", "national", "significant"],
         Field(description="How numbers of the carrier's country are written to it."),
@@ -102,7 +102,7 @@ class CreateCarrier(RequestModel):
         Annotated[Text, Field(description="Name in the client certificate its calls are known by.")] | None
     ) = None
     outbound_proxy: Text | None = None
-    diversion: Text | None = None
+    diversion: E164 | None = None
     identity_header: Literal["pai", "ppi", "rpid", "none"] = "pai"
     trusts_identity: bool = True
     forwards_history: bool = False
@@ -126,7 +126,7 @@ class CreateCarrier(RequestModel):
     max_concurrent_calls: Annotated[int, Field(ge=1, le=100_000)] | None = None
     max_cps: Annotated[int, Field(ge=1, le=100_000)] | None = None
     app_sid: (
-        Annotated[Name, Field(description="Where calls to its numbers go that have no target of their own.")]
+        Annotated[Id, Field(description="Where calls to its numbers go that have no target of their own.")]
         | None
     ) = None
 

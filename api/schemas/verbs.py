@@ -16,8 +16,9 @@ from api.schemas.base import RequestModel
 from api.schemas.common import Digits
 from api.schemas.forms import CompleteTarget, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
-from callcontrol.instructions.verbs import VERBS
+from callcontrol.instructions.verbs import NO_REJECT, VERBS, header_errors
 from media.audio.speech import MAX_SPEECH_CHARS
 
 __all__ = [
@@ -90,9 +91,10 @@ class Pause(RequestModel):
     length: Annotated[float, Field(gt=0, le=600, description="Seconds.")] = 1.0
 
 
+PROMPTS = ("say", "play", "pause")
 Prompt = Annotated[
     Annotated[Say, Tag("<say>")] | Annotated[Play, Tag("<play>")] | Annotated[Pause, Tag("<pause>")],
-    Discriminator(lambda value: tag_of(value, ("say", "play", "pause"))),
+    Discriminator(lambda value: tag_of(value, PROMPTS)),
 ]
 
 
@@ -166,7 +168,7 @@ class Dial(RequestModel):
 
     verb: Literal["dial"]
     target: Annotated[list[DialTarget], Field(min_length=1, max_length=1)]
-    caller_id: Annotated[str, Field(min_length=2, max_length=32)] | None = None
+    caller_id: Annotated[str, Field(min_length=2, max_length=MAX_NUMBER_CHARS)] | None = None
     timeout: Annotated[int, Field(ge=5, le=120)] | None = None
     time_limit: Annotated[int, Field(ge=1, le=14_400, description="Maximum duration in seconds.")] | None = (
         None
@@ -228,13 +230,33 @@ Verb = Annotated[
 
 
 def check_names(verbs: Any) -> list[FieldError]:
-    """List the verbs of a raw list that do not exist or do not apply to outbound calls."""
-    errors: list[FieldError] = []
-    for index, verb in enumerate(verbs[:100] if isinstance(verbs, list) else []):
+    """
+    List the errors of a raw list of verbs that its types do not name.
+
+    Verbs that do not exist or do not apply to outbound calls, prompts of another kind, and headers.
+    """
+    errors = _wrong_kinds("verbs", verbs, AVAILABLE)
+    for index, verb in enumerate(_listed(verbs)):
         name = verb.get("verb") if isinstance(verb, dict) else None
-        if name == "reject":
-            message = "reject is for calls that come in; use hangup"
-            errors.append(FieldError(f"verbs[{index}].verb", message))
-        elif isinstance(verb, dict) and (not isinstance(name, str) or name not in AVAILABLE):
-            errors.append(FieldError(f"verbs[{index}].verb", f"must be one of {', '.join(AVAILABLE)}"))
+        if name == "gather":
+            errors += _wrong_kinds(f"verbs[{index}].prompts", verb.get("prompts"), PROMPTS)
+        elif name == "dial":
+            errors += header_errors(f"verbs[{index}].headers", verb.get("headers"))
     return errors
+
+
+def _wrong_kinds(path: str, verbs: Any, known: Sequence[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, verb in enumerate(_listed(verbs)):
+        place = f"{path}[{index}]"
+        if not isinstance(verb, dict):
+            errors.append(FieldError(place, "must be an object with the field verb"))
+        elif (name := verb.get("verb")) == "reject" and known is AVAILABLE:
+            errors.append(FieldError(f"{place}.verb", NO_REJECT))
+        elif name not in known:
+            errors.append(FieldError(f"{place}.verb", f"must be one of {', '.join(known)}"))
+    return errors
+
+
+def _listed(verbs: Any) -> Sequence[Any]:
+    return verbs[:100] if isinstance(verbs, list) else ()

@@ -138,6 +138,10 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     chosen = tuple(dict.fromkeys(wanted))
     if chosen == (EVERY_SCOPE,):
         return chosen
+    if EVERY_SCOPE in chosen:
+        raise ValidationFailed.of(
+            "scopes", f'must be ["{EVERY_SCOPE}"] alone; leave {EVERY_SCOPE} out to name single scopes'
+        )
     if service == "tools" and chosen:
         chosen = tuple(dict.fromkeys((*known, *chosen)))
     unknown = [scope for scope in chosen if scope not in known and not _is_of_tool(service, scope)]

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
-from callcontrol.egress.aio.http_client import MAX_MESSAGE_CHARS, CustomerHttpClient, NotAnswered
+from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
@@ -25,6 +26,9 @@ from callcontrol.instructions.instructions import (
 from callcontrol.instructions.twilio_request import form_fields, form_request
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import WebhookEvent
+
+_MAX_ERRORS_CHARS: Final = 1000
+"""Room for the names of all wrong fields; a request by GET to the fallback has them in its URL."""
 
 
 class InstructionClient:
@@ -113,7 +117,7 @@ class InstructionClient:
                 webhooks=webhooks,
             )
         except DomainError as refusal:
-            message = refusal.message[:MAX_MESSAGE_CHARS]
+            message = refusal.message[:_MAX_ERRORS_CHARS]
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
 

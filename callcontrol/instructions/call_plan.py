@@ -77,8 +77,4 @@ def _steps(request: CreateCall, values: VerbValues) -> list[Step]:
     if not request.verbs:
         values.wrong("verbs", f"must have 1 to {MAX_VERBS} verbs")
         return []
-    steps = read_verbs(values, "verbs", request.verbs)
-    for index, verb in enumerate(request.verbs):
-        if verb.get("verb") == "reject":
-            values.wrong(f"verbs[{index}].verb", "reject is for calls that come in; use hangup")
-    return steps
+    return read_verbs(values, "verbs", request.verbs)

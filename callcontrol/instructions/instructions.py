@@ -28,6 +28,7 @@ MAX_ANSWER_BYTES: Final = 64 * 1024
 ACCEPT: Final = "application/json, application/xml, text/xml"
 
 _MAX_DEPTH: Final = 20
+_MAX_ERRORS: Final = 20
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -92,11 +93,19 @@ def read_instructions(
         known = " or ".join(sorted(_READERS))
         raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
     own = record.to if record.direction == "inbound" else record.from_
-    values = VerbValues(rules, own, caller=caller, base_url=url, webhooks=webhooks or WebhookDefaults())
-    verbs, places = read(body, url)
+    values = VerbValues(
+        rules,
+        own,
+        caller=caller,
+        base_url=url,
+        webhooks=webhooks or WebhookDefaults(),
+        may_reject=record.direction == "inbound" and record.answered_at is None,
+    )
+    verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)
-    if values.errors:
-        raise ValidationFailed([named_in(error, places) for error in values.errors[:20]])
+    errors = [*errors, *(named_in(error, places) for error in values.errors)]
+    if errors:
+        raise ValidationFailed(errors[:_MAX_ERRORS])
     return steps
 
 
@@ -143,12 +152,12 @@ def _unstorable(value: object) -> bool:
     return isinstance(value, list) and any(_unstorable(item) for item in value)
 
 
-Verbs = tuple[object, Mapping[str, str]]
-"""The verbs of an answer, and the names of their places in its own language."""
+Verbs = tuple[object, Mapping[str, str], list[FieldError]]
+"""The verbs of an answer, the names of their places in its own language, and its errors in it."""
 
 
 def _json_verbs(body: bytes, _: str) -> Verbs:
-    return _read_json(body), {}
+    return _read_json(body), {}, []
 
 
 _READERS: Final[Mapping[str, Callable[[bytes, str], Verbs]]] = {

@@ -27,12 +27,14 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?", re.ASCII)
 _PLACE: Final = re.compile(r"(verbs\[\d+\](?:\.(?:prompts|target)\[\d+\])?)\.?(.*)", re.DOTALL)
 
 
-def read_twiml(document: bytes, url: str) -> tuple[object, Mapping[str, str]]:
+def read_twiml(document: bytes, url: str) -> tuple[object, Mapping[str, str], list[FieldError]]:
     """
-    The verbs of a document that came from ``url``, and its places by those of the list of verbs.
+    The verbs of a document that came from ``url``, its places by those of the list of verbs, and its errors.
+
+    Verbs stand for all that can be translated, so that their errors can be named with those of the document.
 
     Raises:
-        ValidationFailed: Names every error: the document cannot be read, or has unsupported instructions.
+        ValidationFailed: The document cannot be read.
     """
     try:
         root = read_xml(document)
@@ -42,9 +44,7 @@ def read_twiml(document: bytes, url: str) -> tuple[object, Mapping[str, str]]:
         raise ValidationFailed.of("body", f"must be a <{_ROOT}>, not <{root.name[:50]}>")
     translation = _Translation(url)
     translation.document(root)
-    if translation.errors:
-        raise ValidationFailed(translation.errors[:20])
-    return translation.verbs, translation.places
+    return translation.verbs, translation.places, translation.errors
 
 
 def named_in(error: FieldError, places: Mapping[str, str]) -> FieldError:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.otp.otp import (
     DEFAULT_DIGITS,
     DEFAULT_REPEAT,
@@ -34,12 +35,14 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 
 _PHONE: Final = _text(
-    "Phone number in E.164 with the country code, such as +919811100000.", minLength=4, maxLength=32
+    "Phone number in E.164 with the country code, such as +919811100000.",
+    minLength=4,
+    maxLength=MAX_NUMBER_CHARS,
 )
 _FROM: Final = _text(
     "Number of the account to call from, in E.164. Leave it out to use the account's oldest number.",
     minLength=4,
-    maxLength=32,
+    maxLength=MAX_NUMBER_CHARS,
 )
 _CALL_SID: Final = _text("The call_sid that place_call or send_otp returned.", pattern=_UUID)
 _LANGUAGE: Final = _text("Language spoken, such as en-IN or hi-IN. Default en-IN.", minLength=2, maxLength=16)

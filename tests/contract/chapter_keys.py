@@ -282,6 +282,13 @@ CASES = (
             name="the wildcard, by a key that names its scopes",
             body={"service": "platform", "name": "more", "scopes": ["*"]},
         ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="a tool that there is not",
+            body={"service": "tools", "name": "desk", "scopes": ["tool:no_such_tool"]},
+            fields=("scopes",),
+        ),
         refused(409, "CONFLICT", body=_NEW, during=limited(managed_keys, "MAX_KEYS")),
         unseen(201, body=_NEW, then=_is_confined),
     ),

@@ -113,6 +113,16 @@ async def _names_the_message(_: Stage, answer: Answer) -> None:
     assert answer.error["details"].keys() == {"message_id", "reason"}
 
 
+async def _shows_status_500(_: Stage, answer: Answer) -> None:
+    assert answer.error["details"] == {"status": 500}
+
+
+async def _shows_what_was_answered(_: Stage, answer: Answer) -> None:
+    details = answer.error["details"]
+    assert (details["status"], details["answer"]) == (200, '{"state": "packed"}')
+    assert [error["field"] for error in details["errors"]] == ["result.weight"]
+
+
 async def _was_packed(stage: Stage, answer: Answer) -> None:
     assert answer.data["result"] == {"state": "packed"}
     got = [item for item in stage.receiver.requests if item.path == "/tool"][-1]
@@ -305,7 +315,17 @@ CASES = (
             body={"arguments": {}},
             headers={"Idempotency-Key": used_key(_EXECUTE.format(name="wallet_balance"), _nothing)},
         ),
-        refused(502, "TOOL_FAILED", path={"name": tool("/tool-broken")}, body=_NUMBER),
+        refused(
+            502, "TOOL_FAILED", path={"name": tool("/tool-broken")}, body=_NUMBER, then=_shows_status_500
+        ),
+        refused(
+            502,
+            "TOOL_FAILED",
+            name="a result of another form",
+            path={"name": tool(output_schema={"type": "object", "required": ["weight"]})},
+            body=_NUMBER,
+            then=_shows_what_was_answered,
+        ),
         refused(504, "TOOL_TIMED_OUT", path={"name": tool("/tool-slow", timeout_sec=1)}, body=_NUMBER),
         foreign(404, "NOT_FOUND", path={"name": tool()}, body=_NUMBER),
         foreign(

@@ -258,6 +258,30 @@ async def test_a_slow_server_is_asked_twice_and_then_the_fallback(
         await server.close()
 
 
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [("<Response><Reject/></Response>", "text/xml"), ('[{"verb": "reject"}]', "application/json")],
+    ids=["twiml", "json"],
+)
+async def test_a_party_that_was_called_cannot_be_rejected(stage: Stage, document: str, kind: str) -> None:
+    stage.writes("/voice", document, kind)
+    stage.says("/spare", {"verb": "play", "url": "gone.wav"}, {"verb": "say", "text": "sorry"})
+    stage.server.answers["/gone.wav"] = lambda _: web.Response(status=404)
+    urls = {"webhook_url": stage.server.url("/voice"), "fallback_url": stage.server.url("/spare")}
+    await stage.world.place(**urls)
+    call = await stage.world.phone.next_call()
+    await call.hears(PITCHES["sorry"])
+    call.hang_up()
+    record = await stage.world.ended()
+    assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "NORMAL_CLEARING")
+    alerts = [item for item in stage.world.records.events if item.event == "webhook.failed"]
+    refused, unplayed = (json.loads(alert.body)["data"] for alert in alerts)
+    assert (refused["reason"], refused["webhook_url"]) == ("instruction", urls["webhook_url"])
+    assert "use hangup" in refused["message"]
+    assert (unplayed["reason"], unplayed["webhook_url"]) == ("play", stage.server.url("/gone.wav"))
+    assert unplayed["message"] == "answered with status 404"
+
+
 async def test_an_agent_that_cannot_be_reached_leaves_the_caller_to_the_fallback(stage: Stage) -> None:
     stage.says("/spare", {"verb": "say", "text": "sorry"})
     url = "ws://127.0.0.1:1/agent"

@@ -114,6 +114,23 @@ async def test_a_version_is_agreed_on(raw: Raw, version: str, agreed: str) -> No
     assert headers["X-Content-Type-Options"] == "nosniff" and headers["Server"] == "Trunkline"
 
 
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_an_unknown_version_is_refused_in_a_session_and_outside(raw: Raw, method: str) -> None:
+    session = await raw.open()
+    for name in (session, None):
+        status, message, _ = await raw.send(
+            method,
+            ask("tools/list") if method == "POST" else None,
+            MCP_Protocol_Version="2099-01-01",
+            Mcp_Session_Id=name,
+        )
+        assert (status, code_of(message)) == (400, -32022)
+        assert message["id"] == (7 if method == "POST" else None)
+        assert message["error"]["data"]["requested"] == "2099-01-01"
+        assert {VERSION, MODERN} <= set(message["error"]["data"]["supported"])
+    assert (await raw.send(body=ask("tools/list"), Mcp_Session_Id=session))[0] == 200, "it goes on"
+
+
 async def test_who_has_no_key_learns_nothing(raw: Raw) -> None:
     session = await raw.open()
     for method in ("POST", "GET", "DELETE"):

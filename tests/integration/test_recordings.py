@@ -217,8 +217,9 @@ async def test_the_parts_of_a_recording_make_the_whole(desk: Desk) -> None:
 async def test_a_part_behind_the_end_is_refused(desk: Desk, asked: str) -> None:
     link = await desk.link(await desk.recorded())
     _, _, audio = await desk.fetch(link)
-    status, headers, _ = await desk.fetch(link, Range=asked)
+    status, headers, refusal = await desk.fetch(link, Range=asked)
     assert (status, headers["Content-Range"]) == (416, f"bytes */{len(audio)}")
+    assert json.loads(refusal)["error"]["code"] == "RANGE_NOT_SATISFIABLE"
 
 
 @pytest.mark.parametrize(

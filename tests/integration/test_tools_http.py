@@ -28,7 +28,7 @@ from callcontrol.models import Principal
 from callcontrol.tools.aio import service as services
 from callcontrol.tools.aio.http_tools import HttpToolClient
 from callcontrol.tools.aio.service import Toolbox
-from callcontrol.tools.answers import MAX_ANSWER_BYTES
+from callcontrol.tools.answers import MAX_ANSWER_BYTES, MAX_SHOWN_CHARS
 from callcontrol.tools.usage import UsageFilter
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import Answer, Gate, Received, Receiver
@@ -148,20 +148,22 @@ async def _endless(got: Received) -> web.StreamResponse:
 
 
 @pytest.mark.parametrize(
-    ("case", "answer", "told"),
+    ("case", "answer", "told", "shown"),
     [
-        ("garbage", says(b"{'no': json"), "not JSON"),
-        ("image", says(b"\x89PNG", "image/png"), "image/png"),
-        ("huge", says(b"1" * (MAX_ANSWER_BYTES + 1)), "longer"),
-        ("endless", _endless, "longer"),
-        ("deep", says(b"[" * 5000 + b"]" * 5000), "not JSON"),
+        ("garbage", says(b"{'no': json"), "not JSON", "{'no': json"),
+        ("image", says(b"\x89PNG", "image/png"), "image/png", None),
+        ("huge", says(b"1" * (MAX_ANSWER_BYTES + 1)), "longer", None),
+        ("endless", _endless, "longer", None),
+        ("deep", says(b"[" * 5000 + b"]" * 5000), "not JSON", "[" * MAX_SHOWN_CHARS),
     ],
     ids=["garbage", "image", "huge", "endless", "deep"],
 )
 async def test_answers_that_are_no_result_are_told(
-    stage: Stage, case: str, answer: Answer, told: str
+    stage: Stage, case: str, answer: Answer, told: str, shown: str | None
 ) -> None:
-    assert told in (await stage.failure(await stage.tool(case, answer))).message
+    failure = await stage.failure(await stage.tool(case, answer))
+    assert told in failure.message
+    assert failure.details == {"status": 200, **({"answer": shown} if shown else {})}
 
 
 async def test_what_a_server_refuses_with_is_passed_on(stage: Stage) -> None:
@@ -201,6 +203,7 @@ async def test_an_answer_is_held_to_the_output_schema(stage: Stage) -> None:
     assert await stage.use(name) == {"number": "x"}
     failure = await stage.failure(name)
     assert {error["field"] for error in failure.details["errors"]} == {"result.number", "result.more"}
+    assert (failure.details["status"], failure.details["answer"]) == (200, '{"number": 7, "more": 1}')
     assert [error["field"] for error in (await stage.failure(name)).details["errors"]] == ["result"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -66,6 +66,11 @@ class CreateSession(TwoParties):
 
 class ChangeSession(RequestModel):
     """Fields of a session to change; omitted fields keep their values."""
+
+    not_accepted: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("party_a", "party_b", "masked_number", "geo_match"),
+        "cannot be changed; close the session, and create another one",
+    )
 
     expires_in_sec: Expiry | None = None
     call_time_limit_sec: Limit | None = None

@@ -10,23 +10,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Page
 
-__all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted", "Filled", "PagedQuery"]
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be empty")
-    return text
-
-
-Filled = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"\S"}), AfterValidator(_filled)]
-"""A text of more than spaces."""
+__all__ = ["CamelQuery", "CamelRequest", "CamelResponse", "Deleted", "PagedQuery"]
 
 
 def _null_as_absent(schema: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from api.schemas.common import Page, PerPage, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
+from api.schemas.common import Filled, Page, PerPage, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.aio.tokens import utc_now
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import E164, Page, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled, PagedQuery
+from api.schemas.common import E164, Filled, Page, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, PagedQuery
 from callcontrol.errors import FieldError
 from callcontrol.messaging.contacts import (
     MAX_CUSTOM_BYTES,
@@ -69,7 +69,7 @@ class _ContactFields(CamelRequest):
 class CreateContact(_ContactFields):
     """A new contact."""
 
-    not_yet: ClassVar[Mapping[str, str]] = {"optedOut": "is set by PATCH, once the contact is there"}
+    not_accepted: ClassVar[Mapping[str, str]] = {"optedOut": "is set by PATCH, once the contact is there"}
 
     phone_number: E164
 
@@ -79,7 +79,7 @@ class UpdateContact(_ContactFields):
 
     model_config = ConfigDict(json_schema_extra=all_optional)
 
-    not_yet: ClassVar[Mapping[str, str]] = {
+    not_accepted: ClassVar[Mapping[str, str]] = {
         "phoneNumber": "cannot be changed; delete the contact and create one of the other number"
     }
 

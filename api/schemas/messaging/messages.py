@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from api.schemas.common import Page, PerPage, QueryNumber, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
+from api.schemas.common import Filled, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import FieldError

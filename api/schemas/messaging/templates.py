@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import all_optional
-from api.schemas.common import E164, Page, Timestamp
-from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse, Filled
+from api.schemas.common import E164, Filled, Page, Timestamp
+from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.errors import FieldError
 from callcontrol.messaging.models import (
     MAX_DISPLAY_NAME_CHARACTERS,

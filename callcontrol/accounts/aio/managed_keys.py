@@ -1,11 +1,12 @@
 """Keys of an account that one of its keys manages, within its own rights."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.accounts.keys import check_managed, parse_service, scopes_of
+from callcontrol.accounts.keys import check_managed, parse_service, scopes_of, tools_of
+from callcontrol.errors import ValidationFailed
 from callcontrol.models import ApiKey, Environment, Page, Principal
 
 log = logging.getLogger(__name__)
@@ -19,11 +20,12 @@ class ManagedKeys:
     The keys of all services of an account.
 
     A key manages no key with more rights than its own: neither of a service nor with a scope that it lacks.
-    Each change is logged with the key that made it.
+    Each change is logged with the key that made it. ``tool_names`` returns the names of an account's tools.
     """
 
-    def __init__(self, keys: KeyService) -> None:
+    def __init__(self, keys: KeyService, tool_names: Callable[[str], Awaitable[Collection[str]]]) -> None:
         self._keys = keys
+        self._tool_names = tool_names
 
     async def page(self, principal: Principal, page: int, per_page: int) -> Page[ApiKey]:
         """Page of the account's valid keys, newest first."""
@@ -48,7 +50,8 @@ class ManagedKeys:
         of the principal.
 
         Raises:
-            ValidationFailed: There is no such service, or a scope or the environment does not belong to it.
+            ValidationFailed: There is no such service, a scope or the environment does not belong to it, or a
+                scope names no tool of the account.
             Forbidden: It would have more rights than the principal's key.
             Conflict: The account has the maximum number of keys of the service.
         """
@@ -57,6 +60,9 @@ class ManagedKeys:
         # A request without scopes gets the default ones, so those are checked as well.
         chosen = scopes_of(of, scopes)
         check_managed(principal, of, environment, chosen)
+        named = tools_of(chosen)
+        if named and (unknown := named.difference(await self._tool_names(principal.account_sid))):
+            raise ValidationFailed.of("scopes", f"{', '.join(sorted(unknown))}: no tool of the account")
         made, key = await self._keys.issue(
             principal.account_sid, of, chosen, name=name, environment=environment, at_most=MAX_KEYS
         )

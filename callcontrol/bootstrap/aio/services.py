@@ -84,6 +84,7 @@ from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
+from callcontrol.tools.aio.registry import tool_names
 from callcontrol.tools.aio.service import Toolbox
 from callcontrol.trunks.aio.places import TrunkPlaces
 from callcontrol.trunks.aio.service import TrunkService
@@ -180,7 +181,7 @@ class Storage:
         )
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
-        self.managed_keys = ManagedKeys(self.keys)
+        self.managed_keys = ManagedKeys(self.keys, partial(tool_names, database))
         self.assistant_keys = AssistantKeys(self.keys)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
         self.numbers = NumberService(

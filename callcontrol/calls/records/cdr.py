@@ -1,10 +1,12 @@
 """Call logs: calls as operators of trunks see them."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from callcontrol.clock import MILLISECOND
+from callcontrol.e164 import SEPARATORS, read_number
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Direction
 
@@ -18,7 +20,7 @@ class CdrFilter:
     """
     Filter of a list of call logs; ``start`` is inclusive, ``end`` exclusive.
 
-    ``text`` is searched for anywhere in the numbers and the Call-ID.
+    ``text`` is searched for anywhere in the numbers and the Call-ID; ``searched`` lists its writings.
     """
 
     start: datetime
@@ -64,6 +66,22 @@ class Cdr:
     packet_loss_pct: float | None = None
 
 
+def searched(text: str) -> tuple[str, ...]:
+    """
+    Texts of which one must occur in a call log that a text finds.
+
+    The text itself, as a Call-ID has it; and as numbers are recorded: without separators if it may be part of
+    a number, and in E.164 if it is a whole one.
+    """
+    found = [text]
+    digits = text.translate(SEPARATORS)
+    if digits.removeprefix("+").isdecimal():
+        found.append(digits)
+    with suppress(ValueError):
+        found.append(read_number(text))
+    return tuple(dict.fromkeys(found))
+
+
 def span_of(
     now: datetime, days: int | None, start: datetime | None, end: datetime | None
 ) -> tuple[datetime, datetime]:
@@ -85,7 +103,8 @@ def span_of(
         raise ValidationFailed.of("end", "is too long ago") from None
     # A span from one time to the same time of another day includes both.
     if end - MILLISECOND - start > MAX_SPAN:
-        raise ValidationFailed([FieldError("start", f"must be at most {MAX_SPAN.days} days before end")])
+        message = f"must be at most {MAX_SPAN.days} days before end, whose whole day counts if it is a date"
+        raise ValidationFailed([FieldError("start", message)])
     if start >= end:
         raise ValidationFailed([FieldError("end", "must not be before start; without end it is now")])
     return start, end

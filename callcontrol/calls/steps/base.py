@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import PlayAudio, SendDigits, StopAudio
-from callcontrol.calls.effects.records import Arm, Disarm
+from callcontrol.calls.effects.records import Arm, Disarm, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded
@@ -166,8 +166,15 @@ class AnswerStep(RunningStep):
         yield from ()
 
 
+def report_unplayed(play: Play, event: PlaybackEnded) -> Iterator[Effect]:
+    """Report a sound that could not be played, which is skipped, by the status webhook of the customer."""
+    if event.problem is not None:
+        details = {"reason": "play", "message": event.problem, "http_status": None, "attempts": 1}
+        yield Save("webhook.failed", {**details, "webhook_url": play.url})
+
+
 class PlayStep(RunningStep):
-    """Play audio; a file that cannot be fetched is skipped."""
+    """Play audio; a file that cannot be fetched is skipped and reported."""
 
     keeps_keys = True
 
@@ -183,7 +190,7 @@ class PlayStep(RunningStep):
         """Finish when the audio has ended."""
         if isinstance(event, PlaybackEnded):
             self.over = True
-        yield from ()
+            yield from report_unplayed(self._play, event)
 
     def stop(self, ending: Ending) -> Iterator[Effect]:
         """Stop the audio."""

@@ -14,7 +14,7 @@ from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
 from callcontrol.calls.leg import Leg
 from callcontrol.calls.plan import Gather, Pause, Play, Say
-from callcontrol.calls.steps.base import CallParts, RunningStep, TableStep
+from callcontrol.calls.steps.base import CallParts, RunningStep, TableStep, report_unplayed
 from media.audio import Pause as Silence
 from sip.machine import Rules, compile_rules
 
@@ -23,7 +23,7 @@ _MAX_SILENCE_MS: Final = 60_000
 
 class Prompts:
     """
-    Prompts being played to a party. A prompt that cannot be played or spoken is skipped.
+    Prompts being played to a party. A prompt that cannot be played or spoken is skipped; a file is reported.
 
     ``done`` from the start when there are none.
     """
@@ -53,6 +53,8 @@ class Prompts:
                     return
                 if event.problem is not None:
                     self._loops_left = 0
+                if isinstance(self._playing, Play):
+                    yield from report_unplayed(self._playing, event)
                 yield from self._next()
 
     def stop(self) -> Iterator[Effect]:

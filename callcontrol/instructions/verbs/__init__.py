@@ -6,16 +6,26 @@ by its path (``verbs[0].url``). One table defines the verbs, so that another dia
 a translation into these objects.
 """
 
-from callcontrol.instructions.verbs.reader import MAX_VERBS, REJECT_STATUSES, VERBS, digit_steps, read_verbs
+from callcontrol.instructions.verbs.dialling import header_errors
+from callcontrol.instructions.verbs.reader import (
+    MAX_VERBS,
+    NO_REJECT,
+    REJECT_STATUSES,
+    VERBS,
+    digit_steps,
+    read_verbs,
+)
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
 
 __all__ = [
     "MAX_VERBS",
+    "NO_REJECT",
     "REJECT_STATUSES",
     "VERBS",
     "VerbRules",
     "VerbValues",
     "WebhookDefaults",
     "digit_steps",
+    "header_errors",
     "read_verbs",
 ]

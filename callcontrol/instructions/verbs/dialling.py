@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from callcontrol.calls.plan import Dial, JoinConference, Step
+from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs.values import VerbValues
 from callcontrol.models.parties import Party, Target
 
@@ -99,20 +100,29 @@ def _room(values: VerbValues, path: str, given: Mapping[str, Any]) -> Sequence[S
     return [step] if len(values.errors) == count else []
 
 
+def header_errors(path: str, given: object) -> list[FieldError]:
+    """Errors of the ``X-`` headers of the party's INVITE; None is valid."""
+    if given is None:
+        return []
+    if not isinstance(given, Mapping) or len(given) > _MAX_HEADERS:
+        return [FieldError(path, f"must be an object of at most {_MAX_HEADERS} X-* headers")]
+    errors: list[FieldError] = []
+    for name, value in given.items():
+        place = f"{path}.{str(name)[:70]}"
+        if not isinstance(name, str) or _HEADER_NAME.fullmatch(name) is None:
+            errors.append(FieldError(place, "is not allowed; only X-* headers are passed on"))
+        elif not isinstance(value, str) or _PRINTABLE.fullmatch(value) is None:
+            message = "must be text of at most 256 characters without control characters"
+            errors.append(FieldError(place, message))
+    return errors
+
+
 def _headers(values: VerbValues, path: str, given: object) -> tuple[tuple[str, str], ...]:
     """The ``X-`` headers of the party's INVITE."""
-    if given is None:
+    errors = header_errors(path, given)
+    values.errors += errors
+    if errors or not isinstance(given, Mapping):
         return ()
-    if not isinstance(given, Mapping) or len(given) > _MAX_HEADERS:
-        values.wrong(path, f"must be an object of at most {_MAX_HEADERS} X-* headers")
-        return ()
-    for name, value in given.items():
-        if not isinstance(name, str) or _HEADER_NAME.fullmatch(name) is None:
-            values.wrong(f"{path}.{str(name)[:70]}", "is not allowed; only X-* headers are passed on")
-        elif not isinstance(value, str) or _PRINTABLE.fullmatch(value) is None:
-            values.wrong(
-                f"{path}.{name}", "must be text of at most 256 characters without control characters"
-            )
     return tuple((str(name), str(value)) for name, value in given.items())
 
 

@@ -27,6 +27,8 @@ from callcontrol.instructions.verbs.speaking import (
 from callcontrol.instructions.verbs.values import VerbValues
 
 MAX_VERBS: Final = 50
+NO_REJECT: Final = "reject is for a caller who is not answered yet; use hangup"
+"""Error of ``reject`` in a call that was placed, or answered."""
 REJECT_STATUSES: Final = (403, 404, 408, 410, 480, 484, 486, 488, 500, 502, 503, 504, 600, 603, 604, 606)
 
 _MAX_DIGITS: Final = 64
@@ -82,6 +84,9 @@ def read_redirect(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seq
 
 def read_reject(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that rejects a waiting caller."""
+    if not values.may_reject:
+        values.wrong(f"{path}.verb", NO_REJECT)
+        return []
     status = verb.get("status", 486)
     if isinstance(status, bool) or status not in REJECT_STATUSES:
         allowed = ", ".join(str(item) for item in REJECT_STATUSES)

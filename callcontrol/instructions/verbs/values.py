@@ -44,8 +44,8 @@ class VerbValues:
     Reads values of verbs and collects errors in ``errors``.
 
     ``caller_id`` is the number that a dialled party sees unless the verb says otherwise, ``caller`` the
-    caller of an inbound call, whose number may be passed through. Addresses without a host are relative to
-    ``base_url``, if there is one.
+    caller of an inbound call, whose number may be passed through; with ``may_reject`` a caller waits for the
+    answer. Addresses without a host are relative to ``base_url``, if there is one.
     """
 
     rules: VerbRules
@@ -53,6 +53,7 @@ class VerbValues:
     caller: Caller | None = None
     base_url: str | None = None
     webhooks: WebhookDefaults = field(default_factory=WebhookDefaults)
+    may_reject: bool = False
     errors: list[FieldError] = field(default_factory=list)
 
     def wrong(self, path: str, message: str) -> None:

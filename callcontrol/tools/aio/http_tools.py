@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
@@ -20,6 +21,21 @@ from callcontrol.tools.schemas import checked_schema
 
 _ACCEPT: Final = "application/json, text/*;q=0.5"
 _MAX_PROBLEM_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A response; its ``details`` let the user of the tool correct a request."""
+
+    status: int
+    media_type: str
+    body: bytes
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The status, and the beginning of a body in JSON or text."""
+        said = shown(self.media_type, self.body)
+        return {"status": self.status, **({"answer": said} if said else {})}
 
 
 class HttpToolClient:
@@ -40,23 +56,20 @@ class HttpToolClient:
         """
         try:
             async with asyncio.timeout(tool.timeout_s):
-                media_type, body = await self._ask(tool, arguments)
-            content = read_answer(media_type, body)
+                answer = await self._ask(tool, arguments)
         except TimeoutError:
             message = f"The tool {tool.name} did not answer within {tool.timeout_s} s."
             raise ToolTimedOut(
                 f"{message} It may have done what it was asked for; look before a repeat."
             ) from None
-        except (NotAnswered, AnswerUnreadable) as problem:
-            raise _failed(tool, str(problem)) from None
+        except NotAnswered as problem:
+            status = problem.http_status
+            raise _failed(tool, str(problem), {"status": status} if status else {}) from None
         except DomainError as refusal:
-            if isinstance(refusal, ToolFailed):
-                raise
             raise _failed(tool, refusal.message) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _failed(tool, problem_of(error)[:_MAX_PROBLEM_CHARS]) from None
-        _hold_to_schema(tool, content)
-        return content
+        return _result(tool, answer)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -64,7 +77,7 @@ class HttpToolClient:
             await self._session.close()
             self._session = None
 
-    async def _ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> tuple[str, bytes]:
+    async def _ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> _Answer:
         self._destinations.check_url(tool.url, schemes=("http", "https"))
         if self._session is None:
             self._session = customer_session(self._destinations, _ACCEPT)
@@ -77,12 +90,8 @@ class HttpToolClient:
             headers={**tool.headers, **_signed(tool, body)},
             allow_redirects=False,
         ) as response:
-            answer = await read_bounded(response, MAX_ANSWER_BYTES)
-            if is_success(response.status):
-                return response.headers.get("Content-Type", "").partition(";")[0].strip(), answer
-            said = shown(response.content_type, answer)
-            details = {"status": response.status, **({"answer": said} if said else {})}
-            raise ToolFailed(f"The tool {tool.name} answered {response.status}.", details=details)
+            media_type = response.headers.get("Content-Type", "").partition(";")[0].strip()
+            return _Answer(response.status, media_type, await read_bounded(response, MAX_ANSWER_BYTES))
 
 
 def _signed(tool: HttpTool, body: bytes | None) -> dict[str, str]:
@@ -98,15 +107,28 @@ def _signed(tool: HttpTool, body: bytes | None) -> dict[str, str]:
     return signed_headers(event, [tool.secret], unix_time_s())
 
 
-def _failed(tool: HttpTool, problem: str) -> ToolFailed:
-    return ToolFailed(f"The tool {tool.name} could not be used: {problem}")
+def _failed(tool: HttpTool, problem: str, details: Mapping[str, Any] | None = None) -> ToolFailed:
+    return ToolFailed(f"The tool {tool.name} could not be used: {problem}", details=details)
 
 
-def _hold_to_schema(tool: HttpTool, content: Any) -> None:
+def _result(tool: HttpTool, answer: _Answer) -> Any:
+    """
+    The result in a response.
+
+    Raises:
+        ToolFailed: The server refused, or the response is no result, or not one of the output schema.
+    """
+    if not is_success(answer.status):
+        raise ToolFailed(f"The tool {tool.name} answered {answer.status}.", details=answer.details)
+    try:
+        content = read_answer(answer.media_type, answer.body)
+    except AnswerUnreadable as problem:
+        raise _failed(tool, str(problem), answer.details) from None
     if tool.output_schema is None:
-        return
+        return content
     errors = checked_schema(tool.output_schema, "output_schema").errors(content, "result", MAX_ANSWER_BYTES)
     if errors:
         named = [{"field": error.field, "message": error.message} for error in errors]
         message = f"The tool {tool.name} answered what does not fit its output_schema; see details.errors."
-        raise ToolFailed(message, details={"errors": named})
+        raise ToolFailed(message, details={**answer.details, "errors": named})
+    return content

@@ -182,6 +182,12 @@ class ToolRegistry:
         return made
 
 
+async def tool_names(database: Database, account_sid: str) -> frozenset[str]:
+    """Names of the tools of an account: the built-in ones and its own, disabled ones too."""
+    defined = await database.read(lambda connection: tools.of_account(connection, account_sid))
+    return frozenset(BUILTIN).union(tool.name for tool in defined)
+
+
 def _no_such_tool() -> NotFound:
     return NotFound("There is no such tool on the account.")
 

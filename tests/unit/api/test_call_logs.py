@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -49,6 +50,29 @@ async def test_filters(client: Client, storage: Storage, span: str) -> None:
     assert query.text == "+9180"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["09800000777", "98000 00777", "+91-98000-00777", "919800000777", "tel:9800000777;phone-context=+91"]
+    + ["00007", "98000 007", "0-00777", "ID 7-7@host"],
+)
+async def test_a_number_is_found_in_any_writing_and_by_its_parts(
+    client: Client, stage: ApiStage, text: str
+) -> None:
+    await stage.add_call(call(NOWHERE, to="+919800000777", sip_call_id="id 7-7@host.example"))
+    path = f"{LOGS}?start=2026-01-31&end=2026-01-31&filter={quote(text)}"
+    assert [entry["to"] for entry in (await client.get(path)).data] == ["+919800000777"]
+
+
+async def test_the_period_has_at_most_31_days(client: Client) -> None:
+    for first in ("2026-10-25", "2026-10-24T23:59:59.999Z"):
+        assert (await client.get(f"{LOGS}?start={first}&end=2026-11-24T23:59:59.999Z")).status == 200
+    assert (await client.get(f"{LOGS}?start=2026-10-25&end=2026-11-24")).status == 200
+    refused = await client.get(f"{LOGS}?start=2026-10-24&end=2026-11-24")
+    assert refused.fields == {
+        "start": "must be at most 31 days before end, whose whole day counts if it is a date"
+    }
+
+
 @pytest.mark.parametrize(("query", "days"), [("", 30), ("?days=1", 1), ("?days=30", 30)])
 async def test_the_last_days(client: Client, storage: Storage, query: str, days: int) -> None:
     lists = asked(storage.call_logs, "list")
@@ -66,6 +90,8 @@ async def test_the_last_days(client: Client, storage: Storage, query: str, days:
         ("?days=31", "days"),
         ("?days=1&start=2026-01-01", "days"),
         ("?start=yesterday", "start"),
+        ("?start=2026-01-01&start_date=2026-01-01", "start_date"),
+        ("?end=2026-01-01&end_date=2026-01-02&start=2026-01-01", "end_date"),
         ("?start=2026-01-02&end=2026-01-01", "end"),
         ("?start=2026-01-01&end=2026-02-01", "start"),
         ("?start=2020-01-01", "start"),

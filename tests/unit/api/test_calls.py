@@ -12,7 +12,8 @@ from api.schemas.verbs import AVAILABLE
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
-from callcontrol.e164 import NOT_A_NUMBER
+from callcontrol.e164 import MAX_NUMBER_CHARS, NOT_A_NUMBER
+from callcontrol.instructions.verbs import NO_REJECT
 from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus
 from sip.aio import Listen, TraceRecord
 from tests.support.api_facts import (
@@ -39,6 +40,7 @@ VERB_CALL: dict[str, Any] = {
     "to": "+919800000001",
     "verbs": [{"verb": "play", "url": "prompt:welcome"}, {"verb": "hangup"}],
 }
+ONE = {"type": "phone", "number": "+919800000001"}
 BOTH_PATHS = ("/v1/calls", f"/v1/Accounts/{ACCOUNT}/Calls")
 
 
@@ -178,9 +180,32 @@ async def test_single_fields(
     [
         ([], {"verbs": "must have at least 1 item"}),
         ("play", {"verbs": "must be a list"}),
-        ([17], {"verbs[0]": "is not of a known kind"}),
+        ([17, "x"], dict.fromkeys(["verbs[0]", "verbs[1]"], "must be an object with the field verb")),
+        (
+            [{"verb": "gather", "prompts": [{"verb": "hangup"}, 7, {"verb": "say", "text": "a"}]}],
+            {
+                "verbs[0].prompts[0].verb": "must be one of say, play, pause",
+                "verbs[0].prompts[1]": "must be an object with the field verb",
+            },
+        ),
+        (
+            [
+                {
+                    "verb": "dial",
+                    "target": [ONE],
+                    "timeout": 4,
+                    "headers": {"Foo": "x", "X-A": "a\n", "X-B": "b"},
+                }
+            ],
+            {
+                "verbs[0].timeout": "must be at least 5",
+                "verbs[0].headers.Foo": "is not allowed; only X-* headers are passed on",
+                "verbs[0].headers.X-A": None,
+            },
+        ),
+        ([{"verb": "dial", "target": [ONE], "headers": {"X-A": 5}}], {"verbs[0].headers.X-A": None}),
         ([{"verb": "say"}], {"verbs[0].text": "is required"}),
-        ([{"verb": "reject"}], {"verbs[0].verb": "reject is for calls that come in; use hangup"}),
+        ([{"verb": "reject"}], {"verbs[0].verb": NO_REJECT}),
         ([{"verb": "play", "url": "prompt:x", "loop": 0}], {"verbs[0].loop": "must be at least 1"}),
         ([{"verb": "redirect", "method": "GET"}], {"verbs[0].url": "is required"}),
         (
@@ -226,6 +251,12 @@ async def test_all_headers_and_identifiers_that_are_wrong_are_named(client: Clie
     dial = {"verb": "dial", "target": [{"type": "phone", "number": "+919800000001"}], "headers": headers}
     answer = await client.post("/v1/calls", {**VERB_CALL, "verbs": [dial]})
     assert set(answer.fields) == {f"verbs[0].headers.{name}" for name in ("Foo", "Bar", "X-A")}
+
+
+async def test_the_caller_id_of_a_verb_is_taken_in_any_writing(client: Client) -> None:
+    dial = {"verb": "dial", "target": [ONE], "caller_id": " - ".join(f"0{NUMBER.removeprefix('+91')}")}
+    assert 32 < len(dial["caller_id"]) <= MAX_NUMBER_CHARS
+    assert (await client.post("/v1/calls", {**VERB_CALL, "verbs": [dial]})).status == 201
 
 
 async def test_a_call_needs_one_thing_to_do(client: Client) -> None:

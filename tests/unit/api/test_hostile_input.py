@@ -45,7 +45,7 @@ VALUES = st.recursive(
 
 def fields_of(model: type[RequestModel]) -> st.SearchStrategy[str]:
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return st.sampled_from([*names, *model.not_yet]) if names or model.not_yet else st.nothing()
+    return st.sampled_from([*names, *model.not_accepted]) if names or model.not_accepted else st.nothing()
 
 
 def check_refusal(refusal: ValidationFailed) -> None:

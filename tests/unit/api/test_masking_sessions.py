@@ -128,6 +128,15 @@ async def test_changes_that_are_refused(
     assert (answer.status, answer.code, set(answer.fields)) == (400, "validation", fields)
 
 
+async def test_the_parties_of_a_session_stay(client: Client, session: str) -> None:
+    names = ("party_a", "party_b", "masked_number", "geo_match")
+    answer = await client.request(
+        "PATCH", session, json_body={**PARTIES, "masked_number": MASKED, "geo_match": True}
+    )
+    message = "cannot be changed; close the session, and create another one"
+    assert answer.fields == dict.fromkeys(names, message)
+
+
 @pytest.mark.usefixtures("session")
 async def test_filters_of_a_list(client: Client, storage: Storage) -> None:
     lists = asked(storage.masking_sessions, "list")

@@ -7,6 +7,8 @@ import pytest
 from api.mcp.sessions import Session, Sessions
 from callcontrol.errors import NotFound, RateLimited, ServiceUnavailable
 from callcontrol.models import Principal
+from tests.support.api_stage import ApiStage
+from tests.unit.api.client import Client
 
 ANN = Principal("account-a", "key-a", "tools", frozenset({"tools"}))
 BEN = Principal("account-b", "key-b", "tools", frozenset({"tools"}))
@@ -112,3 +114,19 @@ def test_what_nobody_uses_is_named(sessions: Sessions, clock: Clock) -> None:
     assert sessions.idle() == ["two"]
     assert [one.session_id for one in sessions.of_account("account-b")] == ["two"]
     assert isinstance(sessions.find("two", BEN), Session)
+
+
+@pytest.mark.parametrize("session", [{}, {"Mcp-Session-Id": "any"}], ids=["no session", "a session"])
+async def test_a_version_that_nobody_speaks_is_named(
+    client: Client, stage: ApiStage, session: dict[str, str]
+) -> None:
+    key = "vt_" + "b" * 43
+    await stage.add_key(key, "tools", ["tools"])
+    headers = {"MCP-Protocol-Version": "2099-01-01", **session}
+    message = {"jsonrpc": "2.0", "id": "a", "method": "tools/list"}
+    answer = await client.post("/integrations/mcp", message, key=key, headers=headers)
+    refusal = answer.json()
+    assert (answer.status, refusal["id"], refusal["error"]["code"]) == (400, "a", -32022)
+    assert refusal["error"]["data"]["requested"] == "2099-01-01"
+    for version in ("2025-11-25", "2026-07-28"):
+        assert version in refusal["error"]["data"]["supported"] and version in refusal["error"]["message"]

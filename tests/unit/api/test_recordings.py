@@ -138,6 +138,18 @@ async def test_how_a_recording_is_sent(client: Client, link: str) -> None:
     assert answer.headers["ETag"]
 
 
+async def test_a_part_outside_the_file_is_refused_with_a_code(client: Client, link: str) -> None:
+    for asked in ("bytes=999-", "bytes=8-9", "bytes=5-2"):
+        headers = {"Range": asked}
+        answer = await client.get(link, key=None, headers=headers)
+        assert (answer.status, answer.code) == (416, "RANGE_NOT_SATISFIABLE")
+        assert answer.headers["Content-Range"] == "bytes */8"
+        assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+        assert answer.headers["X-Request-Id"] and "Content-Disposition" not in answer.headers
+        head = await client.request("HEAD", link, key=None, headers=headers)
+        assert (head.status, head.headers["Content-Length"]) == (416, str(len(answer.body)))
+
+
 @pytest.mark.parametrize(
     "path", [f"/v1/calls/{RECORDED_SID}/recording", f"/v1/masking/calls/{RECORDED_SID}/recording"]
 )

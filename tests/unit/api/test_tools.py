@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Services
+from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.tools.aio import service
 from callcontrol.tools.store import usage
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
@@ -129,6 +130,20 @@ async def test_nothing_but_an_output_schema_can_be_taken_away(client: Client) ->
     assert (refused.status, set(refused.fields)) == (400, {"url", "headers"})
     changed = await client.post(f"{MANAGED}/find_order", {"output_schema": None}, headers=ADMIN)
     assert changed.data["output_schema"] is None
+
+
+async def test_a_tool_keeps_its_name(client: Client) -> None:
+    await client.post(MANAGED, FIND, headers=ADMIN)
+    refused = await client.post(f"{MANAGED}/find_order", {"name": "other"}, headers=ADMIN)
+    assert refused.status == 400 and refused.fields["name"].startswith("cannot be changed; register")
+
+
+async def test_numbers_are_taken_in_any_writing(client: Client) -> None:
+    writing = "tel:" + "-".join(" 9800000001") + "; phone-context=+91".replace(" ", "")
+    assert 32 < len(writing) <= MAX_NUMBER_CHARS
+    body = {"arguments": {**CALL, "to": writing}}
+    answer = await client.post(f"{TOOLS}/place_call/execute", body, headers=APP)
+    assert (answer.status, answer.data["result"]["to"]) == (200, "+919800000001")
 
 
 async def test_app_keys_show_what_they_open(client: Client) -> None:

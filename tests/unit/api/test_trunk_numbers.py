@@ -59,6 +59,11 @@ async def test_numbers_are_listed_changed_and_removed(client: Client, storage: S
         ("POST", {**NUMBER, "number": 91, "number_sid": "mine"}, ["number", "number_sid"]),
         ("POST", {"number": "91804700000"}, ["carrier_sid", "number"]),
         ("POST", {**NUMBER, "friendly_name": "", "app_sid": ""}, ["app_sid", "friendly_name"]),
+        (
+            "POST",
+            {"number": "x", "carrier_sid": "nope", "app_sid": "nope"},
+            ["app_sid", "carrier_sid", "number"],
+        ),
         ("PATCH", {"carrier_sid": None}, ["carrier_sid"]),
         ("PATCH", {"number": "+918047000003"}, ["number"]),
     ],
@@ -68,3 +73,8 @@ async def test_numbers_that_are_wrong(client: Client, method: str, body: Any, fi
     answer = await client.request(method, path, json_body=body)
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
     assert sorted(answer.fields) == fields
+
+
+async def test_a_number_cannot_become_another_one(client: Client) -> None:
+    answer = await client.patch(f"{NUMBERS}/{NUMBER_ID}", {"number": "+918047000003"})
+    assert answer.fields == {"number": "cannot be changed; remove the number, and register the other one"}

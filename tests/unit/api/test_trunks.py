@@ -57,6 +57,30 @@ async def test_a_carrier_that_only_its_own_password_identifies(client: Client, s
     assert (refused.status, list(refused.fields)) == (400, ["register_username"])
 
 
+async def test_the_number_of_a_diversion_is_shown_in_e164(client: Client) -> None:
+    made = await client.post(CARRIERS, {"name": "Own trunk", "diversion": "(080) 4749 1899"})
+    assert (made.status, made.data["diversion"]) == (201, "+918047491899")
+    changed = await client.patch(f"{CARRIERS}/{made.data['sid']}", {"diversion": "080-4749-1898"})
+    assert (changed.status, changed.data["diversion"]) == (200, "+918047491898")
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+async def test_no_text_of_a_carrier_is_blank(client: Client, blank: str) -> None:
+    texts = dict.fromkeys(
+        ("description", "tech_prefix", "register_sip_realm", "register_from_user", "register_from_domain")
+        + ("inbound_auth_username", "certificate_name", "outbound_proxy", "diversion"),
+        blank,
+    )
+    for refused in (
+        await client.post(CARRIERS, {"name": "x", "inbound_auth_password": "p", **texts}),
+        await client.patch(f"{CARRIERS}/{CARRIER_SID}", texts),
+    ):
+        assert (refused.status, set(refused.fields)) == (400, set(texts))
+    nothing = dict.fromkeys(texts)
+    changed = await client.patch(f"{CARRIERS}/{CARRIER_SID}", nothing)
+    assert changed.status == 200 and nothing.items() <= changed.data.items()
+
+
 async def test_read_and_delete(client: Client) -> None:
     listed = await client.get(CARRIERS + "?per_page=1")
     assert [carrier["name"] for carrier in listed.data] == ["Own trunk"]
@@ -177,6 +201,7 @@ async def test_what_trunks_say_of_media(client: Client, storage: Storage) -> Non
             {"name": "x", "srtp": "dtls", "dtmf_type": "morse", "app_sid": ""},
             ["app_sid", "dtmf_type", "srtp"],
         ),
+        ({"name": 5, "app_sid": "nope"}, ["app_sid", "name"]),
         ({"name": "x", "codecs": []}, ["codecs"]),
         ({"name": "x", "codecs": ["G729"]}, ["codecs[0]"]),
         ({"name": "x", "max_cps": 0, "max_concurrent_calls": -1}, ["max_concurrent_calls", "max_cps"]),

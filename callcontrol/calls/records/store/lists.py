@@ -6,7 +6,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from callcontrol.calls.records.cdr import Cdr, CdrFilter
+from callcontrol.calls.records.cdr import Cdr, CdrFilter, searched
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.statements import to_moment, to_moment_or_none, unpack
 from callcontrol.database.tables.calls import calls
@@ -92,7 +92,10 @@ def cdr_conditions(account_sid: str, query: CdrFilter) -> list[sa.ColumnElement[
         wanted.append(calls.c.carrier_sid == query.carrier_sid)
     if query.text is not None:
         columns = (calls.c.from_number, calls.c.to_number, calls.c.sip_call_id)
-        wanted.append(sa.or_(*(column.icontains(query.text, autoescape=True) for column in columns)))
+        occurs = (
+            column.icontains(text, autoescape=True) for column in columns for text in searched(query.text)
+        )
+        wanted.append(sa.or_(*occurs))
     return wanted
 
 

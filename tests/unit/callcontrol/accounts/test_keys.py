@@ -57,8 +57,10 @@ def test_scopes_that_make_more_of_a_key_are_never_implicit(service: Service) -> 
 def test_the_wildcard_stands_for_every_scope_of_the_service_and_stands_alone(service: Service) -> None:
     assert accounts.scopes_of(service, ["*", "*"]) == ("*",)
     assert accounts.granted(service, ["*"]) == {"*", *accounts.SCOPES[service]}
-    with pytest.raises(ValidationFailed):
+    with pytest.raises(ValidationFailed) as refused:
         accounts.scopes_of(service, ["*", accounts.SCOPES[service][0]])
+    (error,) = refused.value.errors
+    assert error.message == 'must be ["*"] alone; leave * out to name single scopes'
 
 
 def test_a_key_without_the_wildcard_has_the_scopes_that_it_names() -> None:

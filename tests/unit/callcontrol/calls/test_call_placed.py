@@ -56,6 +56,22 @@ def test_a_plan_of_many_steps() -> None:
     assert_nothing_left(drive)
 
 
+def test_a_sound_that_cannot_be_played_is_passed_over_and_reported() -> None:
+    drive = placed(Play("https://customer.example/a.wav", 2), Pause(1.0))
+    drive.feed(PlaybackEnded(A, "answered with status 404"))
+    (alert,) = [save for save in drive.done(Save) if save.event == "webhook.failed"]
+    assert alert.details == {
+        "reason": "play",
+        "message": "answered with status 404",
+        "http_status": None,
+        "attempts": 1,
+        "webhook_url": "https://customer.example/a.wav",
+    }
+    drive.after(1.0)
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
+    assert_nothing_left(drive)
+
+
 def test_a_second_party_that_fails_lets_the_plan_go_on() -> None:
     drive = placed(DIAL, Play("prompt:sorry"))
     drive.feed(LegProgress(B, 180), LegFailed(B, 486))

@@ -27,6 +27,7 @@ from callcontrol.calls.plan import (
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions, request_body
 from callcontrol.instructions.verbs import VerbRules
+from callcontrol.models import CallRecord
 from callcontrol.trunks.inbound_invite import Caller
 from tests.support.domain import (
     ACCOUNT_SID,
@@ -35,6 +36,7 @@ from tests.support.domain import (
     NOW,
     OWN_NUMBER,
     OpenDestinations,
+    make_record,
     make_ringing,
 )
 
@@ -43,9 +45,15 @@ BASE = "https://customer.example/calls/in?x=1"
 CALLER = Caller("+919811111111", "Anita")
 
 
-def read(answer: Any, kind: str = "application/json", *, caller: Caller | None = CALLER) -> list[Step]:
+def read(
+    answer: Any,
+    kind: str = "application/json",
+    *,
+    caller: Caller | None = CALLER,
+    record: CallRecord | None = None,
+) -> list[Step]:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return read_instructions(kind, body, RULES, make_ringing(), caller=caller, url=BASE)
+    return read_instructions(kind, body, RULES, record or make_ringing(), caller=caller, url=BASE)
 
 
 def problems(answer: Any, **options: Any) -> list[str]:
@@ -236,6 +244,20 @@ def test_every_wrong_value_is_named_by_its_path(answer: Any, fields: list[str]) 
 
 def test_nobody_can_be_passed_through_of_a_call_that_was_placed() -> None:
     assert problems([dial(caller_id="passthrough")], caller=None) == ["verbs[0].caller_id"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [make_record("outbound"), make_record("outbound", answered_at=NOW), make_ringing(answered_at=NOW)],
+    ids=["placed", "placed and answered", "answered"],
+)
+def test_nobody_can_be_rejected_but_a_caller_who_waits(record: CallRecord) -> None:
+    verbs = [{"verb": "say", "text": "a"}, {"verb": "reject", "status": 603}]
+    assert problems(verbs, record=record) == ["verbs[1].verb"]
+    assert problems({"action": "reject"}, record=record) == ["verbs[0].verb"]
+    document = b"<Response><Say>a</Say><Reject reason='busy'/></Response>"
+    assert problems(document, kind="text/xml", record=record) == ["Response.Reject[2]"]
+    assert read(verbs)[1:] == read(document, kind="text/xml")[1:-1] + [Reject(603)]
 
 
 def test_an_answer_in_another_language_is_named() -> None:

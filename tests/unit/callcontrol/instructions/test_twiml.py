@@ -189,7 +189,10 @@ MANY_HEADERS = "&amp;".join(f"X-Header-{number}=a" for number in range(100))
         ("<Start><Stream url='wss://a.example/'/></Start>", ["Response.Start[1]"]),
         ("<Say>a<break/></Say>", ["Response.Say[1].break[1]"]),
         ("<Say/>", ["Response.Say[1]"]),
-        ('<Say language="tlh">a</Say><Say loop="x">b</Say>', ["Response.Say[2].loop"]),
+        (
+            '<Say language="tlh">a</Say><Say loop="x">b</Say>',
+            ["Response.Say[2].loop", "Response.Say[1].language"],
+        ),
         ('<Say language="tlh">a</Say>', ["Response.Say[1].language"]),
         ('<Play loop="101">prompt:beep</Play>', ["Response.Play[1].loop"]),
         ("<Play>ftp://x.example/</Play>", ["Response.Play[1].url"]),
@@ -217,6 +220,13 @@ MANY_HEADERS = "&amp;".join(f"X-Header-{number}=a" for number in range(100))
         ('<Hangup now="yes"/>', ["Response.Hangup[1].now"]),
         ("<Redirect>http://forbidden.example/</Redirect>", ["Response.Redirect[1].url"]),
         ("<Hangup/>" * 51, ["verbs"]),
+        # What cannot be translated does not hide the errors of the other elements.
+        ('<Gather numDigits="40"/><Sms/>', ["Response.Sms[2]", "Response.Gather[1].numDigits"]),
+        (
+            '<Gather numDigits="40" timeout="x"/><Say loop="-1">a</Say><Dial/><Play>ftp://a/</Play>',
+            ["Response.Gather[1].timeout", "Response.Say[2].loop", "Response.Dial[3]"]
+            + ["Response.Gather[1].numDigits", "Response.Play[4].url"],
+        ),
     ],
 )
 def test_what_cannot_be_done_is_named_by_its_place(inner: str, fields: list[str]) -> None:

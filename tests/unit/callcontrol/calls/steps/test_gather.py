@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.effects.media import PlayAudio, PlaySounds, Speak, StopAudio
+from callcontrol.calls.effects.records import Save
 from callcontrol.calls.effects.signalling import AnswerLeg
 from callcontrol.calls.events.answers import Timer
 from callcontrol.calls.events.instructions import InstructionsReceived
@@ -84,6 +85,19 @@ def test_the_prompts_are_heard_one_after_the_other_and_then_the_time_runs() -> N
     drive.after(0.2)
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api"), "no key, no question: the plan goes on"
     assert_nothing_left(drive)
+
+
+def test_a_prompt_that_cannot_be_fetched_is_passed_over_and_reported() -> None:
+    drive = placed(Gather((Play("https://customer.example/menu.wav", 3), Say("Press one.")), timeout_s=4.0))
+    ended(drive, "answered with status 404")
+    assert heard(drive) == ["PlayAudio", "Speak"]
+    ended(drive, "espeak-ng is not installed")
+    (alert,) = [save for save in drive.done(Save) if save.event == "webhook.failed"]
+    assert (alert.details["reason"], alert.details["webhook_url"]) == (
+        "play",
+        "https://customer.example/menu.wav",
+    )
+    assert Timer.PAUSE in drive.timers
 
 
 def test_the_first_key_cuts_the_prompt_off() -> None:

@@ -246,7 +246,12 @@ class AgentSocket:
     @property
     def clock_ms(self) -> int: ...
     def attach(self, tap: Tap, /) -> bool:
-        """Pass audio between socket and tap; False if they are on different threads, or the tap is closed."""
+        """
+        Pass audio between socket and tap; False if they are on different threads, or the tap is closed.
+
+        Raises:
+            ValueError: They have different formats.
+        """
     def set_templates(self, inbound: bytes, outbound: bytes, origin_ms: int, /) -> None:
         """Set how the audio of each track is written; see frame_template.hpp."""
     def learn(self, before: bytes, after: bytes, /) -> None:

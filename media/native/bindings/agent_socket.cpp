@@ -39,7 +39,6 @@ std::shared_ptr<AgentSocketHandle> open_socket(engine::Engine& engine, const eng
                                                std::size_t max_frames, std::size_t max_message_bytes) {
     const graph::AudioFormat format = format_of(encoding, rate_hz);
     engine::AgentSocketSettings settings;
-    settings.sample_bytes = format.sample_bytes();
     settings.max_message_bytes = max_message_bytes;
     settings.audio.binary = binary;
     settings.audio.frame_bytes = std::size_t{engine::Tap::frame_ms} * format.bytes_per_ms();

@@ -324,6 +324,14 @@ TEST_CASE("tap and socket end in any order, and the tap can join another socket"
     }
 }
 
+TEST_CASE("a tap of another format is not joined") {
+    Scene scene;
+    const auto tap = scene.stream->open_tap({graph::Encoding::l16, 16000});
+    CHECK_THROWS_AS(scene.socket->attach(*tap), std::invalid_argument);
+    CHECK_THROWS_AS(scene.socket->audio(websocket::Track::inbound, std::vector<std::uint8_t>(319)),
+                    std::invalid_argument);
+}
+
 TEST_CASE("a tap has one socket, the last that it was joined to") {
     Scene scene;
     const auto tap = scene.attach();

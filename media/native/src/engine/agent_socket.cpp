@@ -79,21 +79,19 @@ void AgentSocket::set_templates(websocket::FrameTemplate& inbound, websocket::Fr
     outbound_.set_origin(origin_ms);
 }
 
-void AgentSocket::send(websocket::ControlFrame* frame, std::int64_t now_ns) {
+void AgentSocket::send(websocket::ControlFrame* frame) {
     const bool fits = outbound_.control(frame);
     flush();
-    if (fits || std::exchange(stalled_, true)) return;
-    now_ns_ = now_ns;
-    message(websocket::MessageKind::stalled, 0, {});
+    if (!fits && !std::exchange(stalled_, true)) message(websocket::MessageKind::stalled, 0, {});
 }
 
-void AgentSocket::ping(std::int64_t) {
+void AgentSocket::ping() {
     inbound_.expect_pong();
     outbound_.ping();
     flush();
 }
 
-void AgentSocket::finish(websocket::ControlFrame* last, std::int64_t) {
+void AgentSocket::finish(websocket::ControlFrame* last) {
     outbound_.finish(last);
     flush();
 }

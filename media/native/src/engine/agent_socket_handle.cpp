@@ -22,6 +22,9 @@ std::unique_ptr<websocket::ControlFrame> frame_of(std::string text) {
 
 bool AgentSocketHandle::attach(TapHandle& tap) {
     if (!open() || !tap.open() || tap.stream_->shard_ != shard_) return false;
+    if (tap.format_.bytes_per_ms() * Tap::frame_ms != socket_->settings().audio.frame_bytes) {
+        throw std::invalid_argument("tap and socket have different formats");
+    }
     order([tap = tap.tap_](AgentSocket& socket, std::int64_t now_ns) { socket.attach(tap, now_ns); });
     return true;
 }
@@ -60,19 +63,19 @@ void AgentSocketHandle::audio(websocket::Track track, std::span<const std::uint8
 }
 
 void AgentSocketHandle::send(std::string text) {
-    order([frame = frame_of(std::move(text))](AgentSocket& socket, std::int64_t now_ns) mutable {
-        socket.send(frame.release(), now_ns);
+    order([frame = frame_of(std::move(text))](AgentSocket& socket, std::int64_t) mutable {
+        socket.send(frame.release());
     });
 }
 
 void AgentSocketHandle::ping() {
-    order([](AgentSocket& socket, std::int64_t now_ns) { socket.ping(now_ns); });
+    order([](AgentSocket& socket, std::int64_t) { socket.ping(); });
 }
 
 void AgentSocketHandle::finish(std::string last) {
     auto frame = last.empty() ? nullptr : frame_of(std::move(last));
-    order([frame = std::move(frame)](AgentSocket& socket, std::int64_t now_ns) mutable {
-        socket.finish(frame.release(), now_ns);
+    order([frame = std::move(frame)](AgentSocket& socket, std::int64_t) mutable {
+        socket.finish(frame.release());
     });
 }
 

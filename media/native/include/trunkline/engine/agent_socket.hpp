@@ -30,7 +30,6 @@ struct AgentMessage final : util::Node {
 /// Settings of a socket to an agent.
 struct AgentSocketSettings {
     websocket::OutboundAudio audio;
-    std::size_t sample_bytes = 2;
     std::size_t max_message_bytes = 1 << 20;
 };
 
@@ -58,9 +57,9 @@ class AgentSocket final : public util::Node,
     void listen(websocket::Listening listening) { outbound_.listen(listening); }
     void set_templates(websocket::FrameTemplate& inbound, websocket::FrameTemplate& outbound,
                        std::uint64_t origin_ms);
-    void send(websocket::ControlFrame* frame, std::int64_t now_ns);
-    void ping(std::int64_t now_ns);
-    void finish(websocket::ControlFrame* last, std::int64_t now_ns);
+    void send(websocket::ControlFrame* frame);
+    void ping();
+    void finish(websocket::ControlFrame* last);
     void close(std::uint16_t code, std::string_view reason, std::int64_t now_ns);
     /// End the connection at once, or our side of it once all output is written.
     void disconnect(bool at_once);

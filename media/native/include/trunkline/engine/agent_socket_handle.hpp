@@ -28,7 +28,7 @@ class AgentSocketHandle {
     bool open() const { return socket_ != nullptr; }
 
     /// Join it to a tap. False if that cannot be, because the tap is of another shard or closed: then audio
-    /// must pass through `audio` and `TapHandle::write`.
+    /// must pass through `audio` and `TapHandle::write`. Throws `std::invalid_argument` for another format.
     bool attach(TapHandle& tap);
 
     /// How to write the audio of each track, in all text dialects, and the time its clock begins at, in ms.

@@ -226,11 +226,64 @@ class Tap:
     def queued_ms(self) -> int: ...
     def played_ms(self) -> int:
         """Return the milliseconds that were played or dropped."""
+    def refused_ms(self) -> int:
+        """Return the milliseconds that an agent's socket had no room for."""
     def prebuffer_ms(self) -> int:
         """Return the prebuffer of the next utterance, in milliseconds."""
     def watch_level(self, full_ms: int, low_ms: int, /) -> None:
         """Report when at least `full_ms` wait, then when at most `low_ms` do; 0 and 0 turn it off."""
     def close(self) -> None: ...
+
+class AgentSocket:
+    """The connected socket of a WebSocket to an agent. Harmless after `release`."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def frames_sent(self) -> int: ...
+    @property
+    def frames_dropped(self) -> int: ...
+    @property
+    def clock_ms(self) -> int: ...
+    def attach(self, tap: Tap, /) -> bool:
+        """
+        Pass audio between socket and tap; False if they are on different threads, or the tap is closed.
+
+        Raises:
+            ValueError: They have different formats.
+        """
+    def set_templates(self, inbound: bytes, outbound: bytes, origin_ms: int, /) -> None:
+        """Set how the audio of each track is written; see frame_template.hpp."""
+    def learn(self, before: bytes, after: bytes, /) -> None:
+        """Take text frames of this beginning and end for audio; binary ones if both are empty."""
+    def unlearn(self) -> None: ...
+    def listen(self, listening: int, /) -> None:
+        """
+        Send all audio (0), none (1), or silence in its place (2).
+
+        Raises:
+            ValueError: Another number.
+        """
+    def audio(self, outbound: bool, frame: bytes, /) -> None:
+        """
+        Send a frame of audio.
+
+        Raises:
+            ValueError: It has not the length of the format.
+        """
+    def send(self, text: bytes, /) -> None:
+        """Send another text frame, with a number at its place."""
+    def ping(self) -> None: ...
+    def finish(self, last: bytes, /) -> None:
+        """Drop waiting audio, send all else that waits, then a last frame unless it is empty."""
+    def close(self, code: int, reason: str, /) -> None:
+        """Send a close frame, and obey nothing but the answer to it."""
+    def disconnect(self, at_once: bool, /) -> None:
+        """End the connection at once, or our side of it when all is written."""
+    def handled(self, spent_ns: int, /) -> None:
+        """Go on after a text or binary message, which took so long."""
+    def release(self) -> None:
+        """End the connection at once and let go of the socket."""
 
 class Stream:
     """One RTP stream. Harmless after `close`."""
@@ -377,6 +430,25 @@ class Engine:
         Raises:
             OSError: The system refused the socket for another reason.
         """
+    def open_agent_socket(
+        self,
+        near: Stream | None,
+        descriptor: int,
+        read: bytes,
+        binary: bool,
+        encoding: str,
+        rate_hz: int,
+        max_frames: int,
+        max_message_bytes: int,
+    ) -> AgentSocket:
+        """
+        Take over a connected socket after the handshake, with what was read behind it.
+
+        It lives on the thread of `near`, or on the one with fewest streams.
+
+        Raises:
+            ValueError: The format is unknown.
+        """
     def open_conference(self, rate_hz: int, /) -> Conference:
         """
         Open a conference at that rate.
@@ -394,8 +466,17 @@ class Engine:
         have sent to.
         """
     def next_id(self) -> int: ...
-    def drain(self) -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, bytes]]]:
-        """Fetch all events (stream, kind, a, b, c; see event_queue.hpp) and all frames (tap, audio)."""
+    def drain(
+        self,
+    ) -> tuple[
+        list[tuple[int, int, int, int, int]], list[tuple[int, bytes]], list[tuple[int, int, int, bytes]]
+    ]:
+        """
+        Fetch all events, all frames, and all messages of agents.
+
+        Events are (stream, kind, a, b, c), as in event_queue.hpp, frames (tap, audio), messages (socket,
+        kind, code, bytes), as in inbound.hpp.
+        """
     def stats(self) -> EngineFigures: ...
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""

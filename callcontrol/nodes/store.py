@@ -37,7 +37,10 @@ _LEAVE: Final = sa.text(
         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
     """
 )
-_SELECT: Final = f"SELECT node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by FROM nodes"
+_SELECT: Final = f"""
+    SELECT node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by
+    FROM nodes
+"""
 _ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
 _ONE: Final = sa.text(f"{_SELECT} WHERE node = :node")
 _DUTY: Final = sa.text("SELECT node FROM duties WHERE duty = :duty")

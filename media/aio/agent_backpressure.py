@@ -1,4 +1,4 @@
-"""Reading from an agent: backpressure on its socket, a rate limit, and decoding in order."""
+"""Reading from an agent: backpressure on a socket of Python, a rate limit, and decoding in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import picows
 
@@ -41,6 +41,22 @@ _LONG_BYTES = 32 * 1024
 
 T = TypeVar("T")
 Decode = Callable[[bytes], T]
+
+
+class Pace(Protocol):
+    """What reading from a socket is paced by."""
+
+    def timed(self, work: Callable[[], T]) -> T:
+        """Run work that may take long, and count its time."""
+
+    def spent(self, seconds: float) -> None:
+        """Count seconds spent on a message."""
+
+    def hold(self) -> None:
+        """Pause reading until `release`."""
+
+    def release(self) -> None:
+        """Resume reading."""
 
 
 class ReadBackpressure:
@@ -151,7 +167,7 @@ class OrderedDecoder(Generic[T]):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        pace: ReadBackpressure,
+        pace: Pace,
         take: Callable[[Callable[[], T]], None],
         failed: Callable[[], None],
     ) -> None:

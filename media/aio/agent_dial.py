@@ -16,12 +16,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import picows
 
+from media.aio.agent_upgrade import upgrade
 from media.streams import StreamConnectError, StreamSetup, upgrade_headers
+
+T = TypeVar("T")
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 Resolve = Callable[[str, int, bool], Awaitable[Sequence[SocketAddress]]]
@@ -65,7 +68,7 @@ async def dial(
     make_listener: Callable[[], picows.WSListener],
     resolve: Resolve,
     settings: DialSettings,
-) -> picows.WSTransport:
+) -> None:
     """
     Open the socket of a stream, with retries where they may help.
 
@@ -75,20 +78,33 @@ async def dial(
     Raises:
         StreamConnectError: No attempt succeeded within the budget.
     """
-    return await _Dialler(setup, make_listener, resolve, settings).run()
+    await _Dialler(
+        setup, lambda sock: _upgrade_by_library(sock, setup, make_listener, settings), resolve, settings
+    ).run()
 
 
-class _Dialler:
+async def dial_plain(
+    setup: StreamSetup, resolve: Resolve, settings: DialSettings
+) -> tuple[socket.socket, bytes]:
+    """
+    Open the socket of a stream without TLS, likewise; returns it, and the bytes behind the handshake.
+
+    Raises:
+        StreamConnectError: No attempt succeeded within the budget.
+    """
+    return await _Dialler(setup, lambda sock: _upgrade_plain(sock, setup), resolve, settings).run()
+
+
+class _Dialler(Generic[T]):
     def __init__(
         self,
         setup: StreamSetup,
-        make_listener: Callable[[], picows.WSListener],
+        upgrade: Callable[[socket.socket], Awaitable[T]],
         resolve: Resolve,
         settings: DialSettings,
     ) -> None:
         parts = urlsplit(setup.url)
-        self._setup = setup
-        self._make_listener = make_listener
+        self._upgrade = upgrade
         self._resolve = resolve
         self._settings = settings
         self._tls = parts.scheme.lower() == "wss"
@@ -96,7 +112,7 @@ class _Dialler:
         self._port = parts.port or (443 if self._tls else 80)
         self._addresses: Sequence[SocketAddress] = ()
 
-    async def run(self) -> picows.WSTransport:
+    async def run(self) -> T:
         loop = asyncio.get_running_loop()
         started = loop.time()
         deadline = started + self._settings.budget_s
@@ -117,15 +133,15 @@ class _Dialler:
                 break
         raise failure
 
-    async def _attempt(self, deadline: float) -> picows.WSTransport:
+    async def _attempt(self, deadline: float) -> T:
         if not self._addresses:
             self._addresses = await self._resolved()
         sock = await self._connected(deadline)
         try:
             return await self._upgrade(sock)
         except BaseException:
-            # The transport owns the socket by now; shutting down both directions makes it close at once,
-            # also after a cancellation while the agent sends nothing.
+            # A transport of the library owns the socket by now; shutting down both directions makes it close
+            # at once, also after a cancellation while the agent sends nothing.
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             raise
@@ -157,29 +173,45 @@ class _Dialler:
                 failure = StreamConnectError("connect", detail=_words(error))
         raise failure
 
-    async def _upgrade(self, sock: socket.socket) -> picows.WSTransport:
-        context = (self._settings.ssl_context or _verifying_context()) if self._tls else None
-        try:
-            transport, listener = await picows.ws_connect(
-                self._make_listener,
-                self._setup.url,
-                ssl_context=context,
-                websocket_handshake_timeout=None,
-                logger_name=_WIRE_LOGGER,
-                enable_auto_pong=False,
-                max_frame_size=self._settings.max_message_bytes,
-                extra_headers=upgrade_headers(self._setup, int(time.time())),
-                max_redirects=0,
-                read_buffer_init_size=_READ_BUFFER_BYTES,
-                socket_factory=lambda _: sock,
-            )
-        except Exception as error:
-            # The library, TLS and sockets share no class of errors.
-            _translate(error)
-        # The library returns without a listener when the peer disconnects before its answer is complete.
-        if listener is None:
-            raise StreamConnectError("connect", detail="the agent hung up during the handshake")
-        return transport
+
+async def _upgrade_by_library(
+    sock: socket.socket,
+    setup: StreamSetup,
+    make_listener: Callable[[], picows.WSListener],
+    settings: DialSettings,
+) -> None:
+    tls = urlsplit(setup.url).scheme.lower() == "wss"
+    try:
+        _, listener = await picows.ws_connect(
+            make_listener,
+            setup.url,
+            ssl_context=(settings.ssl_context or _verifying_context()) if tls else None,
+            websocket_handshake_timeout=None,
+            logger_name=_WIRE_LOGGER,
+            enable_auto_pong=False,
+            max_frame_size=settings.max_message_bytes,
+            extra_headers=upgrade_headers(setup, int(time.time())),
+            max_redirects=0,
+            read_buffer_init_size=_READ_BUFFER_BYTES,
+            socket_factory=lambda _: sock,
+        )
+    except Exception as error:
+        # The library, TLS and sockets share no class of errors.
+        _translate(error)
+    # The library returns without a listener when the peer disconnects before its answer is complete.
+    if listener is None:
+        raise StreamConnectError("connect", detail="the agent hung up during the handshake")
+
+
+async def _upgrade_plain(sock: socket.socket, setup: StreamSetup) -> tuple[socket.socket, bytes]:
+    try:
+        return sock, await upgrade(sock, setup.url, upgrade_headers(setup, int(time.time())))
+    except OSError as error:
+        sock.close()
+        _translate(error)
+    except BaseException:
+        sock.close()
+        raise
 
 
 async def _connect(address: SocketAddress) -> socket.socket:

@@ -2,7 +2,8 @@
 One WebSocket to a voice agent.
 
 Call control opens it, passes it the tap of a media stream, forwards the engine's reports, and receives the
-agent's commands by callback. This module writes audio, marks and clears to the tap.
+agent's commands by callback. This module writes marks and clears to the tap, and audio where the socket does
+not do so itself.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from urllib.parse import urlsplit
 
-import picows
-
-from media.aio.agent_backpressure import OrderedDecoder, RateLimit, ReadBackpressure
-from media.aio.agent_dial import Resolve, dial
-from media.aio.agent_send_queue import AgentSendQueue
+from media.aio.agent_backpressure import OrderedDecoder, RateLimit
+from media.aio.agent_dial import Resolve, dial, dial_plain
 from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_socket import AgentSocket
 from media.aio.agent_websocket import AgentWebSocket
 from media.aio.early_playout import EarlyPlayout, PendingMarks
+from media.aio.engine_socket import EngineSocket
+from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
+from media.errors import EngineClosed
 from media.streams import (
     DIALECTS,
     FRAME_MS,
@@ -37,6 +39,7 @@ from media.streams import (
     AgentPlay,
     AgentRecord,
     CommandError,
+    Listening,
     StreamConnectError,
     StreamSetup,
     Track,
@@ -72,12 +75,10 @@ class AgentStream:
         self._loop = asyncio.get_running_loop()
         self._dialect = DIALECTS[setup.dialect](setup)
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
-        self._queue = AgentSendQueue(self._dialect, settings.queue_ms // FRAME_MS)
-        self._transport: picows.WSTransport | None = None
+        self._socket: AgentSocket | None = None
         self._tap: AgentTap | None = None
         self._announced = False
         self._closed = False
-        self._clock_ms: dict[Track, int] = {"inbound": 0, "outbound": 0}
         self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
@@ -87,14 +88,10 @@ class AgentStream:
         self._malformed_rate = RateLimit(settings.malformed_limit, settings.malformed_window_s)
         self._error_rate = RateLimit(20, 10.0)
         self._command_rate = RateLimit(settings.command_limit, settings.command_window_s)
-        self._backpressure = ReadBackpressure(self._loop)
-        self._decoder: OrderedDecoder[bytes | AgentCommand] = OrderedDecoder(
-            self._loop, self._backpressure, self._take, lambda: self._fail(_CLOSE_INTERNAL, "internal error")
-        )
+        self._decoder: OrderedDecoder[bytes | AgentCommand] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._start_timer: asyncio.TimerHandle | None = None
         """Limit for the first message of an agent that must send one."""
-        self._ended: asyncio.Task[None] | None = None
         self._announce_on_open = True
         self._got_message = False
 
@@ -107,6 +104,7 @@ class AgentStream:
         on_event: Callable[[AgentEvent], None],
         settings: AgentStreamSettings | None = None,
         announce: bool = True,
+        carrier: RtpStream | None = None,
     ) -> AgentStream:
         """
         Open the socket and send `connected`, and `start` too if `announce`.
@@ -121,20 +119,16 @@ class AgentStream:
             on_event: Called with each event, on the loop.
             settings: Limits and periods.
             announce: True to describe the call at once.
+            carrier: Stream whose engine thread is to carry the socket, unless it is one of TLS; None leaves
+                it to Python.
 
         Raises:
             StreamConnectError: The socket could not be opened, or was closed at once.
         """
         stream = cls(setup, on_event, settings or AgentStreamSettings())
         stream._announce_on_open = announce
-        dial_settings = stream._settings.dial
         try:
-            await dial(
-                setup,
-                lambda: AgentWebSocket(stream, dial_settings.max_message_bytes),
-                resolve,
-                dial_settings,
-            )
+            await stream._open(resolve, carrier)
         except BaseException:
             stream._give_up()
             raise
@@ -142,6 +136,22 @@ class AgentStream:
             raise StreamConnectError("protocol", attempts=1, detail="the agent closed the socket at once")
         stream._loop.call_soon(stream._release)
         return stream
+
+    async def _open(self, resolve: Resolve, carrier: RtpStream | None) -> None:
+        """Open the socket where it belongs."""
+        setup, settings, dialect = self.setup, self._settings, self._dialect
+        if carrier is None or urlsplit(setup.url).scheme.lower() != "ws":
+            audio_format = (setup.encoding, setup.sample_rate)
+            await dial(
+                setup, lambda: AgentWebSocket(self, dialect, settings, audio_format), resolve, settings.dial
+            )
+            return
+        connected = await dial_plain(setup, resolve, settings.dial)
+        try:
+            opened = EngineSocket(self, connected, carrier, setup, settings, dialect.binary_audio)
+        except EngineClosed:
+            raise StreamConnectError("connect", detail="the media engine is closed") from None
+        self.on_open(opened)
 
     @property
     def closed(self) -> bool:
@@ -151,20 +161,21 @@ class AgentStream:
     @property
     def frames_sent(self) -> int:
         """Audio frames written to the socket."""
-        return self._queue.frames_sent
+        return self._socket.frames_sent if self._socket is not None else 0
 
     @property
     def frames_dropped(self) -> int:
         """Audio frames dropped as too old."""
-        return self._queue.frames_dropped
+        return self._socket.frames_dropped if self._socket is not None else 0
 
     def start(self, tap: AgentTap) -> None:
         """Start audio in both directions; earlier audio of the agent is played first."""
-        if self._closed:
+        if self._closed or self._socket is None:
             return
         self._announce()
         self._tap = tap
         self._early.play(tap)
+        self._socket.attach(tap)
         limit_s = self._settings.start_timeout_s
         if limit_s is not None and not self._got_message:
             self._start_timer = self._loop.call_later(
@@ -173,22 +184,27 @@ class AgentStream:
 
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
         """Send audio of a track: one or more whole frames, in the encoding of the stream."""
-        size = self._frame_bytes
-        assert len(frames) % size == 0
-        if self._closed or self._tap is None:
-            return
-        for offset in range(0, len(frames), size):
-            self._clock_ms[track] += FRAME_MS
-            self._queue.audio(frames[offset : offset + size], self._clock_ms[track], track)
+        assert len(frames) % self._frame_bytes == 0
+        if not self._closed and self._tap is not None and self._socket is not None:
+            self._socket.audio(frames, track)
 
-    def skip_audio(self, frames: bytes, track: Track = "inbound") -> None:
-        """Omit audio of a track but advance its clock by it, so that later timestamps are right."""
-        if not self._closed and self._tap is not None:
-            self._clock_ms[track] += FRAME_MS * (len(frames) // self._frame_bytes)
+    def listen(self, listening: Listening) -> None:
+        """
+        Set what the agent hears from now on: all, silence, or nothing.
+
+        The clock of its audio advances all the same, so that later timestamps are right.
+        """
+        if self._socket is not None:
+            self._socket.listen(listening)
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""
-        self._send(lambda: self._dialect.dtmf(digit, duration_ms))
+        self._send(lambda: self._dtmf(digit, duration_ms))
+
+    def _dtmf(self, digit: str, duration_ms: int) -> bytes:
+        if self._socket is not None:
+            self._dialect.tell_time(self._socket.clock_ms)
+        return self._dialect.dtmf(digit, duration_ms)
 
     def mark_reached(self, name: str, cleared: bool = False) -> None:
         """Notify the agent that the audio before a mark was played or cleared."""
@@ -233,52 +249,56 @@ class AgentStream:
 
         Idempotent. Cancelling closes the socket without waiting.
         """
-        transport = self._transport
-        if transport is None:
+        opened = self._socket
+        if opened is None:
             return
         if not self._closed:
-            self._send_stop(reason, detail)
+            self._send_stop(opened, reason, detail)
             self._shut()
-            transport.send_close(code)  # type: ignore[arg-type]  # Any code fits; the stub knows only the names.
+            opened.close(code)
         try:
-            await self._wait_disconnected(self._settings.close_timeout_s)
+            await opened.wait_disconnected(self._settings.close_timeout_s)
         finally:
-            transport.disconnect(False)
-        await self._wait_disconnected(self._settings.close_timeout_s)
+            opened.abort()
+        await opened.wait_disconnected(self._settings.close_timeout_s)
 
-    # Callbacks of AgentWebSocket.
+    # Callbacks of the socket.
 
-    def on_open(self, transport: picows.WSTransport) -> None:
+    def on_open(self, socket: AgentSocket) -> None:
         """Send the first frames."""
-        self._transport = transport
+        self._socket = socket
         if self._closed:
-            transport.disconnect(False)
+            socket.abort()
             return
-        self._queue.open(transport)
-        self._backpressure.open(transport)
-        self._queue.control(self._dialect.connected())
+        if socket.numbers_frames:
+            self._dialect.leave_places()
+        self._decoder = OrderedDecoder(
+            self._loop, socket.pace, self._take, lambda: self._fail(_CLOSE_INTERNAL, "internal error")
+        )
+        socket.send(self._dialect.connected())
         if self._announce_on_open:
             self._announce()
         self._timer = self._loop.call_later(self._settings.ping_interval_s, self._ping)
 
-    def on_frame(self, size: int) -> None:
-        """Count a frame that was read."""
-        if not self._closed and not self._backpressure.read(size):
-            self._fail(_CLOSE_ABUSE, "too many frames")
-
     def on_text(self, data: bytes) -> None:
         """Handle a text message."""
-        self._decoder.read(self._dialect.decode, data)
+        if self._decoder is not None:
+            self._decoder.read(self._dialect.decode, data)
 
     def on_binary(self, data: bytes) -> None:
         """Play or refuse a binary message."""
-        self._decoder.read(self._dialect.decode_binary, data)
+        if self._decoder is not None:
+            self._decoder.read(self._dialect.decode_binary, data)
 
     def _take(self, read: Callable[[], bytes | AgentCommand]) -> None:
-        if self._closed:
+        if self._closed or self._socket is None:
             return
         if not self._got_message:
             self._first_message()
+        self._obey(read)
+        self._socket.handled(self._dialect.envelope)
+
+    def _obey(self, read: Callable[[], bytes | AgentCommand]) -> None:
         try:
             command = read()
         except CommandError as error:
@@ -295,11 +315,6 @@ class AgentStream:
             self._start_timer.cancel()
             self._start_timer = None
 
-    def on_ping(self, payload: bytes) -> None:
-        """Answer a ping."""
-        if not self._closed:
-            self._queue.pong(payload)
-
     def on_pong(self) -> None:
         """Record that the agent is alive."""
         if self._timer is not None and not self._closed:
@@ -308,32 +323,34 @@ class AgentStream:
 
     def on_close(self, code: int, reason: str) -> None:
         """Answer the agent's close frame and report it."""
-        transport = self._transport
-        assert transport is not None
         if self._closed:
             # The answer to our own close frame.
-            transport.disconnect()
-            return
-        # Its earlier messages come first, those that take long to decode included.
-        self._decoder.then(lambda: self._end(transport, code, reason))
+            if self._socket is not None:
+                self._socket.disconnect()
+        elif self._decoder is not None:
+            # Its earlier messages come first, those that take long to decode included.
+            self._decoder.then(lambda: self._end(code, reason))
 
-    def _end(self, transport: picows.WSTransport, code: int, reason: str) -> None:
-        if self._closed:
+    def _end(self, code: int, reason: str) -> None:
+        if self._closed or self._socket is None:
             return
         self._shut()
-        transport.send_close(code or 1000)  # type: ignore[arg-type]  # As above.
-        self._disconnect_soon()
+        self._socket.close(code or 1000)
+        self._disconnect_soon(self._socket)
         self._emit(closed_by_agent(code, reason))
 
     def on_violation(self, code: int, reason: str) -> None:
         """Close after a protocol violation of the agent."""
         # The library may have closed already, and after a close frame no other may follow (RFC 6455 5.5.1).
-        self._fail(int(code), reason, send_stop=False)
+        self._fail(code, reason, send_stop=False)
+
+    def on_abuse(self, reason: str) -> None:
+        """Close after more than an agent may ask for."""
+        self._fail(_CLOSE_ABUSE, reason)
 
     def on_lost(self, code: int | None) -> None:
         """Handle the end of the connection."""
-        if self._transport is not None:
-            self._ended = self._loop.create_task(self._collect())
+        self._stop_timer()
         if self._closed:
             return
         self._shut()
@@ -341,16 +358,13 @@ class AgentStream:
         reason = "connection lost" if code is None else "the agent broke the protocol"
         self._emit(AgentClosed(code or BROKEN, abnormal=True, reason=reason))
 
-    def on_writable(self, writable: bool) -> None:
-        """Queue frames while the socket takes none."""
-        self._queue.writable(writable)
-
     # Reactions.
 
     def _announce(self) -> None:
-        if not self._announced:
+        if not self._announced and self._socket is not None:
             self._announced = True
-            self._queue.control(self._dialect.start(int(time.time() * 1000)))
+            self._socket.send(self._dialect.start(int(time.time() * 1000)))
+            self._socket.begin(self._dialect)
             waiting, self._unannounced = self._unannounced, []
             for write in waiting:
                 self._send(write)
@@ -421,19 +435,19 @@ class AgentStream:
 
     def _send(self, write: Callable[[], bytes | None]) -> None:
         """Send a frame; it is written only if it will be sent, since frames are numbered."""
-        if self._closed or self._transport is None:
+        if self._closed or self._socket is None:
             return
         if not self._announced:
             # Clients read the first frame after the opening as the description of the call.
             self._unannounced.append(write)
             if len(self._unannounced) > _MAX_UNANNOUNCED:
                 self._fail(_CLOSE_ABUSE, "too many messages before the call was answered")
-        elif not self._queue.control(write()):
+        elif not self._socket.send(write()):
             self._fail(_CLOSE_ABUSE, "the agent does not read")
 
     def _ping(self) -> None:
-        if self._transport is not None and not self._closed:
-            self._queue.ping()
+        if self._socket is not None and not self._closed:
+            self._socket.ping()
             self._timer = self._loop.call_later(self._settings.pong_timeout_s, self._no_pong)
 
     def _no_pong(self) -> None:
@@ -441,55 +455,44 @@ class AgentStream:
 
     def _fail(self, code: int, reason: str, *, send_stop: bool = True) -> None:
         """Close the socket because of a fault of the agent."""
-        if self._closed or self._transport is None:
+        if self._closed or self._socket is None:
             return
         if send_stop:
-            self._send_stop("stopped", "stream_hangup")
+            self._send_stop(self._socket, "stopped", "stream_hangup")
         self._shut()
-        self._transport.send_close(code, reason)  # type: ignore[arg-type]  # As above.
-        self._disconnect_soon()
+        self._socket.close(code, reason)
+        self._disconnect_soon(self._socket)
         self._emit(AgentClosed(code, abnormal=True, reason=reason))
 
-    def _send_stop(self, reason: str, detail: str) -> None:
+    def _send_stop(self, opened: AgentSocket, reason: str, detail: str) -> None:
         """Send `stop` to an agent that got `start`."""
-        self._queue.finish(self._dialect.stop(reason, detail) if self._announced else None)
+        opened.finish(self._dialect.stop(reason, detail) if self._announced else None)
 
     def _shut(self) -> None:
         """Stop sending frames and handling messages."""
         self._closed = True
         self._early.clear()
         self._unannounced.clear()
-        self._decoder.forget()
-        self._backpressure.stop()
+        if self._decoder is not None:
+            self._decoder.forget()
         self._first_message()
         self._tap = None
+        self._stop_timer()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _disconnect_soon(self) -> None:
+    def _disconnect_soon(self, opened: AgentSocket) -> None:
         """Close cleanly, but abort after the close timeout if the peer does not read."""
-        transport = self._transport
-        assert transport is not None
-        transport.disconnect()
-        self._timer = self._loop.call_later(self._settings.close_timeout_s, transport.disconnect, False)
-
-    async def _wait_disconnected(self, timeout_s: float) -> None:
-        assert self._transport is not None
-        with suppress(TimeoutError, picows.WSError):
-            async with asyncio.timeout(timeout_s):
-                await self._transport.wait_disconnected()
-
-    async def _collect(self) -> None:
-        """Collect the outcome of the connection, which the library would otherwise report as unretrieved."""
-        if self._timer is not None:
-            self._timer.cancel()
-        await self._wait_disconnected(self._settings.close_timeout_s)
+        opened.disconnect()
+        self._timer = self._loop.call_later(self._settings.close_timeout_s, opened.abort)
 
     def _give_up(self) -> None:
         self._shut()
-        if self._transport is not None:
-            self._transport.disconnect(False)
+        if self._socket is not None:
+            self._socket.abort()
 
     def _release(self) -> None:
         events, self._held_events = self._held_events or [], None

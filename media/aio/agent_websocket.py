@@ -1,15 +1,19 @@
-"""WebSocket frames assembled into messages, with limits against hostile agents."""
+"""The socket of a stream in Python: TLS, and whatever the engine does not carry."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import suppress
 
 import picows
 from picows import WSMsgType
 
-if TYPE_CHECKING:
-    from media.aio.agent_stream import AgentStream
-
+from media.aio.agent_backpressure import ReadBackpressure
+from media.aio.agent_send_queue import AgentSendQueue
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_socket import SocketListener
+from media.aio.tap import AgentTap
+from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
 
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
@@ -21,73 +25,190 @@ _CLOSE = WSMsgType.CLOSE
 _PROTOCOL_ERROR = 1002
 _MESSAGE_TOO_BIG = 1009
 
+# The byte for silence in each encoding.
+_SILENCE: dict[Encoding, bytes] = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
+
 
 class AgentWebSocket(picows.WSListener):
-    """Listener of one socket; joins fragments (RFC 6455 5.4) and bounds their sum."""
+    """
+    One socket of the library: joins fragments (RFC 6455 5.4) and bounds their sum, and sends by a queue.
 
-    def __init__(self, stream: AgentStream, max_message_bytes: int) -> None:
+    The listener's `on_open` is called with it when the handshake is complete.
+    """
+
+    numbers_frames = False
+
+    def __init__(
+        self,
+        listener: SocketListener,
+        dialect: Dialect,
+        settings: AgentStreamSettings,
+        audio_format: tuple[Encoding, int],
+    ) -> None:
         super().__init__()
-        self._stream = stream
-        self._max_message_bytes = max_message_bytes
+        self._listener = listener
+        self._settings = settings
+        self._max_message_bytes = settings.dial.max_message_bytes
+        self._loop = asyncio.get_running_loop()
+        self.pace = ReadBackpressure(self._loop)
+        self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
+        self._frame_bytes = frame_bytes(*audio_format)
+        self._silence = _SILENCE[audio_format[0]]
+        self._listening: Listening = "resume"
+        self._clock_ms: dict[Track, int] = {"inbound": 0, "outbound": 0}
+        self._transport: picows.WSTransport | None = None
         self._fragments: bytearray | None = None
         self._fragments_are_text = False
+        self._collecting: asyncio.Task[None] | None = None
+
+    # For the stream.
+
+    @property
+    def frames_sent(self) -> int:
+        """Audio frames written to the socket."""
+        return self._queue.frames_sent
+
+    @property
+    def frames_dropped(self) -> int:
+        """Audio frames dropped as too old."""
+        return self._queue.frames_dropped
+
+    @property
+    def clock_ms(self) -> int:
+        """Time of the inbound track's audio, in milliseconds."""
+        return self._clock_ms["inbound"]
+
+    def begin(self, dialect: Dialect) -> None:
+        """Do nothing: the dialect writes each frame."""
+
+    def attach(self, tap: AgentTap) -> None:
+        """Do nothing: the stream passes audio between tap and socket."""
+
+    def listen(self, listening: Listening) -> None:
+        """Set what the agent hears from now on."""
+        self._listening = listening
+
+    def audio(self, frames: bytes, track: Track) -> None:
+        """Send whole frames of a track, or advance its clock by them."""
+        size = self._frame_bytes
+        for offset in range(0, len(frames), size):
+            self._clock_ms[track] += FRAME_MS
+            if self._listening == "pause":
+                continue
+            frame = frames[offset : offset + size] if self._listening == "resume" else self._silence * size
+            self._queue.audio(frame, self._clock_ms[track], track)
+
+    def send(self, frame: bytes | None) -> bool:
+        """Send a text frame other than audio, if not None; False if too many bytes wait."""
+        return self._queue.control(frame)
+
+    def ping(self) -> None:
+        """Send a ping."""
+        self._queue.ping()
+
+    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+        """Do nothing: the decoder keeps messages in order."""
+
+    def finish(self, last: bytes | None) -> None:
+        """Send all waiting frames but audio, then a last frame."""
+        self._queue.finish(last)
+        # The answer to a close frame must still be read.
+        self.pace.stop()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Send a close frame."""
+        assert self._transport is not None
+        self.pace.stop()
+        self._transport.send_close(code, reason)  # type: ignore[arg-type]  # Any code fits; the stub knows only the names.
+
+    def disconnect(self) -> None:
+        """End the connection after all output is written."""
+        assert self._transport is not None
+        self._transport.disconnect()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.disconnect(False)
+
+    async def wait_disconnected(self, timeout_s: float) -> None:
+        """Wait for the end of the connection."""
+        assert self._transport is not None
+        with suppress(TimeoutError, picows.WSError):
+            async with asyncio.timeout(timeout_s):
+                await self._transport.wait_disconnected()
+
+    # Callbacks of the library.
 
     def on_ws_connected(self, transport: picows.WSTransport) -> None:
         """Report that the handshake is complete."""
-        self._stream.on_open(transport)
+        self._transport = transport
+        self._queue.open(transport)
+        self.pace.open(transport)
+        self._listener.on_open(self)
 
     def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:
         """Dispatch a frame by its type."""
-        self._stream.on_frame(frame.payload_size)
+        listener = self._listener
+        if not listener.closed and not self.pace.read(frame.payload_size):
+            listener.on_abuse("too many frames")
         kind = frame.msg_type
         if frame.payload_size > self._max_message_bytes:
             # The library closes on the header of a frame that is too long, but delivers it nevertheless.
-            self._stream.on_violation(_MESSAGE_TOO_BIG, "message too long")
+            listener.on_violation(_MESSAGE_TOO_BIG, "message too long")
         elif frame.rsv1 or frame.rsv2 or frame.rsv3:
             # No extension was offered (RFC 6455 5.2).
-            self._stream.on_violation(_PROTOCOL_ERROR, "reserved bit set")
+            listener.on_violation(_PROTOCOL_ERROR, "reserved bit set")
         elif kind == _TEXT and frame.fin and self._fragments is None:
-            self._stream.on_text(frame.get_payload_as_bytes())
+            listener.on_text(frame.get_payload_as_bytes())
         elif kind == _BINARY and frame.fin and self._fragments is None:
-            self._stream.on_binary(frame.get_payload_as_bytes())
+            listener.on_binary(frame.get_payload_as_bytes())
         elif kind in (_TEXT, _BINARY, _CONTINUATION):
             self._data(kind, frame)
-        elif kind == _PING:
-            self._stream.on_ping(frame.get_payload_as_bytes())
+        else:
+            self._control(kind, frame)
+
+    def _control(self, kind: WSMsgType, frame: picows.WSFrame) -> None:
+        if kind == _PING:
+            if not self._listener.closed:
+                self._queue.pong(frame.get_payload_as_bytes())
         elif kind == _PONG:
-            self._stream.on_pong()
+            self._listener.on_pong()
         elif kind == _CLOSE:
-            self._stream.on_close(frame.get_close_code().value, frame.get_close_reason() or "")
+            self._listener.on_close(frame.get_close_code().value, frame.get_close_reason() or "")
 
     def _data(self, kind: WSMsgType, frame: picows.WSFrame) -> None:
         fragments = self._fragments
         if (kind == _CONTINUATION) == (fragments is None):
-            self._stream.on_violation(_PROTOCOL_ERROR, "fragments out of order")
+            self._listener.on_violation(_PROTOCOL_ERROR, "fragments out of order")
             return
         if fragments is None:
             fragments = self._fragments = bytearray()
             self._fragments_are_text = kind == _TEXT
         if len(fragments) + frame.payload_size > self._max_message_bytes:
-            self._stream.on_violation(_MESSAGE_TOO_BIG, "message too long")
+            self._listener.on_violation(_MESSAGE_TOO_BIG, "message too long")
             return
         fragments += frame.get_payload_as_memoryview()
         if frame.fin:
             self._fragments = None
             if self._fragments_are_text:
-                self._stream.on_text(bytes(fragments))
+                self._listener.on_text(bytes(fragments))
             else:
-                self._stream.on_binary(bytes(fragments))
+                self._listener.on_binary(bytes(fragments))
 
     def on_ws_disconnected(self, transport: picows.WSTransport) -> None:
         """Report the loss of the connection."""
+        self.pace.stop()
         handshake = transport.close_handshake
         sent = handshake.sent if handshake is not None else None
-        self._stream.on_lost(sent.code.value if sent is not None else None)
+        # The library would report the outcome of the connection as not retrieved.
+        self._collecting = self._loop.create_task(self.wait_disconnected(self._settings.close_timeout_s))
+        self._listener.on_lost(sent.code.value if sent is not None else None)
 
     def pause_writing(self) -> None:
         """Report that the socket is full."""
-        self._stream.on_writable(False)
+        self._queue.writable(False)
 
     def resume_writing(self) -> None:
         """Report that the socket takes data again."""
-        self._stream.on_writable(True)
+        self._queue.writable(True)

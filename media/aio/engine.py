@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter, itemgetter
@@ -15,10 +16,13 @@ from media.aio.conference import Conference, ConferenceEvent
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
-from media.types import EngineSettings, EngineStats, MediaEvent, StreamStats
+from media.types import EngineSettings, EngineStats, MediaEvent, StreamStats, TapEncoding
 
 logger = logging.getLogger(__name__)
 _Event = TypeVar("_Event")
+
+# The last message of an agent's socket, as in `MessageKind` of inbound.hpp.
+_LOST = 8
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -58,6 +62,7 @@ class MediaEngine:
         self._stop_driving: Callable[[], None] | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
+        self._message_callbacks: dict[int, Callable[[int, int, bytes], None]] = {}
         self._drops = DropCounters()
         self.recordings = Recordings(self.next_id)
         self.conferences: dict[int, Conference] = {}
@@ -174,6 +179,36 @@ class MediaEngine:
 
     # For the streams.
 
+    def open_agent_socket(
+        self,
+        near: RtpStream,
+        sock: socket.socket,
+        read: bytes,
+        *,
+        binary: bool,
+        audio_format: tuple[TapEncoding, int],
+        max_frames: int,
+        max_message_bytes: int,
+        on_message: Callable[[int, int, bytes], None],
+    ) -> _engine.AgentSocket:
+        """
+        Take over the socket of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
+
+        `on_message` gets the kind, the code and the bytes of each message; the last is that of the loss.
+
+        Raises:
+            EngineClosed: The engine is not running. The socket is closed.
+        """
+        if self._native is None:
+            sock.close()
+            raise EngineClosed("the media engine is not running")
+        encoding, rate_hz = audio_format
+        opened = self._native.open_agent_socket(
+            near.native, sock.detach(), read, binary, encoding, rate_hz, max_frames, max_message_bytes
+        )
+        self._message_callbacks[opened.id] = on_message
+        return opened
+
     def next_id(self) -> int:
         """Return a new id, unique in this engine."""
         if self._native is None:
@@ -206,7 +241,7 @@ class MediaEngine:
             self._dispatch(self._native)
 
     def _dispatch(self, native: _engine.Engine) -> None:
-        events, frames = native.drain()
+        events, frames, messages = native.drain()
         callbacks = self._frame_callbacks
         for tap_id, audio in frames:
             on_frames = callbacks.get(tap_id)
@@ -218,6 +253,21 @@ class MediaEngine:
                     logger.exception("a tap's frame callback failed")
         for source_id, kind, a, b, c in events:
             self._tell(source_id, kind, a, b, c)
+        for socket_id, kind, code, data in messages:
+            self._pass_on(socket_id, kind, code, data)
+
+    def _pass_on(self, socket_id: int, kind: int, code: int, data: bytes) -> None:
+        """Deliver one message of an agent."""
+        if kind == _LOST:
+            on_message = self._message_callbacks.pop(socket_id, None)
+        else:
+            on_message = self._message_callbacks.get(socket_id)
+        if on_message is not None:
+            try:
+                on_message(kind, code, data)
+            except Exception:
+                # An error of one consumer must not silence the others.
+                logger.exception("a message callback of an agent's socket failed")
 
     def _tell(self, source_id: int, kind: int, a: int, b: int, c: int) -> None:
         """Deliver one event record to its recording, stream or conference, if it still exists."""

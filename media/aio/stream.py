@@ -22,6 +22,7 @@ from media.types import (
     MediaTimeout,
     PlayoutDrained,
     PlayoutLevel,
+    PlayoutOverflow,
     QualityInterval,
     RecordingSettings,
     RemoteMedia,
@@ -66,6 +67,11 @@ class RtpStream:
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
         self._marks: dict[int, AgentTap] = {}
+
+    @property
+    def engine(self) -> MediaEngine:
+        """Engine that runs it."""
+        return self._engine
 
     @property
     def detection(self) -> Detection:
@@ -322,6 +328,8 @@ class RtpStream:
                 return MediaTimeout(b / 1000, held=bool(a))
             case 9:
                 return PlayoutLevel("xoff" if a else "xon", b)
+            case 10:
+                return PlayoutOverflow(b)
             case 60 | 61:
                 return self.playbacks.decode(kind, a, b, c)
         return decode_detection(kind, a, b, c)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from media import _engine
@@ -40,12 +39,9 @@ class AgentTap:
         """Queued audio, in milliseconds."""
         return self.native.queued_ms()
 
-    def redirect(
-        self, on_frames: Callable[[bytes], None], on_sent: Callable[[bytes], None] | None = None
-    ) -> None:
-        """Deliver later frames to other receivers; sent audio only if the tap was opened with it."""
-        if not self._closed:
-            self._stream.watch_tap(self, on_frames, on_sent)
+    def carry(self, socket: _engine.AgentSocket) -> bool:
+        """Have the engine pass audio between the tap and a socket, if it runs both on one thread."""
+        return not self._closed and socket.attach(self.native)
 
     def watch_level(self, xoff_ms: int = 60_000, xon_ms: int = 30_000) -> None:
         """
@@ -63,7 +59,7 @@ class AgentTap:
         return PlayoutStats(
             queued_ms=self.native.queued_ms(),
             played_ms=self.native.played_ms(),
-            dropped_ms=round(self.dropped_ms),
+            dropped_ms=round(self.dropped_ms) + self.native.refused_ms(),
             underruns=self._stream.stats().underruns,
             prebuffer_ms=self.native.prebuffer_ms(),
         )

@@ -30,18 +30,19 @@ class AudioConverter:
 
     Attributes:
         sample_bytes: Size of an input sample.
+        unchanged: True if input and output have the same format.
     """
 
     def __init__(self, source: tuple[Encoding, int], target: tuple[Encoding, int]) -> None:
         self.sample_bytes = 2 if source[0] == "l16" else 1
         self._decode = _DECODERS[source[0]]
         self._encode = _ENCODERS[target[0]]
-        self._same = source == target
+        self.unchanged = source == target
         self._resampler = None if source[1] == target[1] else _Resampler(source[1], target[1])
 
     def convert(self, audio: bytes) -> bytes:
         """Convert whole samples; the last few milliseconds may wait for later audio."""
-        if self._same:
+        if self.unchanged:
             return audio
         pcm = self._decode(audio)
         return self._encode(self._resampler.feed(pcm) if self._resampler is not None else pcm)

@@ -20,6 +20,9 @@ TranscriptRole = Literal["agent", "user"]
 Track = Literal["inbound", "outbound"]
 StreamTrack = Literal["inbound", "both"]
 
+# What an agent hears: all, nothing, or silence in place of all.
+Listening = Literal["resume", "pause", "silence"]
+
 # Events that an agent gets only if its customer requested them.
 StreamEvent = Literal["speech", "buffer", "hold"]
 

@@ -19,13 +19,14 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
 from media.streams import StreamConnectError, StreamSetup
 from tests.support.agent_bot import Bot, no_leaks, raw_server, to_loopback
+from tests.support.agent_paths import Carrier
 from tests.support.ports import free_port
 
 TLS = Path(__file__).parent.parent / "vectors" / "tls"
 
 
 @pytest.fixture(autouse=True)
-async def leaks() -> AsyncIterator[None]:
+async def leaks(carrier: None) -> AsyncIterator[None]:
     """Neither a task nor a socket is left behind."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
@@ -41,7 +42,9 @@ async def wait_closed(bot: Bot) -> None:
 async def connect(url: str, resolve: Any = to_loopback, **dial: Any) -> AgentStream:
     settings = AgentStreamSettings(dial=DialSettings(**({"offsets_s": (0.0, 0.01, 0.02)} | dial)))
     setup = StreamSetup(url=url, stream_sid="s", call_sid="c", account_sid="a", from_="+1", to="+2")
-    return await AgentStream.connect(setup, resolve=resolve, on_event=print, settings=settings)
+    return await AgentStream.connect(
+        setup, resolve=resolve, on_event=print, settings=settings, carrier=Carrier.stream
+    )
 
 
 async def failure(url: str, resolve: Any = to_loopback, **dial: Any) -> StreamConnectError:

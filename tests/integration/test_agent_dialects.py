@@ -26,6 +26,7 @@ from media.streams import (
 )
 from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import FakeTap, no_leaks, to_loopback
+from tests.support.agent_paths import PATHS, Carrier
 from tests.support.dialect_agent import DECODERS, MARKS, heard_in, spoken
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import engine_settings
@@ -141,7 +142,7 @@ class Call:
     heard_by_caller: bytearray
 
     @classmethod
-    async def open(cls, engine: MediaEngine, setup: StreamSetup) -> Call:
+    async def open(cls, engine: MediaEngine, setup: StreamSetup, path: str) -> Call:
         agents: list[AgentStream] = []
 
         def on_media(event: MediaEvent) -> None:
@@ -151,7 +152,12 @@ class Call:
         ours, theirs = engine.open_stream(on_media), engine.open_stream(lambda event: None)
         ours.connect(towards(theirs))
         theirs.connect(towards(ours))
-        agent = await AgentStream.connect(setup, resolve=to_loopback, on_event=lambda event: None)
+        agent = await AgentStream.connect(
+            setup,
+            resolve=to_loopback,
+            on_event=lambda event: None,
+            carrier=ours if path == "engine" else None,
+        )
         agents.append(agent)
         heard = bytearray()
         theirs.play(tone(1000, 4000))
@@ -170,14 +176,15 @@ class Call:
         self.theirs.close()
 
 
-async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(echoes: Echoes) -> None:
+@pytest.mark.parametrize("way", PATHS)
+async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(echoes: Echoes, way: str) -> None:
     engine = MediaEngine(engine_settings(200, quarantine_s=4.0))
     await engine.start()
     calls: dict[str, Call] = {}
     for dialect, encoding, rate in FORMATS:
         path = f"{dialect}-{encoding}-{rate}"
         echoes.agents[path] = Echo(dialect)
-        calls[path] = await Call.open(engine, setup(echoes.port, path, dialect, encoding, rate))
+        calls[path] = await Call.open(engine, setup(echoes.port, path, dialect, encoding, rate), way)
     async with asyncio.timeout(30):
         for agent in echoes.agents.values():
             await agent.marked.wait()
@@ -225,7 +232,7 @@ class Talk:
 
 
 @pytest.fixture
-async def talk(request: pytest.FixtureRequest, echoes: Echoes) -> AsyncIterator[Talk]:
+async def talk(request: pytest.FixtureRequest, echoes: Echoes, carrier: None) -> AsyncIterator[Talk]:
     dialect: str = request.param
     sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
     frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -241,7 +248,10 @@ async def talk(request: pytest.FixtureRequest, echoes: Echoes) -> AsyncIterator[
     events: asyncio.Queue[AgentEvent] = asyncio.Queue()
     encoding, rate = DIALECTS[dialect].formats[0]
     stream = await AgentStream.connect(
-        setup(echoes.port, "talk", dialect, encoding, rate), resolve=to_loopback, on_event=events.put_nowait
+        setup(echoes.port, "talk", dialect, encoding, rate),
+        resolve=to_loopback,
+        on_event=events.put_nowait,
+        carrier=Carrier.stream,
     )
     tap = FakeTap(stream.mark_reached)
     stream.start(tap)

@@ -23,11 +23,12 @@ from media.streams import (
     StreamSetup,
 )
 from tests.support.agent_bot import Bot, FakeTap, no_leaks, to_loopback
+from tests.support.agent_paths import Carrier
 from tests.support.waiting import time_passes
 
 
 @pytest.fixture(autouse=True)
-async def leaks() -> AsyncIterator[None]:
+async def leaks(carrier: None) -> AsyncIterator[None]:
     async with no_leaks():
         yield
 
@@ -62,6 +63,7 @@ async def connect(
         on_event=events,
         settings=AgentStreamSettings(**settings),
         announce=announce,
+        carrier=Carrier.stream,
     )
 
 
@@ -141,7 +143,10 @@ async def test_the_upgrade_request() -> None:
     async with bot.running():
         url = f"{bot.url};v=1/a%20b?customer=42&empty=&x=%2F&token=a+b"
         stream = await AgentStream.connect(
-            setup(url, secret="key", extra_headers=(("X-Trace", "7"),)), resolve=to_loopback, on_event=print
+            setup(url, secret="key", extra_headers=(("X-Trace", "7"),)),
+            resolve=to_loopback,
+            on_event=print,
+            carrier=Carrier.stream,
         )
         await stream.stop()
     request = bot.request

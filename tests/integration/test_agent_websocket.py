@@ -14,6 +14,7 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
 from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
 from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
+from tests.support.agent_paths import Carrier
 from tests.support.raw_agent import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawAgent, frame
 from tests.support.waiting import time_passes
 
@@ -22,7 +23,7 @@ MIB = 1 << 20
 
 
 @pytest.fixture(autouse=True)
-async def leaks() -> AsyncIterator[None]:
+async def leaks(carrier: None) -> AsyncIterator[None]:
     async with no_leaks():
         yield
 
@@ -63,6 +64,7 @@ async def scene(play: Callable[[RawAgent], Awaitable[None]], **settings: float) 
             resolve=to_loopback,
             on_event=made.events.put_nowait,
             settings=AgentStreamSettings(close_timeout_s=0.2),
+            carrier=Carrier.stream,
         )
         made.stream.start(made.tap)
         yield made

@@ -139,7 +139,7 @@ def resident_bytes() -> int:
     ],
 )
 async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
-    tmp_path: Path, kind: str, code: int
+    tmp_path: Path, call_path: str, kind: str, code: int
 ) -> None:
     async with beside_a_neighbour(tmp_path) as stage, hostile(kind) as (url, _):
         stage.world.stream(url)
@@ -154,7 +154,7 @@ async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
 
 
 @pytest.mark.parametrize("kind", ["some_garbage", "pings"])
-async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, kind: str) -> None:
+async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, call_path: str, kind: str) -> None:
     async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile(kind) as (url, said):
         stage.world.stream(url)
         before = len(stage.neighbour.frames())
@@ -167,7 +167,7 @@ async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, kind: str) ->
         await stage.neighbour.unharmed(before)
 
 
-async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path) -> None:
+async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path, call_path: str) -> None:
     async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile("flood") as (url, _):
         stage.world.stream(url)
         before, memory = len(stage.neighbour.frames()), resident_bytes()
@@ -183,7 +183,7 @@ async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path) -> None:
     "kind", ["mute_server", "half_handshake", "wrong_handshake", "endless_handshake", "slow_handshake"]
 )
 async def test_a_handshake_that_comes_to_nothing_leaves_the_caller_unanswered(
-    tmp_path: Path, kind: str
+    tmp_path: Path, call_path: str, kind: str
 ) -> None:
     async with beside_a_neighbour(tmp_path) as stage, hostile(kind) as (url, _):
         stage.world.stream(url)
@@ -196,7 +196,7 @@ async def test_a_handshake_that_comes_to_nothing_leaves_the_caller_unanswered(
         assert resident_bytes() - memory < 64 * MIB
 
 
-async def test_an_agent_that_has_to_say_something_and_is_silent(tmp_path: Path) -> None:
+async def test_an_agent_that_has_to_say_something_and_is_silent(tmp_path: Path, call_path: str) -> None:
     async def listen(bot: Bot) -> None:
         await bot.until_closed()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from media import _engine
 from media.aio.agent_dial import SocketAddress
 from media.aio.tap import AgentTap
 
@@ -116,6 +117,9 @@ class FakeTap(AgentTap):
         self._pending: list[str] = []
         self._on_mark = on_mark
         self._changed = asyncio.Event()
+
+    def carry(self, socket: _engine.AgentSocket) -> bool:
+        return False
 
     def write(self, audio: bytes) -> None:
         self.written += audio

@@ -9,13 +9,11 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
-from callcontrol.calls.aio.media.audio import Ears
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import agent as do
 from callcontrol.calls.events import Event
 from callcontrol.calls.events import agent as events
 from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused
-from callcontrol.calls.events.commands import ListenStatus
 from callcontrol.errors import DestinationForbidden
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
@@ -37,9 +35,6 @@ from media.types import MarkReached, PlayoutLevel, PlayoutOverflow
 
 log = logging.getLogger(__name__)
 
-_SILENCE: Final = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
-"""The byte for silence in each encoding."""
-
 
 class AgentPerformer(EffectPerformer):
     """
@@ -60,7 +55,6 @@ class AgentPerformer(EffectPerformer):
         self._spawn = call.mailbox.spawn
         self._stream: AgentStream | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._listening: ListenStatus = "resume"
         self._choice: StreamChoice | None = None
         """Stream settings of the agent, while one is connected."""
         call.media.tell_agent = self._tell_queue
@@ -110,6 +104,7 @@ class AgentPerformer(EffectPerformer):
                 on_event=self._on_event,
                 settings=settings,
                 announce=announce,
+                carrier=self._audio.carrier,
             )
         except StreamConnectError as error:
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
@@ -120,7 +115,7 @@ class AgentPerformer(EffectPerformer):
         self._metrics.connects["connected"] += 1
         self._metrics.open += 1
         self._stream, self._opening = stream, None
-        self._choice, self._listening = choice, "resume"
+        self._choice = choice
         self._post(AgentOpened())
 
     async def _resolve(self, host: str, port: int, tls: bool) -> list[Any]:
@@ -129,26 +124,15 @@ class AgentPerformer(EffectPerformer):
         except DestinationForbidden as refusal:
             raise StreamConnectError("forbidden", detail=refusal.message) from None
 
-    @property
-    def _ears(self) -> Ears:
-        """Receivers of audio for the agent; with track ``both`` also of what its party hears."""
-        stream, choice = self._stream, self._choice
-        assert stream is not None and choice is not None
-        said: Callable[[bytes], None] = stream.send_audio
-        heard: Callable[[bytes], None] = partial(stream.send_audio, track="outbound")
-        if self._listening == "pause":
-            said, heard = stream.skip_audio, partial(stream.skip_audio, track="outbound")
-        elif self._listening == "silence":
-            said, heard = _silenced(said, choice), _silenced(heard, choice)
-        return Ears(said, heard if choice.track == "both" else None)
-
     def _start(self, effect: do.StartAgent) -> None:
         """Start the flow of audio."""
-        if self._choice is None or self._stream is None:
+        stream, choice = self._stream, self._choice
+        if choice is None or stream is None:
             return
-        tap = self._audio.open_tap(effect.leg, self._choice, self._ears)
+        heard = partial(stream.send_audio, track="outbound") if choice.track == "both" else None
+        tap = self._audio.open_tap(effect.leg, choice, stream.send_audio, heard)
         if tap is not None:
-            self._stream.start(tap)
+            stream.start(tap)
 
     def _move(self, effect: do.MoveAgent) -> None:
         if self._choice is not None:
@@ -156,9 +140,8 @@ class AgentPerformer(EffectPerformer):
             self._start(do.StartAgent(effect.leg))
 
     def _listen(self, effect: do.ListenAgent) -> None:
-        self._listening = effect.status
-        if self._choice is not None:
-            self._audio.redirect_taps(self._ears)
+        if self._stream is not None:
+            self._stream.listen(effect.status)
 
     def _drain(self, effect: do.DrainAgent) -> None:
         self._audio.drain(effect.leg)
@@ -235,11 +218,6 @@ class AgentPerformer(EffectPerformer):
         made = _event_of(event)
         if made is not None:
             self._post(made)
-
-
-def _silenced(send: Callable[[bytes], None], choice: StreamChoice) -> Callable[[bytes], None]:
-    level = _SILENCE[choice.encoding]
-    return lambda frames: send(level * len(frames))
 
 
 def _event_of(event: AgentEvent) -> Event | None:

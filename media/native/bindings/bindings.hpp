@@ -6,11 +6,13 @@
 #include <string>
 
 #include "trunkline/codec/format.hpp"
+#include "trunkline/engine/engine.hpp"
 #include "trunkline/engine/stream_handle.hpp"
 
 namespace trunkline::bindings {
 
 /// Each part of the module binds what it has; see media/_engine.pyi for the contract.
+void bind_agent_socket(nanobind::module_& module, nanobind::class_<engine::Engine>& engine);
 void bind_audio(nanobind::module_& module);
 void bind_conference(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
@@ -28,6 +30,10 @@ std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nanobind:
 
 /// Put what RTCP tells into the figures of a stream.
 void add_quality(nanobind::dict& stats, const engine::StreamSnapshot& snapshot);
+
+/// The format of audio by its encoding, "l16", "mulaw" or "alaw"; throws std::invalid_argument for another,
+/// and for a rate other than 8000 and 16000.
+graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz);
 
 /// The codec of that name, as media/types.py writes it; throws std::invalid_argument for another.
 codec::Codec codec_of(const std::string& name);

@@ -21,14 +21,6 @@ using engine::TapHandle;
 
 namespace {
 
-graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz) {
-    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
-    if (encoding == "l16") return {graph::Encoding::l16, rate_hz};
-    if (encoding == "mulaw") return {graph::Encoding::mulaw, rate_hz};
-    if (encoding == "alaw") return {graph::Encoding::alaw, rate_hz};
-    throw std::invalid_argument("unknown encoding: " + encoding);
-}
-
 std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t port_min, std::uint16_t port_max,
                                     std::size_t threads, std::uint32_t quarantine_ms, bool driven,
                                     bool continuous) {
@@ -36,7 +28,20 @@ std::shared_ptr<Engine> make_engine(const std::string& listen, std::uint16_t por
         {listen, port_min, port_max, threads, std::int64_t{quarantine_ms} * 1'000'000, driven, continuous});
 }
 
-/// All events, then all frames, that are there now.
+/// All messages of agents that are there now.
+nb::list take_messages(Engine& engine) {
+    nb::list messages;
+    util::Node* const first = engine.take_messages();
+    for (const util::Node* node = first; node != nullptr; node = node->next_node) {
+        const auto& message = static_cast<const engine::AgentMessage&>(*node);
+        messages.append(nb::make_tuple(message.socket, static_cast<std::uint32_t>(message.kind), message.code,
+                                       nb::bytes(message.bytes.data(), message.bytes.size())));
+    }
+    util::NodeStack::destroy(first);
+    return messages;
+}
+
+/// All events, then all frames and messages, that are there now.
 nb::tuple drain_engine(Engine& engine) {
     engine.acknowledge();
     nb::list events;
@@ -49,7 +54,7 @@ nb::tuple drain_engine(Engine& engine) {
         frames.append(nb::make_tuple(frame->tag, nb::bytes(frame->bytes.data(), frame->bytes.size())));
         engine.release_frame();
     }
-    return nb::make_tuple(events, frames);
+    return nb::make_tuple(events, frames, take_messages(engine));
 }
 
 nb::dict engine_stats(const Engine& engine) {
@@ -128,6 +133,18 @@ void raise_os_error(const std::exception_ptr& pointer, void*) {
 
 }  // namespace
 
+namespace trunkline::bindings {
+
+graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz) {
+    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("the rate must be 8000 or 16000");
+    if (encoding == "l16") return {graph::Encoding::l16, rate_hz};
+    if (encoding == "mulaw") return {graph::Encoding::mulaw, rate_hz};
+    if (encoding == "alaw") return {graph::Encoding::alaw, rate_hz};
+    throw std::invalid_argument("unknown encoding: " + encoding);
+}
+
+}  // namespace trunkline::bindings
+
 NB_MODULE(_engine, module) {
     module.doc() = "The native media engine; see media.aio for its Python face.";
     nb::register_exception_translator(raise_os_error);
@@ -148,6 +165,7 @@ NB_MODULE(_engine, module) {
         .def("clear", &TapHandle::clear)
         .def("queued_ms", &TapHandle::queued_ms)
         .def("played_ms", &TapHandle::played_ms)
+        .def("refused_ms", &TapHandle::refused_ms)
         .def("prebuffer_ms", &TapHandle::prebuffer_ms)
         .def("watch_level", &TapHandle::watch_level)
         .def("close", &TapHandle::close);
@@ -168,16 +186,18 @@ NB_MODULE(_engine, module) {
         .def("start_recording", &StreamHandle::start_recording)
         .def("pause_recording", &StreamHandle::pause_recording)
         .def("stop_recording", &StreamHandle::stop_recording)
-        .def("open_tap", [](StreamHandle& stream, const std::string& encoding, std::uint32_t rate_hz,
-                            bool both) { return stream.open_tap(format_of(encoding, rate_hz), both); })
+        .def("open_tap",
+             [](StreamHandle& stream, const std::string& encoding, std::uint32_t rate_hz, bool both) {
+                 return stream.open_tap(trunkline::bindings::format_of(encoding, rate_hz), both);
+             })
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_detection(module, stream);
     trunkline::bindings::bind_playback(stream);
     trunkline::bindings::bind_quality(stream);
 
-    nb::class_<Engine>(module, "Engine")
-        .def(nb::new_(&make_engine))
+    auto engine = nb::class_<Engine>(module, "Engine");
+    engine.def(nb::new_(&make_engine))
         .def(
             "open_stream", [](Engine& engine, const StreamHandle* near) { return engine.open_stream(near); },
             nb::arg("near").none())
@@ -193,4 +213,5 @@ NB_MODULE(_engine, module) {
             const nb::gil_scoped_release unlocked;
             engine.close();
         });
+    trunkline::bindings::bind_agent_socket(module, engine);
 }

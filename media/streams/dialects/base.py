@@ -18,6 +18,10 @@ from media.streams.model import (
     Track,
 )
 
+# Places in a frame, filled in when it is written to the socket: number of the frame, number of the piece of
+# audio on its track, time of the audio in ms, and the audio in base64. No JSON holds these characters.
+NUMBER, CHUNK, TIME, AUDIO = "\x01", "\x02", "\x03", "\x04"
+
 
 class Dialect(ABC):
     """
@@ -25,6 +29,7 @@ class Dialect(ABC):
 
     Frames are text, except audio frames if `binary_audio` is set. A method returns None if the dialect has no
     such frame. Numbered frames are numbered in the order of writing, so each must be sent, in that order.
+    After `leave_places`, whoever writes to the socket numbers them, and writes audio by `audio_template`.
 
     Attributes:
         formats: Supported encodings and rates; the first encoding of a rate is its default.
@@ -39,10 +44,12 @@ class Dialect(ABC):
     both_tracks: ClassVar[bool] = True
     subprotocols: ClassVar[tuple[str, ...]] = ()
 
-    __slots__ = ("_setup",)
+    __slots__ = ("_now_ms", "_places", "_setup")
 
     def __init__(self, setup: StreamSetup) -> None:
         self._setup = setup
+        self._places = False
+        self._now_ms = 0
 
     def connected(self) -> bytes | None:
         """Write the first frame on the socket."""
@@ -51,6 +58,31 @@ class Dialect(ABC):
     @abstractmethod
     def start(self, unix_ms: int = 0) -> bytes:
         """Write the frame that describes the call and its audio format; `unix_ms` is the current time."""
+
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """
+        Text before and after the base64 of the agent's audio, in frames that differ in nothing else.
+
+        None while that is not known, or the audio must be converted; both empty where audio is binary.
+        """
+        return None
+
+    def leave_places(self) -> None:
+        """Leave a place for the number of a frame from now on."""
+        self._places = True
+
+    def tell_time(self, now_ms: int) -> None:
+        """Set the time of the audio, for frames that state it; `media` sets it too."""
+        self._now_ms = now_ms
+
+    def audio_template(self, track: Track) -> tuple[bytes, int]:
+        """
+        Return a frame of audio with its places, and the time in ms to count from, once `start` was written.
+
+        Empty where audio is binary.
+        """
+        return b"", 0
 
     @abstractmethod
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:

@@ -24,6 +24,11 @@ class BinaryAudioDialect(Dialect):
 
     __slots__ = ()
 
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """Nothing: a binary frame is all audio."""
+        return b"", b""
+
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio, which is the audio itself."""
         return audio

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from media._engine import from_base64, to_base64
 from media.streams.commands import CommandReader, decode_command, read_audio, read_object
-from media.streams.dialects.base import Dialect
+from media.streams.dialects.base import AUDIO, CHUNK, NUMBER, TIME, Dialect
 from media.streams.model import AgentCommand, StreamSetup, Track, frame_bytes
 
 # A sender that numbers its frames never repeats an envelope; after this many tries we stop looking for one.
@@ -34,28 +34,57 @@ class JsonAudioDialect(Dialect):
     stream_name: ClassVar[str]
     numbers_are_text: ClassVar[bool] = True
 
-    __slots__ = ("_chunks", "_envelope", "_now_ms", "_sample_bytes", "_sequence", "_sid_json", "_templates")
+    __slots__ = (
+        "_chunks",
+        "_envelope",
+        "_heads",
+        "_sample_bytes",
+        "_sequence",
+        "_sid_json",
+        "_tails",
+    )
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._sequence = 0
-        self._now_ms = 0
         self._chunks: dict[Track, int] = {"inbound": 0, "outbound": 0}
         self._envelope = MediaEnvelope(self.audio_event)
         self._sample_bytes = frame_bytes(setup.encoding, 1000) // 20
         self._sid_json = json.dumps(setup.stream_sid)
         # The audio frame, sent fifty times a second, is filled in from a template.
-        self._templates: dict[Track, bytes] = {
-            "inbound": self._template("inbound"),
-            "outbound": self._template("outbound"),
-        }
+        self._heads: dict[Track, bytes] = {}
+        self._tails: dict[Track, bytes] = {}
+        tracks: tuple[Track, ...] = ("inbound", "outbound")
+        for track in tracks:
+            head, _, tail = self._template(track).partition(AUDIO)
+            self._heads[track] = _formatted(head)
+            self._tails[track] = tail.encode()
 
-    def _template(self, track: Track) -> bytes:
-        """Return the beginning of a frame of audio, with places for its number, its chunk and its time."""
+    def audio_template(self, track: Track) -> tuple[bytes, int]:
+        """Return a frame of audio with its places, and the time in ms to count from."""
+        return self._template(track).encode(), self._origin_ms()
+
+    def _origin_ms(self) -> int:
+        return 0
+
+    def _number(self) -> str:
+        """Return the number of the frame being written, or its place."""
+        if self._places:
+            return NUMBER
+        self._sequence += 1
+        return str(self._sequence)
+
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """Text around the audio of the agent's frames, once learned."""
+        return self._envelope.around
+
+    def _template(self, track: Track) -> str:
+        """Return a frame of audio with its places."""
         return (
-            f'{{"event":"media","{self.sequence_name}":"%d","{self.stream_name}":{self._text_of_sid()},'
-            f'"media":{{{self._track_field(track)}"chunk":"%d","timestamp":"%d","payload":"'
-        ).encode()
+            f'{{"event":"media","{self.sequence_name}":"{NUMBER}","{self.stream_name}":{self._sid_json},'
+            f'"media":{{{self._track_field(track)}"chunk":"{CHUNK}","timestamp":"{TIME}","payload":"{AUDIO}"}}}}'
+        )
 
     def _track_field(self, track: Track) -> str:
         return f'"track":"{track}",'
@@ -65,12 +94,12 @@ class JsonAudioDialect(Dialect):
         self._sequence += 1
         self._now_ms = timestamp_ms
         chunk = self._chunks[track] = self._chunks[track] + 1
-        return to_base64(self._templates[track] % (self._sequence, chunk, timestamp_ms), audio, b'"}}')
+        values = {b"number": self._sequence, b"chunk": chunk, b"time": self._origin_ms() + timestamp_ms}
+        return to_base64(self._heads[track] % values, audio, self._tails[track])
 
     def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
         """Write a frame with its number and the stream's id."""
-        self._sequence += 1
-        number = f'"{self._sequence}"' if self.numbers_are_text else str(self._sequence)
+        number = f'"{self._number()}"' if self.numbers_are_text else self._number()
         head = f'{{"event":"{event}","{self.sequence_name}":{number},"{self.stream_name}":{self._sid_json}'
         return f'{head},"{key}":{compact(body)}}}'.encode()
 
@@ -99,9 +128,11 @@ class JsonAudioDialect(Dialect):
         head = f'{{"event":"{event}","{self.stream_name}":{self._sid_json}'
         return f'{head},"{key}":{compact(body)}}}'.encode()
 
-    def _text_of_sid(self) -> str:
-        """Return the stream's id as JSON, for a template."""
-        return self._sid_json.replace("%", "%%")
+
+def _formatted(head: str) -> bytes:
+    """Return the beginning of a frame with its places as those of a format."""
+    head = head.replace("%", "%%").replace(NUMBER, "%(number)d")
+    return head.replace(CHUNK, "%(chunk)d").replace(TIME, "%(time)d").encode()
 
 
 def compact(body: Mapping[str, Any]) -> str:
@@ -139,19 +170,20 @@ class MediaEnvelope:
     message with another payload, and needs no JSON parser.
     """
 
-    __slots__ = ("_event", "_lessons", "_prefix", "_suffix")
+    __slots__ = ("_event", "_lessons", "around")
 
     def __init__(self, event: str = "media") -> None:
+        self.around: tuple[bytes, bytes] | None = None
+        """The text before and after the payload, once learned."""
         self._event = event
         self._lessons = 0
-        self._prefix = self._suffix = b""
 
     def open(self, data: bytes) -> bytes | None:
         """Return the audio of a matching frame; None if the frame must be parsed as JSON."""
-        if not self._prefix:
+        if self.around is None:
             return None
         # Strict base64, so that no quote or backslash can hide between beginning and end.
-        return from_base64(data, self._prefix, self._suffix)
+        return from_base64(data, *self.around)
 
     def learn(self, data: bytes, payload: str) -> bool:
         """Store the text around the payload of a frame parsed as JSON; True if that was possible."""
@@ -161,7 +193,7 @@ class MediaEnvelope:
         prefix, found, suffix = data.partition(payload.encode())
         # The payload may be escaped in the frame, or occur first as another value.
         if found and self._payload_of(prefix + _PROBE.encode() + suffix) == _PROBE:
-            self._prefix, self._suffix = prefix, suffix
+            self.around = prefix, suffix
             return True
         return False
 

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from media._engine import to_base64
 from media.streams.commands import CommandReader, decode_command, read_clear, read_mark_name, read_object
 from media.streams.conversion import AudioConverter, read_rate
+from media.streams.dialects.base import AUDIO, CHUNK, NUMBER, TIME
 from media.streams.dialects.json_audio import (
     JsonAudioDialect,
     compact,
@@ -57,14 +57,11 @@ class PlivoDialect(JsonAudioDialect):
     stream_name: ClassVar[str] = "streamId"
     numbers_are_text: ClassVar[bool] = False
 
-    __slots__ = ("_converters", "_learnt", "_started_unix_ms", "_tail")
+    __slots__ = ("_converters", "_learnt", "_started_unix_ms")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._started_unix_ms = 0
-        headers = json.dumps(_headers_of(setup))
-        repeated = headers if len(headers) <= _MAX_REPEATED_HEADERS_CHARS else '""'
-        self._tail = f'"}},"extra_headers":{repeated}}}'.encode()
         self._converters: dict[tuple[Encoding, int], AudioConverter] = {}
         self._learnt: AudioConverter | None = None
 
@@ -72,7 +69,6 @@ class PlivoDialect(JsonAudioDialect):
         """Write the frame that describes the call and its audio format."""
         setup = self._setup
         self._started_unix_ms = unix_ms
-        self._sequence += 1
         body: dict[str, Any] = {
             "callId": setup.call_sid,
             "streamId": setup.stream_sid,
@@ -80,21 +76,12 @@ class PlivoDialect(JsonAudioDialect):
             "tracks": tracks_of(setup),
             "mediaFormat": {"encoding": _CONTENT_NAMES[setup.encoding], "sampleRate": setup.sample_rate},
         }
-        frame = {
-            "event": "start",
-            "sequenceNumber": self._sequence,
-            "start": body | reconnect_fields(setup),
-            "extra_headers": _headers_of(setup),
-        }
-        return compact(frame).encode()
+        head = f'{{"event":"start","sequenceNumber":{self._number()},'
+        start, headers = compact(body | reconnect_fields(setup)), json.dumps(_headers_of(setup))
+        return f'{head}"start":{start},"extra_headers":{headers}}}'.encode()
 
-    def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio; its timestamp is Unix time in ms."""
-        self._sequence += 1
-        chunk = self._chunks[track] = self._chunks[track] + 1
-        self._now_ms = timestamp_ms
-        head = self._templates[track] % (self._sequence, self._started_unix_ms + timestamp_ms, chunk)
-        return to_base64(head, audio, self._tail)
+    def _origin_ms(self) -> int:
+        return self._started_unix_ms
 
     def mark(self, name: str, *, cleared: bool) -> bytes | None:
         """Write that the audio before a checkpoint was played; None for a cleared one."""
@@ -113,6 +100,11 @@ class PlivoDialect(JsonAudioDialect):
         """Write the last frame."""
         body = {"callId": self._setup.call_sid, "accountId": self._setup.account_sid}
         return self.event("stop", "stop", body | ending(reason, detail))
+
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """Text around the audio of the agent's frames, once learned, if it has the format of the stream."""
+        return self._envelope.around if self._learnt is not None and self._learnt.unchanged else None
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
         """Parse a text frame."""
@@ -155,11 +147,14 @@ class PlivoDialect(JsonAudioDialect):
         head = f'{{"event":"playedStream","streamId":{self._sid_json}'
         return f'{head},"name":{json.dumps(name)}}}'.encode()
 
-    def _template(self, track: Track) -> bytes:
+    def _template(self, track: Track) -> str:
+        headers = json.dumps(_headers_of(self._setup))
+        repeated = headers if len(headers) <= _MAX_REPEATED_HEADERS_CHARS else '""'
         return (
-            f'{{"event":"media","sequenceNumber":%d,"streamId":{self._text_of_sid()},'
-            f'"media":{{"track":"{track}","timestamp":"%d","chunk":%d,"payload":"'
-        ).encode()
+            f'{{"event":"media","sequenceNumber":{NUMBER},"streamId":{self._sid_json},'
+            f'"media":{{"track":"{track}","timestamp":"{TIME}","chunk":{CHUNK},"payload":"{AUDIO}"}},'
+            f'"extra_headers":{repeated}}}'
+        )
 
 
 class VobizDialect(PlivoDialect):

@@ -69,8 +69,7 @@ class TelnyxDialect(JsonAudioDialect):
         """Write that the party pressed a DTMF key."""
         moment = datetime.fromtimestamp((self._started_unix_ms + self._now_ms) / 1000, UTC)
         occurred_at = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._sequence += 1
-        head = f'{{"event":"dtmf","stream_id":{self._sid_json},"sequence_number":"{self._sequence}"'
+        head = f'{{"event":"dtmf","stream_id":{self._sid_json},"sequence_number":"{self._number()}"'
         return f'{head},"occurred_at":"{occurred_at}","dtmf":{compact({"digit": digit})}}}'.encode()
 
     def error(self, code: str, message: str, ref: str | None = None) -> bytes:

@@ -1,7 +1,6 @@
 """Audio of a call's legs: linked legs, prompts, ringback, music, agents, and the recording."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -9,21 +8,13 @@ from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.media import PlaybackEnded, PlayoutDrained, RecordingEnded
 from callcontrol.ids import LegId
-from media.aio import AgentTap, Recording
+from media.aio import AgentTap, Recording, RtpStream
 from media.audio import Clip, Sound, ringing_tone
 from media.errors import MediaError, RecordingFailed
 from media.streams import StreamChoice
 
 DRAIN_MARK: Final = "\0drained"
 """Name of the mark after an agent's last audio; agents cannot send it: control characters are refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ears:
-    """Receivers of what a party says and, optionally, of what it hears."""
-
-    said: Callable[[bytes], None]
-    heard: Callable[[bytes], None] | None = None
 
 
 class LegAudio:
@@ -199,7 +190,18 @@ class LegAudio:
         else:
             recording.resume()
 
-    def open_tap(self, leg: LegId, choice: StreamChoice, ears: Ears) -> AgentTap | None:
+    @property
+    def carrier(self) -> RtpStream | None:
+        """A stream on the engine thread of the call's legs; None before it has any."""
+        return next((media.stream for media in self._legs.values()), None)
+
+    def open_tap(
+        self,
+        leg: LegId,
+        choice: StreamChoice,
+        said: Callable[[bytes], None],
+        heard: Callable[[bytes], None] | None,
+    ) -> AgentTap | None:
         """Connect the leg's audio to an agent; None when the leg has ended."""
         media = self._legs.get(leg)
         if media is None:
@@ -207,18 +209,12 @@ class LegAudio:
         media.tap = media.stream.open_tap(
             sample_rate=16000 if choice.sample_rate == 16000 else 8000,
             encoding=choice.encoding,
-            on_frames=ears.said,
-            on_sent=ears.heard,
+            on_frames=said,
+            on_sent=heard,
         )
         if "buffer" in choice.events:
             media.tap.watch_level()
         return media.tap
-
-    def redirect_taps(self, ears: Ears) -> None:
-        """Redirect the agents' input to another receiver from now on."""
-        for media in self._legs.values():
-            if media.tap is not None and not media.by_taps:
-                media.tap.redirect(ears.said, ears.heard)
 
     def drain(self, leg: LegId) -> None:
         """Report when all audio that was written to the leg's tap is played."""

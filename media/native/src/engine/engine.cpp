@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "trunkline/engine/random.hpp"
 
@@ -90,6 +91,23 @@ std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz)
     return handle;
 }
 
+std::shared_ptr<AgentSocketHandle> Engine::open_agent_socket(const StreamHandle* near, int descriptor,
+                                                             std::span<const std::uint8_t> read,
+                                                             const AgentSocketSettings& settings) {
+    if (closed_) throw std::logic_error("the engine is closed");
+    Shard& shard = near != nullptr && near->open() ? *near->shard_ : *emptiest().shard;
+    const std::uint64_t id = next_id();
+    auto made = std::make_unique<AgentSocket>(id, descriptor, settings, shard);
+    auto handle = std::make_shared<AgentSocketHandle>(shared_from_this(), shard, made.get(), id);
+    // From here on it is the shard's, which lets go of it when the handle is released.
+    (void)made.release();
+    agent_sockets_.insert(handle.get());
+    handle->order([read = std::vector(read.begin(), read.end())](AgentSocket& socket, std::int64_t now_ns) {
+        socket.open(read, now_ns);
+    });
+    return handle;
+}
+
 /// Bind the next free port. Returns 0 or an error number; EADDRNOTAVAIL with port 0 when none is left.
 int Engine::open_socket(io::UdpSocket& socket, std::uint16_t& udp_port) {
     // Each port once: what another process holds of our range rests, and is tried again with the others.
@@ -144,6 +162,21 @@ void Engine::release_frame() {
     shards_[frame_shard_].shard->event_queue().frames().release();
 }
 
+util::Node* Engine::take_messages() {
+    util::Node* first = nullptr;
+    for (ShardSlot& slot : shards_) {
+        util::NodeStack& messages = slot.shard->event_queue().messages();
+        if (messages.empty()) continue;
+        // Of different threads, no order matters.
+        util::Node* taken = messages.take_oldest_first();
+        util::Node** end = &first;
+        while (*end != nullptr)
+            end = &(*end)->next_node;
+        *end = taken;
+    }
+    return first;
+}
+
 std::unique_ptr<Recorder> Engine::make_recorder(std::uint64_t recording_id, const std::string& path,
                                                 const RecordingOptions& options, int& error) {
     const int descriptor = io::create_file(path);
@@ -180,6 +213,9 @@ EngineFigures Engine::figures() const {
 
 void Engine::shut() {
     closed_ = true;
+    while (!agent_sockets_.empty()) {
+        (*agent_sockets_.begin())->release();
+    }
     while (!conferences_.empty()) {
         (*conferences_.begin())->close();
     }
@@ -235,6 +271,11 @@ void Engine::closed(StreamHandle& handle) {
 
 void Engine::closed(ConferenceHandle& handle) {
     conferences_.erase(&handle);
+    destroy_spent();
+}
+
+void Engine::closed(AgentSocketHandle& handle) {
+    agent_sockets_.erase(&handle);
     destroy_spent();
 }
 

@@ -29,9 +29,9 @@ constexpr std::size_t paced_ready = 24;
 constexpr std::size_t reserved_streams = 8192;
 
 /// Edge-triggered: each wake-up reads a socket empty, and the kernel need not look at it again.
-int watch_edges(int epoll, int descriptor, Readable* owner) {
+int watch_edges(int epoll, int descriptor, Readable* owner, std::uint32_t events = EPOLLIN) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
+    event.events = events | EPOLLET;
     event.data.ptr = owner;
     return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno;
 }
@@ -41,8 +41,8 @@ int watch_edges(int epoll, int descriptor, Readable* owner) {
 Shard::Shard(std::size_t number, const Clock& clock, Notifier& notifier)
     : clock_(clock), event_queue_(notifier) {
     streams_.reserve(reserved_streams);
-    // A stream has two sockets at most.
-    unfinished_.reserve(2 * reserved_streams);
+    // A stream has two sockets at most, and one to its agent.
+    unfinished_.reserve(3 * reserved_streams);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || wake_ < 0 || watch_edges(epoll_, wake_, nullptr) != 0) {
@@ -78,8 +78,13 @@ void Shard::stop() {
     }
 }
 
-int Shard::watch(int descriptor, Readable& reader) {
-    return watch_edges(epoll_, descriptor, &reader);
+int Shard::watch(int descriptor, Readable& reader, std::uint32_t events) {
+    return watch_edges(epoll_, descriptor, &reader, events);
+}
+
+void Shard::read_on(Readable& reader) {
+    if (std::exchange(reader.unfinished, true)) return;
+    unfinished_.push_back(&reader);
 }
 
 void Shard::forget(Readable& reader) {
@@ -128,6 +133,7 @@ std::int64_t Shard::turn(int patience_ms) {
         // The wake-up descriptor is never read: edge-triggered, each write to it is an event.
         auto* reader = static_cast<Readable*>(ready_[n].data.ptr);
         if (reader == nullptr) continue;
+        if ((ready_[n].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) reader->hung_up = true;
         if (reader->low_latency) low_latency_until_ns_ = now_ns + low_latency_ns;
         receive(*reader, now_ns);
     }

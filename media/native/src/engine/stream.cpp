@@ -163,6 +163,7 @@ void Stream::attach_tap(Tap* tap, std::int64_t now_ns) {
 void Stream::detach_tap(std::int64_t now_ns) {
     if (tap_ == nullptr) return;
     tap_->playout().clear();
+    tap_->join(nullptr);
     event_queue_.discard(std::exchange(tap_, nullptr));
     run_clocks(now_ns);
 }

@@ -12,7 +12,7 @@ namespace trunkline::engine {
 std::size_t TapHandle::write(const std::uint8_t* bytes, std::size_t size) {
     if (!open() || size == 0) return 0;
     const std::size_t unit = format_.sample_bytes();
-    const std::uint64_t capacity_bytes = std::uint64_t{capacity_ms} * format_.bytes_per_ms();
+    const std::uint64_t capacity_bytes = std::uint64_t{Tap::capacity_ms} * format_.bytes_per_ms();
     const std::uint64_t room = capacity_bytes - std::min(queued_bytes(), capacity_bytes);
     const std::size_t carried = has_odd_byte_ ? 1 : 0;
     const std::size_t whole = (carried + size) / unit * unit;
@@ -43,7 +43,7 @@ void TapHandle::mark(std::uint32_t mark) {
 
 void TapHandle::clear() {
     if (!open()) return;
-    cleared_bytes_ = written_bytes_;
+    cleared_bytes_ = written_bytes();
     has_odd_byte_ = false;
     stream_->shard_->submit(make_command([tap = tap_](std::int64_t) { tap->playout().clear(); }));
 }
@@ -54,6 +54,10 @@ std::uint32_t TapHandle::queued_ms() const {
 
 std::uint64_t TapHandle::played_ms() const {
     return open() ? tap_->playout().consumed_bytes() / format_.bytes_per_ms() : 0;
+}
+
+std::uint64_t TapHandle::refused_ms() const {
+    return open() ? tap_->refused_bytes() / format_.bytes_per_ms() : 0;
 }
 
 std::uint32_t TapHandle::prebuffer_ms() const {
@@ -83,8 +87,14 @@ void TapHandle::append(std::unique_ptr<graph::PlayoutItem> item, bool wake) {
     stream_->shard_->submit(make_command(std::move(action)), wake);
 }
 
+std::uint64_t TapHandle::written_bytes() const {
+    return written_bytes_ + tap_->written_bytes();
+}
+
 std::uint64_t TapHandle::queued_bytes() const {
-    return written_bytes_ - std::max(tap_->playout().consumed_bytes(), cleared_bytes_);
+    const std::uint64_t gone = std::max(tap_->playout().consumed_bytes(), cleared_bytes_);
+    // What the socket queued may be played before it is counted here.
+    return std::max(written_bytes(), gone) - gone;
 }
 
 bool TapHandle::open() const {

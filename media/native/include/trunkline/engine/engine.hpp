@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "trunkline/engine/agent_socket_handle.hpp"
 #include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/conference_handle.hpp"
 #include "trunkline/engine/event_queue.hpp"
@@ -57,6 +59,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// Open a conference at 8000 or 16000 Hz on the shard with fewest streams; its members may be of any.
     std::shared_ptr<ConferenceHandle> open_conference(std::uint32_t rate_hz);
 
+    /// Take over the connected socket of a WebSocket to an agent, with what was read behind the handshake, on
+    /// the shard of `near`, or on the one with fewest streams.
+    std::shared_ptr<AgentSocketHandle> open_agent_socket(const StreamHandle* near, int descriptor,
+                                                         std::span<const std::uint8_t> read,
+                                                         const AgentSocketSettings& settings);
+
     /// Of a driven engine: move its clock and do what is due by then. Returns when more will be; that is the
     /// present while there was anything to do, and it must be asked again, as must engines that it sent to.
     std::int64_t advance(std::int64_t now_ns);
@@ -73,6 +81,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// The next frame of any tap, valid until `release_frame`; nothing when there is none.
     std::optional<util::ByteRing::Record> front_frame();
     void release_frame();
+
+    /// Take the messages of agents that have come, in order; the caller destroys them.
+    util::Node* take_messages();
 
     /// Create a file and what feeds it; null with an error number when that fails. Whoever gets the recorder
     /// puts in audio and ticks it on an engine thread; the end of the recording is an event with this id.
@@ -92,6 +103,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void close();
 
   private:
+    friend class AgentSocketHandle;
     friend class ConferenceHandle;
     friend class StreamHandle;
 
@@ -110,6 +122,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void hasten_closings();
     void closed(StreamHandle& handle);
     void closed(ConferenceHandle& handle);
+    void closed(AgentSocketHandle& handle);
     void destroy_spent();
     /// True if few ports are left, so that those of closed streams are needed at once.
     bool short_of_ports() const { return 4 * ports_.in_use() >= 3 * ports_.capacity(); }
@@ -122,6 +135,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::vector<ShardSlot> shards_;
     std::unordered_set<StreamHandle*> handles_;  ///< Of open streams.
     std::unordered_set<ConferenceHandle*> conferences_;
+    std::unordered_set<AgentSocketHandle*> agent_sockets_;
     std::size_t frame_shard_ = 0;  ///< Whose frames are being read.
     std::uint64_t last_id_ = 0;
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.

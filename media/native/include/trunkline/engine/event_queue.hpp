@@ -22,6 +22,7 @@ enum class EventKind : std::uint32_t {
     media_timeout = 7,       ///< a: 1 while no audio was due, b: silence in ms.
     recording_finished = 8,  ///< a: error number, limit (recording.hpp) or 0, b: duration in ms, c: bytes.
     playout_level = 9,       ///< a: 1 when so much waits that a writer should pause, b: ms that wait.
+    playout_overflow = 10,   ///< b: ms of audio from an agent's socket that the queue had no room for.
     recording_gap = 30,      ///< b: ms of silence so far in place of audio the disk was too slow for.
     speech_started = 40,     ///< Nothing.
     speech_stopped = 41,     ///< b: length of the speech in ms.
@@ -92,6 +93,12 @@ class EventQueue {
         flush_due_ns_ = 0;
     }
 
+    /// Queue a message that is a node; the control thread, which destroys it, is woken with the next `flush`.
+    void post(util::Node* message) {
+        messages_.push(message);
+        flush_due_ns_ = 0;
+    }
+
     /// When `flush` must be called at the latest.
     std::int64_t flush_due_ns() const { return flush_due_ns_; }
 
@@ -100,6 +107,7 @@ class EventQueue {
 
     util::SpscRing<Event>& events() { return events_; }
     util::ByteRing& frames() { return frames_; }
+    util::NodeStack& messages() { return messages_; }
     util::NodeStack& spent() { return spent_; }
     std::uint64_t events_dropped() const { return events_dropped_.get(); }
     std::uint64_t frames_dropped() const { return frames_dropped_.get(); }
@@ -110,6 +118,7 @@ class EventQueue {
     Notifier& notifier_;
     util::SpscRing<Event> events_;
     util::ByteRing frames_;
+    util::NodeStack messages_;
     util::NodeStack spent_;
     util::Counter events_dropped_;
     util::Counter frames_dropped_;

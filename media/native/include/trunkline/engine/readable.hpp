@@ -14,6 +14,7 @@ class Readable {
 
     /// Packets of this socket are relayed at once, so each wait adds latency. Others wait for a tick anyway.
     bool low_latency = false;
+    bool hung_up = false;     ///< The far end has closed its side; the end of the data is still to be read.
     bool unfinished = false;  ///< The shard's own: there is more to read.
 
   protected:

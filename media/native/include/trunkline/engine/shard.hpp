@@ -41,7 +41,11 @@ class Shard {
 
     /// Control thread: wake up for what comes on a descriptor. Returns 0 or the error number. For a stream
     /// `add` must follow; what a stream has besides its own socket is let go with `forget` before it closes.
-    int watch(int descriptor, Readable& reader);
+    /// `events` are those of epoll, edge-triggered.
+    int watch(int descriptor, Readable& reader, std::uint32_t events = EPOLLIN);
+
+    /// Engine thread: have this one read in the present turn or the next, though nothing new has come.
+    void read_on(Readable& reader);
 
     /// Engine thread: read nothing more for this one.
     void forget(Readable& reader);

@@ -81,6 +81,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
   private:
     void open_rtcp_port();
 
+    friend class AgentSocketHandle;
     friend class TapHandle;
     friend class Engine;
 

@@ -15,8 +15,6 @@ class StreamHandle;
 /// The control thread's hold on an agent tap.
 class TapHandle {
   public:
-    /// Most audio that waits to be played.
-    static constexpr std::uint32_t capacity_ms = 120'000;
     /// Most marks that wait.
     static constexpr std::uint32_t max_marks = 1000;
 
@@ -46,6 +44,9 @@ class TapHandle {
     /// Milliseconds of audio that were played or dropped.
     std::uint64_t played_ms() const;
 
+    /// Milliseconds of audio that the agent's socket had no room for.
+    std::uint64_t refused_ms() const;
+
     /// Prebuffer of the agent's next utterance.
     std::uint32_t prebuffer_ms() const;
 
@@ -56,9 +57,11 @@ class TapHandle {
     void close();
 
   private:
+    friend class AgentSocketHandle;
     friend class StreamHandle;
 
     void append(std::unique_ptr<graph::PlayoutItem> item, bool wake);
+    std::uint64_t written_bytes() const;
     std::uint64_t queued_bytes() const;
     bool open() const;
 
@@ -67,7 +70,7 @@ class TapHandle {
     std::uint64_t sent_id_;
     Tap* tap_;  ///< Null once closed.
     graph::AudioFormat format_;
-    std::uint64_t written_bytes_ = 0;
+    std::uint64_t written_bytes_ = 0;  ///< By `write`; the agent's socket queues more by itself.
     std::uint64_t cleared_bytes_ = 0;  ///< What was written when the queue was last cleared.
     bool has_odd_byte_ = false;
     std::uint8_t odd_byte_ = 0;  ///< First half of a sample whose other half is still to come.

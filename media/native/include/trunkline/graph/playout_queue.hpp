@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "trunkline/dsp/g711.hpp"
 #include "trunkline/graph/prebuffer_estimator.hpp"
 #include "trunkline/util/node.hpp"
 
@@ -21,6 +22,12 @@ struct AudioFormat {
     std::uint32_t rate_hz = 8000;  ///< 8000 or 16000.
 
     std::uint32_t sample_bytes() const { return encoding == Encoding::l16 ? 2 : 1; }
+    /// Each byte of silence.
+    std::uint8_t silence() const {
+        return encoding == Encoding::l16
+                   ? std::uint8_t{0}
+                   : dsp::silence(encoding == Encoding::mulaw ? dsp::Law::mu : dsp::Law::a);
+    }
     std::uint32_t bytes_per_ms() const { return rate_hz / 1000 * sample_bytes(); }
 };
 
@@ -29,6 +36,7 @@ struct PlayoutItem final : util::Node {
     bool is_mark = false;
     std::uint32_t mark = 0;
     std::uint32_t size_bytes = 0;
+    std::uint32_t capacity_bytes = 0;
     std::unique_ptr<std::uint8_t[]> bytes;
 };
 
@@ -94,6 +102,9 @@ class PlayoutQueue {
 
     /// True if the next pull will return audio, or find that nothing has followed.
     bool playing() const { return state_ == State::playing || fade_left_ != 0; }
+
+    /// Bytes of audio that wait.
+    std::uint64_t queued_bytes() const { return queued_bytes_; }
 
     /// Bytes of audio played or dropped so far. May be read from any thread.
     std::uint64_t consumed_bytes() const { return consumed_bytes_.load(std::memory_order_relaxed); }

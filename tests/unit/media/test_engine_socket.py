@@ -1,0 +1,144 @@
+"""The Python face of an agent's socket in the engine, over a native one that only takes notes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from media import _engine
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_socket import SocketListener
+from media.aio.engine_socket import EngineSocket
+from media.aio.stream import RtpStream
+from media.aio.tap import AgentTap
+from media.streams import DIALECTS, StreamSetup
+
+SETUP = StreamSetup(url="ws://x/", stream_sid="s", call_sid="c", account_sid="a", from_="+1", to="+2")
+
+
+class Notes:
+    """Takes notes of the calls of any method."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: self.calls.append((name, *arguments))
+
+
+class Tap(AgentTap):
+    def __init__(self, carries: bool) -> None:
+        self.carries = carries
+
+    def carry(self, socket: _engine.AgentSocket) -> bool:
+        return self.carries
+
+
+class Face:
+    """A socket, its native part, and its stream."""
+
+    def __init__(self) -> None:
+        self.native, self.listener = Notes(), Notes()
+        self.opened: dict[str, Any] = {}
+        self.tell: Callable[[int, int, bytes], None]
+        self.engine = self
+        self.socket = EngineSocket(
+            cast(SocketListener, self.listener),
+            (cast(socket.socket, "socket"), b"read"),
+            cast(RtpStream, self),
+            SETUP,
+            AgentStreamSettings(),
+            binary=False,
+        )
+
+    def open_agent_socket(self, near: object, sock: object, read: bytes, **options: Any) -> Notes:
+        self.tell = options.pop("on_message")
+        self.opened = {"sock": sock, "read": read, **options}
+        return self.native
+
+
+@pytest.fixture
+async def face() -> Face:
+    return Face()
+
+
+async def test_the_engine_gets_the_socket_and_what_was_read_of_it(face: Face) -> None:
+    assert face.opened == {
+        "sock": "socket",
+        "read": b"read",
+        "binary": False,
+        "audio_format": ("l16", 8000),
+        "max_frames": 10,
+        "max_message_bytes": 1 << 20,
+    }
+
+
+async def test_audio_passes_through_only_while_the_engine_does_not_carry_it(face: Face) -> None:
+    face.socket.audio(bytes(640), "outbound")
+    assert face.native.calls == [("audio", True, bytes(320))] * 2
+    face.socket.attach(Tap(carries=True))
+    face.socket.audio(bytes(640), "inbound")
+    assert len(face.native.calls) == 2
+    face.socket.attach(Tap(carries=False))
+    face.socket.audio(bytes(320), "inbound")
+    assert face.native.calls[2:] == [("audio", False, bytes(320))]
+
+
+async def test_an_envelope_is_passed_on_when_it_changes_and_before_the_engine_goes_on(face: Face) -> None:
+    around = (b"<", b">")
+    for envelope in (None, around, around, None):
+        face.socket.handled(envelope)
+    learned = ("learn", b"<", b">")
+    go_on = ("handled", 0)
+    assert face.native.calls == [go_on, learned, go_on, go_on, ("unlearn",), go_on]
+
+
+async def test_work_is_counted_once(face: Face) -> None:
+    face.socket.pace.spent(0.25)
+    face.socket.pace.spent(0.25)
+    face.socket.handled(None)
+    face.socket.handled(None)
+    assert face.native.calls == [("handled", 500_000_000), ("handled", 0)]
+
+
+async def test_templates_are_those_of_the_dialect(face: Face) -> None:
+    dialect = DIALECTS["exotel"](SETUP)
+    face.socket.begin(dialect)
+    said, heard = dialect.audio_template("inbound")[0], dialect.audio_template("outbound")[0]
+    assert face.native.calls == [("set_templates", said, heard, 0)]
+
+
+async def test_what_the_agent_hears(face: Face) -> None:
+    face.socket.listen("pause")
+    face.socket.listen("silence")
+    face.socket.listen("resume")
+    assert face.native.calls == [("listen", 1), ("listen", 2), ("listen", 0)]
+
+
+async def test_messages_reach_the_stream_by_their_kind(face: Face) -> None:
+    for kind, code, data in [
+        (1, 0, b"text"),
+        (2, 0, b"binary"),
+        (3, 0, b""),
+        (4, 4003, b"bye"),
+        (5, 1002, b"masked frame"),
+        (6, 1008, b"too many frames"),
+        (7, 0, b""),
+        (8, 0, b""),
+    ]:
+        face.tell(kind, code, data)
+    assert face.listener.calls == [
+        ("on_text", b"text"),
+        ("on_binary", b"binary"),
+        ("on_pong",),
+        ("on_close", 4003, "bye"),
+        ("on_violation", 1002, "masked frame"),
+        ("on_abuse", "too many frames"),
+        ("on_abuse", "the agent does not read"),
+        ("on_lost", None),
+    ]
+    assert face.native.calls == [("release",)]
+    await face.socket.wait_disconnected(0)

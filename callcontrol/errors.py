@@ -31,7 +31,8 @@ Errors of the domain, and their codes.
     ├── ToolTimedOut            TOOL_TIMED_OUT
     ├── RateLimited             RATE_LIMITED
     ├── ServiceUnavailable      SERVICE_UNAVAILABLE
-    │   └── NodeUnreachable     NODE_UNREACHABLE      the call is active on another node
+    │   └── NodeUnreachable     NODE_UNREACHABLE      another node must answer, and cannot be asked
+    ├── OutcomeUnknown          OUTCOME_UNKNOWN       another node got the request, and did not answer
     └── Internal                INTERNAL_ERROR
 
 Callers branch on the class or its ``code``, never on the message; the message says what to do next. Codes are
@@ -264,14 +265,39 @@ class ServiceUnavailable(DomainError):
 
 
 class NodeUnreachable(ServiceUnavailable):
-    """The call is active on another node, which cannot be asked."""
+    """
+    Another node must answer the request, and cannot be asked.
+
+    The API forwards a request that is refused with it, and sends the refusal if that fails.
+
+    Attributes:
+        node: That node.
+        subject: What is there: a clause that ends before the place.
+    """
 
     code = "NODE_UNREACHABLE"
 
+    def __init__(
+        self, node: str, subject: str = "The call is active", why: str = "which this one cannot ask"
+    ) -> None:
+        super().__init__(f"{subject} on the node {node}, {why}.", retry_after_s=2.0)
+        self.node = node
+        self.subject = subject
+
+    def because(self, why: str) -> "NodeUnreachable":
+        """Return the refusal with another reason."""
+        return NodeUnreachable(self.node, self.subject, why)
+
+
+class OutcomeUnknown(DomainError):
+    """Another node got the request and did not answer: it may have been carried out."""
+
+    code = "OUTCOME_UNKNOWN"
+
     def __init__(self, node: str) -> None:
         super().__init__(
-            f"The call is active on the node {node}, which this one cannot ask; send the request there.",
-            retry_after_s=2.0,
+            f"The node {node} got the request and did not answer, so it may have been carried out; "
+            "look at its effect before you repeat it."
         )
 
 

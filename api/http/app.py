@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
@@ -28,7 +28,10 @@ from api.routes.service import ServiceRoutes
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.models import Service
 
-__all__ = ["REQUESTS_PER_MINUTE", "Sources", "create_app"]
+if TYPE_CHECKING:
+    from api.http.forward import Forwarder
+
+__all__ = ["REQUESTS_PER_MINUTE", "Neighbours", "create_app"]
 
 REQUESTS_PER_MINUTE: Mapping[Service, int] = {
     "platform": 600,
@@ -46,14 +49,19 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """Networks that are not rate-limited, and origins whose pages may read responses."""
+class Neighbours:
+    """
+    Networks that are not rate-limited, origins whose pages may read responses, and other nodes.
+
+    Without a `forwarder` there are none.
+    """
 
     trusted: Iterable[IpNetwork] = ()
     origins: Iterable[str] = ()
+    forwarder: Forwarder | None = None
 
 
-NO_SOURCES: Final = Sources()
+NO_NEIGHBOURS: Final = Neighbours()
 
 
 def create_app(
@@ -63,7 +71,7 @@ def create_app(
     lifecycle: Lifecycle,
     metrics: Metrics,
     public_url: str,
-    sources: Sources = NO_SOURCES,
+    neighbours: Neighbours = NO_NEIGHBOURS,
     requests_per_minute: Mapping[Service, int] = REQUESTS_PER_MINUTE,
     check_replies: bool = False,
 ) -> web.Application:
@@ -75,9 +83,16 @@ def create_app(
     """
     limiter = RateLimiter(60, monotonic=time.monotonic, wall=time.time)
     pipeline = Pipeline(
-        services, mcp, lifecycle, limiter, trusts(sources.trusted), requests_per_minute, check_replies
+        services,
+        mcp,
+        lifecycle,
+        limiter,
+        trusts(neighbours.trusted),
+        requests_per_minute,
+        check_replies,
+        neighbours.forwarder,
     )
-    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(sources.origins))
+    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(neighbours.origins))
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
     public = ServiceRoutes(lifecycle, metrics, ENDPOINTS, public_url)
     routed = list(_routed(pipeline, public))

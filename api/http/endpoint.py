@@ -148,8 +148,9 @@ class Endpoint(Generic[BodyT, QueryT]):
     this endpoint beyond those common to all. `places_calls` endpoints are refused while the server drains;
     `idempotent` ones honour the header ``Idempotency-Key``, and a `confidential` response is kept for it
     encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
-    with a ticket is judged by the ticket alone, even when it has a key. Endpoints of the style `TWILIO` also
-    accept the key by Basic authentication and the body as a form, and answer ``data`` without an envelope.
+    with a ticket is judged by the ticket alone, even when it has a key. An `owned` request may concern what
+    one node alone has, which then answers it. Endpoints of the style `TWILIO` also accept the key by Basic
+    authentication and the body as a form, and answer ``data`` without an envelope.
     Those of the style `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and,
     when `paged`, ``pagination``; the ``data`` of a `bare` one is the whole response and includes
     ``success``. A `spoken` one passes its requests to another protocol: key, rate, scope, query and body
@@ -182,6 +183,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     limited_as: str | None = None
     ticket: Ticket | None = None
     spoken: Spoken | None = None
+    owned: bool = False
 
     @cached_property
     def limit_name(self) -> str:
@@ -226,6 +228,11 @@ class Endpoint(Generic[BodyT, QueryT]):
         return (JSON, FORM) if self.style is ErrorStyle.TWILIO else (JSON,)
 
     @cached_property
+    def is_owned(self) -> bool:
+        """True if another node may have to answer: it has the active call, or what is `owned`."""
+        return self.owned or domain.CallEnded in self.errors
+
+    @cached_property
     def all_errors(self) -> tuple[type[domain.DomainError], ...]:
         """Every domain error that this endpoint may return."""
         common: list[type[domain.DomainError]] = [
@@ -240,8 +247,10 @@ class Endpoint(Generic[BodyT, QueryT]):
             common.append(domain.NotFound)
         if self.idempotent:
             common.append(domain.IdempotencyConflict)
-        if domain.CallEnded in self.errors:
-            common.append(domain.NodeUnreachable)  # It concerns an active call, which another node may have.
+        if self.is_owned:
+            common.append(domain.NodeUnreachable)
+        if self.is_owned and self.method == "POST":
+            common.append(domain.OutcomeUnknown)
         return tuple(dict.fromkeys([*common, *self.errors]))
 
 
@@ -298,6 +307,7 @@ class Declaration(TypedDict, total=False):
     limited_as: str
     ticket: Ticket
     spoken: Spoken
+    owned: bool
 
 
 _HandlerT = TypeVar("_HandlerT", bound=Callable[..., Awaitable[Any]])

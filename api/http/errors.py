@@ -73,6 +73,7 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.NotConfigured: 503,
     domain.ServiceUnavailable: 503,
     domain.NodeUnreachable: 503,
+    domain.OutcomeUnknown: 503,
     domain.ToolTimedOut: 504,
 }
 

@@ -32,6 +32,7 @@ from callcontrol.clock import timestamp
 from callcontrol.errors import (
     DomainError,
     Forbidden,
+    NodeUnreachable,
     NotFound,
     RateLimited,
     ServiceUnavailable,
@@ -40,6 +41,7 @@ from callcontrol.errors import (
 from callcontrol.models import Principal, Service
 
 if TYPE_CHECKING:
+    from api.http.forward import Forwarder
     from api.mcp.gateway import McpGateway
 
 __all__ = ["Pipeline"]
@@ -71,6 +73,7 @@ class Pipeline:
     Runs endpoints; `is_trusted` is true for sources that are not rate-limited.
 
     `requests_per_minute` is, by service, the limit of a key whose account has no limit of its own.
+    `forwarder` forwards what another node must answer, on a database that several can share.
     """
 
     services: Services
@@ -80,6 +83,7 @@ class Pipeline:
     is_trusted: Callable[[str | None], bool]
     requests_per_minute: Mapping[Service, int]
     check_replies: bool = False
+    forwarder: Forwarder | None = None
 
     def handler(self, endpoint: Endpoint[Any, Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """Make the aiohttp handler of an endpoint."""
@@ -87,7 +91,13 @@ class Pipeline:
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
                 principal = await self._admit(request, endpoint)
-                return await self._answer(request, endpoint, principal)
+                try:
+                    return await self._answer(request, endpoint, principal)
+                except NodeUnreachable as elsewhere:
+                    # Nothing is done here before this refusal, and an idempotency key is released.
+                    if self.forwarder is None:
+                        raise
+                    return await self.forwarder.answer(request, elsewhere)
             except DomainError as error:
                 raise to_api_error(error, endpoint.style) from error
             except ApiError as error:

@@ -13,9 +13,9 @@ import itertools
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -28,10 +28,13 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from api.http.body import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp, AsgiMessage
 from api.mcp.sessions import Session
-from callcontrol.errors import DomainError, NotFound, ValidationFailed, describe
+from callcontrol.errors import DomainError, NodeUnreachable, NotFound, ValidationFailed, describe
 from callcontrol.models import Principal
 from callcontrol.tools.aio.service import ToolService
 from callcontrol.tools.models import Tool, ToolResult
+
+if TYPE_CHECKING:
+    from api.http.forward import Forwarder
 
 __all__ = ["Engine"]
 
@@ -39,6 +42,7 @@ _log = logging.getLogger("api.mcp")
 
 # Scope keys of the request's principal and session.
 _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
+_ID = b"mcp-session-id"
 _VALIDATION_REPORT = b'"message":"Validation error: '
 PAGE_SIZE = 50
 # Descriptions and schemas of a page are written at once, and held in memory for a client that reads slowly.
@@ -52,6 +56,7 @@ _INSTRUCTIONS = (
     "+919800000001."
 )
 
+_Headers = Iterable[tuple[bytes, bytes]]
 _Context = ServerRequestContext[Any, Any]
 _ResultT = TypeVar("_ResultT")
 
@@ -81,11 +86,20 @@ class _Listeners:
 class Engine:
     """Serves the protocol from `start` to `close`; the scope of a request to `app` must have its `state`."""
 
-    def __init__(self, tools: ToolService, version: str) -> None:
+    def __init__(
+        self,
+        tools: ToolService,
+        version: str,
+        node: str | None = None,
+        forwarder: Forwarder | None = None,
+    ) -> None:
         # The SDK logs session ids, which must not appear in a log.
         for name in ("mcp", "sse_starlette"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self._tools = tools
+        self._forwarder = forwarder
+        # The SDK makes the ids of sessions; what follows is added to them outside of it.
+        self._suffix = b"" if node is None else f".{node}".encode()
         self._listeners: dict[str, _Listeners] = {}
         self._work: set[asyncio.Task[Any]] = set()
         self._stop = asyncio.Event()
@@ -125,11 +139,21 @@ class Engine:
             nonlocal refused
             if message["type"] == "http.response.start":
                 refused = message["status"] == HTTPStatus.BAD_REQUEST
+                message = {**message, "headers": self._named(message.get("headers", ()))}
             elif refused and _VALIDATION_REPORT in message.get("body", b""):
                 message = {**message, "body": _without_report(message["body"])}
             await send(message)
 
+        scope = {**scope, "headers": self._unnamed(scope["headers"])}
         await self._manager.asgi_app(scope, receive, send_plainly)
+
+    def _named(self, headers: _Headers) -> _Headers:
+        """Headers of a response, with the node in the id of a session."""
+        return [(name, value + self._suffix if name.lower() == _ID else value) for name, value in headers]
+
+    def _unnamed(self, headers: _Headers) -> _Headers:
+        """Headers of a request, with the id of a session as the SDK knows it."""
+        return [(name, value.removesuffix(self._suffix) if name == _ID else value) for name, value in headers]
 
     async def start(self) -> None:
         """Start the SDK's session manager."""
@@ -206,10 +230,36 @@ class Engine:
         work = self._tools.execute(_principal(context), params.name, params.arguments or {})
         try:
             return _answered(await self._refusable(self._with_progress(context, work)))
+        except NodeUnreachable as elsewhere:
+            return await self._refusable(self._call_elsewhere(context, params, elsewhere))
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}") from error
         except DomainError as error:
             return _refused(error)
+
+    async def _call_elsewhere(
+        self, context: _Context, params: types.CallToolRequestParams, elsewhere: NodeUnreachable
+    ) -> types.CallToolResult:
+        """Execute the tool on the node of the call, by its endpoint for that, with the key of this request."""
+        lines = dict(_state(context, "headers") or ())
+        if self._forwarder is None or b"authorization" not in lines:
+            return _refused(elsewhere)
+        headers = {
+            "Content-Type": "application/json",
+            "Authorization": lines[b"authorization"].decode("latin-1"),
+        }
+        if b"x-request-id" in lines:
+            headers["X-Request-Id"] = lines[b"x-request-id"].decode("latin-1")
+        path = f"/integrations/v1/tools/{params.name}/execute"
+        body = json.dumps({"arguments": params.arguments or {}}).encode()
+        try:
+            async with await self._forwarder.ask(elsewhere, "POST", path, headers, body) as answer:
+                told = json.loads(await answer.read())
+        except DomainError as error:
+            return _refused(error)
+        if answer.status >= 400:
+            return _refusal(told["error"], told["error"]["message"])
+        return _answered(ToolResult(told["data"]["result"], told["data"]["duration_ms"]))
 
     async def _with_progress(self, context: _Context, work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
         """Wait for a tool; report progress every second to a client that asked for it."""
@@ -342,8 +392,12 @@ def _refused(error: DomainError) -> types.CallToolResult:
         "message": error.message,
         **({"details": error.details} if error.details else {}),
     }
+    return _refusal(told, text)
+
+
+def _refusal(told: Mapping[str, Any], text: str) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(text=f"{error.code}: {text}")],
-        structured_content={"error": told},
+        content=[types.TextContent(text=f"{told['code']}: {text}")],
+        structured_content={"error": dict(told)},
         is_error=True,
     )

@@ -19,11 +19,20 @@ from api.mcp.sessions import Session, Sessions
 from api.openapi.document import product_version
 from api.process.lifecycle import Lifecycle, Phase
 from callcontrol.accounts.aio.keys import KeyService
-from callcontrol.errors import DomainError, Forbidden, RateLimited, ServiceUnavailable, ValidationFailed
+from callcontrol.errors import (
+    DomainError,
+    Forbidden,
+    NodeUnreachable,
+    RateLimited,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from callcontrol.models import Principal
+from callcontrol.nodes.aio import Membership
 from callcontrol.tools.aio.service import ToolService
 
 if TYPE_CHECKING:
+    from api.http.forward import Forwarder
     from api.mcp.engine import Engine
 
 __all__ = ["McpGateway"]
@@ -42,7 +51,7 @@ class McpGateway:
     The protocol's only endpoint.
 
     The engine is loaded on the first request. `close` waits up to five seconds for requests in progress,
-    and ends every session.
+    and ends every session. A session is named by its node behind a dot, where several share a database.
 
     Attributes:
         sessions: Open sessions.
@@ -55,12 +64,16 @@ class McpGateway:
         lifecycle: Lifecycle,
         public_url: str,
         *,
+        membership: Membership | None = None,
+        forwarder: Forwarder | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tools = tools
         self._keys = keys
         self._lifecycle = lifecycle
         self._public_url = public_url
+        self._membership = membership
+        self._forwarder = forwarder
         self.sessions = Sessions(monotonic)
         self._engine: Engine | None = None
         self._loading = asyncio.Lock()
@@ -79,6 +92,7 @@ class McpGateway:
             Forbidden: A page of another site sent it.
             ValidationFailed: It must name a session and does not.
             NotFound: The key has no session of this name.
+            NodeUnreachable: The session is on another node, which lives.
             RateLimited: The account has its maximum of sessions in use, or of requests in progress.
             ServiceUnavailable: The server has its maximum of sessions in use, or is shutting down.
         """
@@ -100,6 +114,7 @@ class McpGateway:
             return await self._open(engine, bridge, principal)
         if named is None:
             raise ValidationFailed.of(SESSION_HEADER, "is required: as the answer to initialize has it")
+        await self._check_place(named)
         session = self.sessions.find(named, principal)
         if request.method == "DELETE":
             self.sessions.end(named)
@@ -122,6 +137,17 @@ class McpGateway:
             async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                 await self._quiet.wait()
         await self._engine.close()
+
+    async def _check_place(self, session_id: str) -> None:
+        """
+        Check that a session is not on another node; those of a dead one have ended with it.
+
+        Raises:
+            NodeUnreachable: It is.
+        """
+        node = session_id.partition(".")[2]
+        if node and self._membership is not None and await self._membership.is_another(node):
+            raise NodeUnreachable(node, "The session is open")
 
     async def _open(self, engine: Engine, bridge: Bridge, principal: Principal) -> web.StreamResponse:
         if self._lifecycle.phase is not Phase.READY:
@@ -182,7 +208,8 @@ class McpGateway:
                 raise ServiceUnavailable("The server is shutting down.", retry_after_s=5)
             if self._engine is None:
                 make = await asyncio.to_thread(_load)
-                self._engine = make(self._tools, product_version())
+                node = None if self._membership is None else self._membership.name
+                self._engine = make(self._tools, product_version(), node, self._forwarder)
                 await self._engine.start()
                 self._forget = self._tools.on_change(self._tools_changed)
                 self._sweeper = asyncio.create_task(self._sweep(self._engine))

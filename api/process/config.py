@@ -227,6 +227,12 @@ class Settings:
         parse_node,
         "name of this server among those that share a database or a data directory; stable over restarts",
     )
+    node_url: str | None = _setting(
+        "",
+        parse_url,
+        "address at which other servers on its database reach the API of this one (default: the address "
+        "listened on, unless that is any)",
+    )
     webhook_retention_days: int = _setting(
         "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
     )

@@ -18,9 +18,9 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from api.http.app import Sources, create_app
+from api.http.app import Neighbours, create_app
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.process.collectors import (
@@ -67,6 +67,9 @@ from sip.aio import (
     UserAgentSettings,
 )
 
+if TYPE_CHECKING:
+    from api.http.forward import Forwarder
+
 __all__ = ["Server", "run_loop", "serve"]
 
 _log = logging.getLogger("api.process.server")
@@ -87,6 +90,8 @@ class Server:
 
     Attributes:
         url: Root of its API: the public URL of the settings, or else the bound address.
+        node_url: Root of its API for other nodes: that of the settings, or else the bound address; empty if
+            it is bound to any.
         demo: The demo account, when there is one.
         sandbox: The sandbox carrier, when it runs.
         fenced: Set when another node has taken over the calls of this one, which has to end at once.
@@ -106,6 +111,7 @@ class Server:
         self.fenced = asyncio.Event()
         self._sandbox_sid: str | None = None
         self.url = settings.public_url or ""
+        self.node_url = settings.node_url or _own_url(settings.http_listen)
         self._parts = AsyncExitStack()
 
     @property
@@ -211,6 +217,7 @@ class Server:
                 node=settings.node,
                 place=place_of(lock.path),
                 public_url=lambda: self.url,
+                node_url=lambda: self.node_url,
                 webhooks_kept=timedelta(days=settings.webhook_retention_days),
             ),
             secrets=await asyncio.to_thread(secret_box, settings),
@@ -301,18 +308,44 @@ class Server:
         if settings.public_url is None:
             reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
             self.url = f"http://{HostPort(reachable, port)}"
-        self.mcp = McpGateway(self.services.tools.service, self.storage.keys, self.lifecycle, self.url)
+        self.node_url = self.node_url or _own_url(HostPort(host, port))
+        forwarder = self._forwarder()
+        self.mcp = McpGateway(
+            self.services.tools.service,
+            self.storage.keys,
+            self.lifecycle,
+            self.url,
+            membership=self.storage.membership,
+            forwarder=forwarder,
+        )
         app = create_app(
             self.services,
             mcp=self.mcp,
             lifecycle=self.lifecycle,
             metrics=self.metrics,
             public_url=self.url,
-            sources=Sources(trusted=settings.trusted_sources, origins=settings.cors_origins),
+            neighbours=Neighbours(
+                trusted=settings.trusted_sources, origins=settings.cors_origins, forwarder=forwarder
+            ),
         )
         # Its streams stay open until it closes, so it closes before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)
         await self.http_socket.serve(app)
+
+    def _forwarder(self) -> Forwarder | None:
+        """Make what forwards requests to other nodes; None on a database that has one node."""
+        if self.storage.database.shared is None:
+            return None
+        from api.http.forward import Forwarder
+
+        if not self.node_url:
+            _log.warning(
+                "TRUNKLINE_NODE_URL is not set and this server listens on every address:"
+                " other servers cannot forward requests to it"
+            )
+        forwarder = Forwarder(self.storage.membership)
+        self._parts.push_async_callback(forwarder.close)
+        return forwarder
 
     def _collect_metrics(self) -> None:
         lag = LoopLag()
@@ -455,6 +488,11 @@ def _sip_addresses(server: Server) -> list[str]:
         f"{listen.transport}:{HostPort(listen.host, listen.port)}"
         for listen in server.control.user_agent.addresses
     ]
+
+
+def _own_url(listen: HostPort) -> str:
+    """URL of a listening address; empty for one that is any, or not known before it is bound."""
+    return "" if listen.is_any or listen.port == 0 else f"http://{listen}"
 
 
 def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:

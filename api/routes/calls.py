@@ -22,6 +22,7 @@ from callcontrol.errors import (
     CallEnded,
     Conflict,
     InsufficientBalance,
+    NodeUnreachable,
     NumberNotOwned,
     SpendLimitReached,
 )
@@ -73,7 +74,7 @@ async def get_call_by_sid(context: Context[NoBody, NoQuery]) -> Reply:
     return await get_call(context)
 
 
-@routes.get("/v1/calls/{callSid}/trace", response=TraceObject)
+@routes.get("/v1/calls/{callSid}/trace", response=TraceObject, owned=True)
 async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Get the signalling of a call.
@@ -83,6 +84,8 @@ async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
     calls = context.services.calls
     record = await calls.get_call(context.account_sid, context.path["callSid"])
     entries = calls.trace(record.call_sid)
+    if not entries and await context.storage.membership.is_another(record.node):
+        raise NodeUnreachable(record.node, "The trace of the call is kept")
     messages = [shown(TraceMessage, entry) for entry in entries]
     return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
 

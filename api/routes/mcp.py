@@ -49,7 +49,7 @@ _JSON, _STREAM = "application/json", "text/event-stream"
 _REFUSED = ("The message is invalid, or not allowed in this state.", {_JSON: _REFUSAL})
 _NOT_ACCEPTABLE = ("`Accept` lacks `application/json` or `text/event-stream`.", {_JSON: _REFUSAL})
 
-routes = Routes("tools", tag="tools", service="tools", errors=(NotFound,))
+routes = Routes("tools", tag="tools", service="tools", errors=(NotFound,), owned=True)
 
 
 async def _speak(context: Context[NoBody, NoQuery]) -> Handover:

@@ -28,7 +28,7 @@ async def _by_link(services: Services, path: Mapping[str, str], query: Mapping[s
     return await services.recordings.admit(path["callSid"], query)
 
 
-@routes.get("/recordings/{callSid}.wav", media_type="audio/wav", ticket=_by_link)
+@routes.get("/recordings/{callSid}.wav", media_type="audio/wav", ticket=_by_link, owned=True)
 async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply:
     """
     Download the recording or a voicemail of a call.
@@ -46,12 +46,13 @@ async def get_recording_link(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply({"url": url, "call_sid": call_sid})
 
 
-@routes.delete(_OF_CALL, errors=(Conflict,))
+@routes.delete(_OF_CALL, errors=(Conflict,), owned=True)
 async def delete_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Delete the recording of a call.
 
-    Permanently, and at once; the call itself is kept.
+    Permanently, and at once; the call itself is kept. 503 while the server with the file does not run:
+    nobody can open the recording any more, and the file is deleted when that server is back.
     """
     await context.services.recordings.delete(context.account_sid, context.path["callSid"])
     return Reply(None)
@@ -69,12 +70,12 @@ async def list_messages(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply({"call_sid": call_sid, "messages": [_message(message, url) for message, url in left]})
 
 
-@routes.delete("/v1/calls/{callSid}/messages/{messageSid}", errors=(NotFound,))
+@routes.delete("/v1/calls/{callSid}/messages/{messageSid}", errors=(NotFound,), owned=True)
 async def delete_message(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Delete a voicemail of a call.
 
-    Permanently, and at once.
+    Permanently, and at once, as a recording.
     """
     path = context.path
     await context.services.recordings.delete_message(context.account_sid, path["callSid"], path["messageSid"])

@@ -20,6 +20,7 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import Fenced, is_transient
 from callcontrol.errors import DomainError, NodeTaken
 from callcontrol.nodes import store
+from callcontrol.nodes.forwarding import NoWay, is_living, way_to
 from callcontrol.nodes.lease import LeaseSettings, Node, RenewalRecord, wait_s
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Membership:
 
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
-        url: Address of the API at this moment.
+        url: Address at which other nodes reach the API of this one at this moment; empty for none.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Membership:
         self.fenced = asyncio.Event()
         self._database = database.shared
         self._writer = writer
-        self._node = Node(node, new_id(), place, "", self._settings.lease_s)
+        self._node = Node(node, new_id(), place, url(), self._settings.lease_s)
         self._url = url
         self._renewals: RenewalRecord
         self._adopt: Adopt | None = None
@@ -145,6 +146,29 @@ class Membership:
     async def nodes(self) -> list[Node]:
         """Return all nodes, by name; empty without PostgreSQL."""
         return [] if self._database is None else await self._database.read(store.all_nodes)
+
+    @property
+    def name(self) -> str | None:
+        """Name of this node among those that share the database; None without PostgreSQL."""
+        return None if self._database is None else self._node.node
+
+    async def is_another(self, node: str) -> bool:
+        """Return True if a node is another one that lives."""
+        if self._database is None or node == self._node.node:
+            return False
+        return is_living(await self._database.look_up(partial(store.one_node, node=node)))
+
+    async def way_to(self, node: str) -> str | NoWay:
+        """
+        Return the URL at which another node answers this one, or the reason why there is none.
+
+        Raises:
+            ServiceUnavailable: The database is failing.
+        """
+        if self._database is None:
+            return NoWay.ALONE
+        owner = await self._database.look_up(partial(store.one_node, node=node))
+        return way_to(owner, replace(self._node, url=self._url()))
 
     async def _run(self, database: "Postgres") -> None:
         renewed = True

@@ -38,13 +38,11 @@ _LEAVE: Final = sa.text(
         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
     """
 )
-_ALL: Final = sa.text(
-    f"""
-    SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by
-    FROM nodes ORDER BY node
-    """
+_SELECT: Final = (
+    f"SELECT node, incarnation, place, url, (lease_until - {_NOW})::float8 / 1000000, adopted_by FROM nodes"
 )
-
+_ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
+_ONE: Final = sa.text(f"{_SELECT} WHERE node = :node")
 _CALLS: Final = sa.text("SELECT node, count(*) FROM calls WHERE ended_at IS NULL GROUP BY node")
 
 
@@ -74,6 +72,12 @@ def claim(connection: Connection, dead: Node, claim: str, adopter: str, lease_s:
 def leave(connection: Connection, node: str, incarnation: str) -> None:
     """Delete the row of a node that has ended in good order, or whose calls have all been ended."""
     connection.execute(_LEAVE, {"node": node, "incarnation": incarnation})
+
+
+def one_node(connection: Connection, node: str) -> Node | None:
+    """Get a node by its name."""
+    row = connection.execute(_ONE, {"node": node}).first()
+    return None if row is None else Node(*row)
 
 
 def all_nodes(connection: Connection) -> list[Node]:

@@ -85,7 +85,9 @@ class Case:
 
     async def _ask(self, stage: Stage, path: str, query: Any, body: Any, headers: Any) -> Answer:
         method = self.row.split(" ", 1)[0]
-        return await stage.ask(method, path, by=self.by, query=query, body=body, headers=headers)
+        return await stage.ask(
+            method, path, by=self.by, query=query, body=body, headers=headers, by_front=True
+        )
 
 
 def row(text: str, *cases: Case) -> tuple[Case, ...]:

@@ -133,6 +133,8 @@ class Stage:
     accounts: dict[str, Customer] = field(default_factory=dict)
     #: What givens made once for all cases, by name.
     kept: dict[str, Any] = field(default_factory=dict)
+    #: Another node on the database, which the requests of cases are sent to.
+    front: Server | None = None
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(918047500000))
     _schemas: dict[tuple[str, int], Any] = field(default_factory=dict)
 
@@ -156,15 +158,21 @@ class Stage:
         body: Any = None,
         raw: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        by_front: bool = False,
     ) -> Answer:
-        """Ask with the account's key, or with the one that is given; with none when it is empty."""
+        """
+        Ask with the account's key, or with the one that is given; with none when it is empty.
+
+        `by_front` asks the other node, if there is one.
+        """
         lines = dict(headers or {})
         account = self.accounts[by]
         if key is None:
             key = account.keys[_service_of(method, path)]
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
-        url = self.server.url + path
+        asked = self.front if by_front and self.front is not None else self.server
+        url = asked.url + path
         async with self.http.request(
             method, url, params=query, json=body, data=raw, headers=lines
         ) as response:
@@ -270,9 +278,9 @@ _SERVICES = [
 
 
 @asynccontextmanager
-async def staged(data_dir: Path) -> AsyncIterator[Stage]:
-    """Run a stage."""
-    server = Server(loopback_settings(data_dir, rtp_ports=800))
+async def staged(data_dir: Path, **settings: str) -> AsyncIterator[Stage]:
+    """Run a stage; `settings` of the server are names as in the environment, without their prefix."""
+    server = Server(loopback_settings(data_dir, rtp_ports=800, **settings))
     agent = DemoAgent(tone(700.0, 200))
     lifted = pytest.MonkeyPatch()
     lifted.setattr(pipeline, "allowances_of", allowances_of_many)

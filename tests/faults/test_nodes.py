@@ -118,15 +118,41 @@ def test_a_node_whose_name_is_taken_does_not_start(
     exchange.finish(*peers)
 
 
-def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: ServerProcess) -> None:
-    """Control of a call on another node is refused with 503 and the node's name, not with CALL_ENDED."""
+def test_a_call_is_controlled_through_another_node(exchange: Exchange, other: ServerProcess) -> None:
+    """A node forwards what concerns a call of another one, which answers as if it had been asked itself."""
     peers = start_calls(exchange, "uac_hung_up_on.xml")
     key = exchange.account.api_key
-    for call in calls(other, exchange, "in-progress"):
+    up = calls(other, exchange, "in-progress")
+    for call in up:
         path = path_of(call)
-        reply = other.request("DELETE", path, key)
-        assert (reply.status, reply.body["error"]["code"]) == (503, "NODE_UNREACHABLE")
-        assert exchange.server.request("DELETE", path, key).status == 200
+        muted = other.request("POST", path, key, {"mute_status": "mute"})
+        assert (muted.status, muted.data["call_sid"]) == (202, call["call_sid"])
+        trace = f"/v1/calls/{call['call_sid']}/trace"
+        assert "INVITE" in other.request("GET", trace, key).data["ladder"]
+        assert other.request("DELETE", path, key).status == 200
+    exchange.finish(*peers)
+    for call in up:
+        ended = other.request("DELETE", path_of(call), key)
+        assert (ended.status, ended.body["error"]["code"]) == (409, "CALL_ENDED")
+
+
+def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: ServerProcess) -> None:
+    """
+    While the node of a call has its lease and does not answer, the call is on a node that cannot be reached;
+    of a change that it got, nobody knows the outcome.
+    """
+    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    key, process = exchange.account.api_key, exchange.server.process
+    assert process is not None
+    up = calls(other, exchange, "in-progress")
+    process.send_signal(signal.SIGSTOP)
+    try:
+        reply = other.request("POST", path_of(up[0]), key, {"mute_status": "mute"})
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert (reply.status, reply.body["error"]["code"]) == (503, "OUTCOME_UNKNOWN")
+    for call in up:
+        assert other.request("DELETE", path_of(call), key).status == 200
     exchange.finish(*peers)
 
 

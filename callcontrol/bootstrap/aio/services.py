@@ -109,6 +109,7 @@ class StorageSettings:
         allowed_countries: Countries that numbers may be forwarded to, as ISO 3166 codes.
         name_servers: Name servers for the host names of gateways; those of the system when empty.
         public_url: Base URL of links in events.
+        node_url: URL at which other nodes reach the API of this one; empty for none.
         webhooks_kept: Retention of finished webhook deliveries.
     """
 
@@ -119,6 +120,7 @@ class StorageSettings:
     allowed_countries: Collection[str] = DEFAULT_COUNTRIES
     name_servers: Sequence[NameServer] = ()
     public_url: Callable[[], str] = lambda: ""
+    node_url: Callable[[], str] = lambda: ""
     webhooks_kept: timedelta = WEBHOOKS_KEPT
 
 
@@ -148,7 +150,7 @@ class Storage:
         self.secrets = secrets
         self.writer = Writer(database, WriterSettings(node=node))
         self.membership = Membership(
-            database, self.writer, node, settings.place, settings.public_url, settings.leases
+            database, self.writer, node, settings.place, settings.node_url, settings.leases
         )
         self.directory = DirectoryLoader(database, changes_since, settings.name_servers)
         self.destinations = DestinationGuard(settings.allow_private_destinations)

@@ -21,7 +21,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.encryption import Cipher
 from callcontrol.directory.directory import Directory
-from callcontrol.errors import Conflict, Forbidden, NotFound
+from callcontrol.errors import Conflict, Forbidden, NodeUnreachable, NotFound
 from callcontrol.models import CallRecord, Message, Principal
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.links import RecordingLinks, may_open
@@ -117,15 +117,16 @@ class RecordingService:
         Raises:
             NotFound: There is no such call, or no such message on it.
             Forbidden: The call is another account's.
+            NodeUnreachable: It is unavailable, and its file is on the disk of another node.
         """
         await self._calls.get(account_sid, call_sid)
         message = await self._messages.find(message_sid)
         if message is None or message.call_sid != call_sid:
             raise _no_message()
         await self._messages.flush()
-        if not await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid)):
+        found = await self._writer.commit(lambda connection: message_rows.discard(connection, message_sid))
+        if not await self._remove_one(message_sid) and not found:
             raise _no_message()
-        await self._remove_one(message_sid)
         log.info("a voicemail message was deleted through the API", extra={"call_sid": call_sid})
 
     async def admit(self, call_sid: str, query: Mapping[str, str]) -> Principal:
@@ -151,9 +152,9 @@ class RecordingService:
         File of a recording of a call of the account, or of a message left on one.
 
         Raises:
-            NotFound: There is no such call, it has no recording (yet, or any more), or the file is on the
-                disk of another server.
+            NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
+            NodeUnreachable: The file is on the disk of another node.
         """
         found = await self._find(call_sid)
         if found is None:
@@ -162,6 +163,8 @@ class RecordingService:
             raise Forbidden("The call belongs to another account.")
         path = await self._checked(found)
         if path is None:
+            if found.node and self._database.shared is not None:
+                raise NodeUnreachable(found.node, "The recording is on the disk")
             raise NotFound("The recording is on the disk of another server; ask that one.")
         return path
 
@@ -169,33 +172,45 @@ class RecordingService:
         """
         Delete the recording of a call permanently.
 
-        It is unavailable once this returns, even if the disk fails to delete the file: that is retried until
-        the file is gone.
+        It is unavailable from then on, even if the disk fails to delete the file, or another node has it: the
+        node that has it tries until it is gone.
 
         Raises:
             NotFound: There is no such call, or no recording of it.
             Forbidden: It is another account's.
             Conflict: The call is active, or its recording is not complete yet.
+            NodeUnreachable: It is unavailable, and its file is on the disk of another node.
         """
         record = await self._calls.get(account_sid, call_sid)
         if record.recording_status in PENDING:
             raise Conflict("The call is being recorded; hang it up, and delete its recording then.")
-        if record.recording_path is None:
+        found = 0
+        if record.recording_path is not None:
+            if record.ended_at is None:
+                raise Conflict("The call is up; delete its recording when it has ended.")
+            # Pending writes of the call must not be applied after this.
+            await self._calls.flush()
+            found = await self._writer.commit(lambda connection: recordings.discard(connection, call_sid))
+        if not await self._remove_one(call_sid) and not found:
             raise _none()
-        if record.ended_at is None:
-            raise Conflict("The call is up; delete its recording when it has ended.")
-        # Pending writes of the call must not be applied after this.
-        await self._calls.flush()
-        if not await self._writer.commit(lambda connection: recordings.discard(connection, record.call_sid)):
-            raise _none()
-        await self._remove_one(record.call_sid)
         log.info("the recording was deleted through the API", extra={"call_sid": record.call_sid})
 
-    async def _remove_one(self, sid: str) -> None:
+    async def _remove_one(self, sid: str) -> bool:
+        """
+        Delete a file that is marked for removal; False if none is, as it is gone.
+
+        Raises:
+            NodeUnreachable: It is on the disk of another node.
+        """
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))
+        if found is None:
+            return False
         # A file of another server is deleted here only if this server sees it; else its own server does.
-        if found is not None and (found.node == self._node or await asyncio.to_thread(self._seen, found)):
+        if found.node == self._node or await asyncio.to_thread(self._seen, found):
             await self._remove([found])
+        elif self._database.shared is not None:
+            raise NodeUnreachable(found.node, "The recording can no longer be opened; its file is")
+        return True
 
     async def _find(self, sid: str) -> "_Recorded | None":
         """Find a recorded file by the SID of its call or message."""

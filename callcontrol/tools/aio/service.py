@@ -13,7 +13,15 @@ from callcontrol.accounts.keys import tools_of
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
-from callcontrol.errors import Conflict, DomainError, NotFound, RateLimited, ToolTimedOut, ValidationFailed
+from callcontrol.errors import (
+    Conflict,
+    DomainError,
+    NodeUnreachable,
+    NotFound,
+    RateLimited,
+    ToolTimedOut,
+    ValidationFailed,
+)
 from callcontrol.histogram import Histogram
 from callcontrol.models import Principal
 from callcontrol.tools.aio.app_keys import AppKeys
@@ -127,7 +135,8 @@ class ToolService:
         self, principal: Principal, found: RegisteredTool, arguments: Mapping[str, Any]
     ) -> ToolResult:
         clock, name = asyncio.get_running_loop().time, found.tool.name
-        began, outcome = clock(), "failed"
+        began = clock()
+        outcome: str | None = "failed"
         try:
             if found.http is not None:
                 content = await self._client.ask(found.http, arguments)
@@ -138,12 +147,16 @@ class ToolService:
         except ToolTimedOut:
             outcome = "timed_out"
             raise
+        except NodeUnreachable:
+            outcome = None  # The node that executes it counts it.
+            raise
         finally:
             took_s = clock() - began
-            self.uses["http" if found.http is not None else "builtin", outcome] += 1
-            self.took_s.observe(took_s)
             duration_ms = round(took_s * 1000)
-            self._usage.count(principal, name, failed=outcome != "ok", duration_ms=duration_ms)
+            if outcome is not None:
+                self.uses["http" if found.http is not None else "builtin", outcome] += 1
+                self.took_s.observe(took_s)
+                self._usage.count(principal, name, failed=outcome != "ok", duration_ms=duration_ms)
         return ToolResult(content, duration_ms)
 
     async def _run_to_completion(self, name: str, work: Coroutine[Any, Any, Any]) -> Any:

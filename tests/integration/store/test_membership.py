@@ -17,6 +17,7 @@ from callcontrol.database.errors import Fenced
 from callcontrol.database.tables.system import writer_probe
 from callcontrol.errors import NodeTaken, ServiceUnavailable
 from callcontrol.nodes import store
+from callcontrol.nodes.forwarding import NoWay
 from callcontrol.nodes.lease import LeaseSettings, Node
 from tests.support.domain import new_record
 from tests.support.postgres import PostgresServer
@@ -36,7 +37,9 @@ async def shared(postgres: PostgresServer) -> AsyncIterator[str]:
 
 
 async def start(url: str, node: str, place: str = "") -> Storage:
-    settings = StorageSettings(node=node, place=place, leases=LEASES)
+    settings = StorageSettings(
+        node=node, place=place, leases=LEASES, node_url=lambda: f"http://{node}.example.com:8080"
+    )
     return await Storage.open(url, settings, secrets=SECRETS)
 
 
@@ -119,6 +122,22 @@ async def test_a_lease_of_a_dead_server_elsewhere_is_waited_for(shared: str) -> 
     async with running(shared, "a", "elsewhere") as storage:
         assert (await lease_of(storage, "a")).place == "elsewhere"
     await dead.close()
+
+
+async def test_a_node_is_asked_while_its_lease_lives(shared: str) -> None:
+    """Its address is known from its start on, and of no use once it is dead or stopped."""
+    async with running(shared, "a") as asking:
+        membership = asking.membership
+        async with running(shared, "b"):
+            assert await membership.way_to("b") == "http://b.example.com:8080"
+            assert await membership.is_another("b")
+        assert await membership.way_to("b") is NoWay.DEAD
+        dead = await start(shared, "c")
+        stand_still(dead)
+        await until(lambda: lease_is_over(asking, "c"))
+        assert await membership.way_to("c") is NoWay.DEAD
+        assert [await membership.is_another(node) for node in ("a", "b", "c", "")] == [False] * 4
+        await dead.close()
 
 
 async def test_nothing_that_a_fenced_node_writes_is_accepted(shared: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.recording import recording_file
-from callcontrol.errors import Forbidden, NotFound
+from callcontrol.errors import Forbidden, NodeUnreachable, NotFound
 from callcontrol.models import Account, CallStatus, Message
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from tests.support.domain import new_record
@@ -24,12 +24,12 @@ AUDIO = b"RIFF" + bytes(96)
 class Box:
     """The messages of one account, and the server that serves them."""
 
-    def __init__(self, storage: Storage, account: Account, folder: Path) -> None:
+    def __init__(self, storage: Storage, account: Account, folder: Path, *, node: str = "local") -> None:
         folder.mkdir()
         self.storage, self.account, self.folder = storage, account, folder
         self.now: datetime = utc_now()
         self.call_sid = new_id()
-        settings = RecordingSettings(folder=folder, kept_days=30, now=lambda: self.now)
+        settings = RecordingSettings(folder=folder, node=node, kept_days=30, now=lambda: self.now)
         self.service = RecordingService(
             storage.database,
             storage.writer,
@@ -117,6 +117,25 @@ async def test_a_deleted_message_is_gone_and_no_other(box: Box) -> None:
         await box.service.file(box.account.account_sid, first)
     with pytest.raises(NotFound):
         await box.service.delete_message(box.account.account_sid, box.call_sid, first)
+
+
+async def test_a_message_on_another_disk_is_gone_at_once_and_deleted_there(box: Box, tmp_path: Path) -> None:
+    message_sid = box.leave()
+    await box.storage.messages.flush()
+    box.folder.rename(tmp_path / "elsewhere")
+    other = Box(box.storage, box.account, tmp_path / "own disk", node="other")
+    for _ in range(2):
+        deletion = other.service.delete_message(box.account.account_sid, box.call_sid, message_sid)
+        if box.storage.database.shared is None:
+            await deletion
+            continue
+        with pytest.raises(NodeUnreachable, match="its file is on the node local"):
+            await deletion
+    assert await box.listed() == {}
+    (tmp_path / "elsewhere").rename(box.folder)
+    assert box.there(message_sid)
+    await box.service.delete_message(box.account.account_sid, box.call_sid, message_sid)
+    assert not box.there(message_sid)
 
 
 async def test_they_are_kept_as_long_as_recordings_and_are_no_left_overs(box: Box) -> None:

@@ -19,7 +19,7 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.recording import recording_file, recording_url
 from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.database.tables.recordings import recording_removals
-from callcontrol.errors import Conflict, Forbidden, NotFound
+from callcontrol.errors import Conflict, Forbidden, NodeUnreachable, NotFound
 from callcontrol.models import Account, CallRecord, CallStatus, RecordingStatus
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
 from callcontrol.recordings.store import recordings
@@ -218,7 +218,8 @@ async def test_what_is_on_the_disk_of_another_server_is_not_found_here(
     shelf.folder.rename(tmp_path / "elsewhere")
     other = Shelf(shelf.storage, tmp_path / "own disk", node="other")
     assert await other.service.link(account.account_sid, call.call_sid), "it opens on the server that has it"
-    with pytest.raises(NotFound, match="another server"):
+    is_shared = shelf.storage.database.shared is not None
+    with pytest.raises(NodeUnreachable if is_shared else NotFound, match="is on the disk"):
         await other.service.file(account.account_sid, call.call_sid)
     with pytest.raises(NotFound, match="no longer kept"):
         await shelf.service.link(account.account_sid, call.call_sid)
@@ -421,18 +422,40 @@ async def test_what_the_call_still_had_to_write_does_not_bring_its_recording_bac
     assert await shelf.kept([call]) == [False]
 
 
+async def delete_elsewhere(other: Shelf, call: CallRecord) -> None:
+    """Delete a recording through a server that does not see it; one that shares a database says so."""
+    deletion = other.service.delete(call.account_sid, call.call_sid)
+    if other.storage.database.shared is None:
+        await deletion
+        return
+    with pytest.raises(NodeUnreachable, match="no longer be opened; its file is on the node local"):
+        await deletion
+
+
+@pytest.mark.parametrize("by", ["sweep", "request"])
 async def test_a_recording_on_another_disk_is_out_of_reach_at_once_and_deleted_there(
-    shelf: Shelf, account: Account, tmp_path: Path
+    shelf: Shelf, account: Account, tmp_path: Path, by: str
 ) -> None:
     call = await shelf.call(account)
     shelf.folder.rename(tmp_path / "elsewhere")
     other = Shelf(shelf.storage, tmp_path / "own disk", node="other")
-    await other.service.delete(account.account_sid, call.call_sid)
-    assert (await shelf.stored(call)).recording_url is None
+    for _ in range(2):
+        await delete_elsewhere(other, call)
+        assert (await shelf.stored(call)).recording_url is None
+        assert await shelf.removals() == 1
     (tmp_path / "elsewhere").rename(shelf.folder)
     assert shelf.file(call.call_sid).exists()
-    assert await shelf.service.sweep() == 1
+    for server in (shelf, other):
+        with pytest.raises(NotFound, match="no recording"):
+            await server.service.file(account.account_sid, call.call_sid)
+    if by == "sweep":
+        assert await shelf.service.sweep() == 1
+    else:
+        await shelf.service.delete(account.account_sid, call.call_sid)
     assert await shelf.kept([call]) == [False]
+    assert await shelf.removals() == 0
+    with pytest.raises(NotFound, match="no recording"):
+        await other.service.delete(account.account_sid, call.call_sid)
 
 
 # --- what a killed process leaves behind --------------------------------------------------------------------

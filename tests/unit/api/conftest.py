@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.http.app import REQUESTS_PER_MINUTE, Sources, create_app
+from api.http.app import REQUESTS_PER_MINUTE, Neighbours, create_app
 from api.process.metrics import Metrics
 from callcontrol.bootstrap.aio.services import Services, Storage
 from tests.support.api_stage import URL, ApiStage, api_stage
@@ -37,7 +37,7 @@ async def client(stage: ApiStage) -> AsyncIterator[Client]:
         lifecycle=stage.lifecycle,
         metrics=Metrics(),
         public_url=URL,
-        sources=Sources(trusted=(ip_network("10.0.0.0/8"),)),
+        neighbours=Neighbours(trusted=(ip_network("10.0.0.0/8"),)),
         requests_per_minute={**REQUESTS_PER_MINUTE, "platform": 20},
         check_replies=True,
     )

@@ -29,6 +29,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "NotFound": "NOT_FOUND",
         "NumberNotOwned": "NUMBER_NOT_OWNED",
         "NumberTaken": "NUMBER_NOT_OWNED",
+        "OutcomeUnknown": "OUTCOME_UNKNOWN",
         "ProviderRejected": "PROVIDER_REJECTED",
         "QuoteStale": "QUOTE_STALE",
         "RateLimited": "RATE_LIMITED",

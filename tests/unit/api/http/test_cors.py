@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from api.http.app import Sources, create_app
+from api.http.app import Neighbours, create_app
 from api.http.cors import Cors
 from api.process.metrics import Metrics
 from tests.support.api_stage import URL, ApiStage
@@ -24,7 +24,7 @@ def served_to(stage: ApiStage, *origins: str) -> AbstractAsyncContextManager[Cli
             lifecycle=stage.lifecycle,
             metrics=Metrics(),
             public_url=URL,
-            sources=Sources(origins=origins),
+            neighbours=Neighbours(origins=origins),
         )
     )
 

@@ -1,0 +1,423 @@
+"""Requests that another node must answer: what goes on to it, what comes back, what is said without it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import pytest
+import sqlalchemy as sa
+from aiohttp import web
+
+from api.http.app import Neighbours, create_app
+from api.http.forward import FORWARDED_BY, Forwarder
+from api.mcp.gateway import McpGateway
+from api.process.metrics import Metrics
+from callcontrol.aio.tokens import new_id
+from callcontrol.database.tables.calls import calls
+from callcontrol.database.tables.system import idempotency_keys
+from callcontrol.models import CallStatus
+from callcontrol.nodes.forwarding import NoWay
+from tests.support.api_facts import ACCOUNT, KEY, TOOLS_KEY, call
+from tests.support.api_stage import ApiStage, api_stage
+from tests.support.waiting import PATIENCE_S, until
+from tests.support.webhook_stage import Answer, Received, Receiver
+
+_OWNER = "b"
+_EXECUTE = "/integrations/v1/tools/hang_up/execute"
+
+
+@dataclass
+class OtherNodes:
+    """The other nodes, each with its address or the reason why it has none; in place of the leases."""
+
+    ways: dict[str, str | NoWay] = field(default_factory=dict)
+    name: str = "a"
+
+    async def way_to(self, node: str) -> str | NoWay:
+        return self.ways.get(node, NoWay.DEAD)
+
+    async def is_another(self, node: str) -> bool:
+        return self.ways.get(node, NoWay.DEAD) is not NoWay.DEAD
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Response that the client got."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    error: Mapping[str, Any]
+
+    @property
+    def code(self) -> str:
+        return str(self.error["code"])
+
+
+@dataclass
+class Pair:
+    """The node "a", which is asked, and a server in place of the node "b"."""
+
+    stage: ApiStage
+    owner: Receiver
+    others: OtherNodes
+    url: str
+    http: aiohttp.ClientSession
+
+    async def call_elsewhere(self, **changes: Any) -> str:
+        """A call that is active on the owner."""
+        changes = {"status": CallStatus.IN_PROGRESS, **changes}
+        record = await self.stage.add_call(call(new_id(), **changes))
+        moved = sa.update(calls).where(calls.c.call_sid == record.call_sid).values(node=_OWNER)
+        await self.stage.write(lambda connection: connection.execute(moved).close())
+        return record.call_sid
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str = KEY,
+        headers: Mapping[str, str] | None = None,
+        **parts: Any,
+    ) -> Reply:
+        lines = {"Authorization": f"Bearer {key}", **(headers or {})}
+        async with self.http.request(method, self.url + path, headers=lines, **parts) as response:
+            body = await response.read()
+            shown: Any = await response.json() if response.status >= 400 and body else {}
+            return Reply(response.status, response.headers, body, shown.get("error", shown))
+
+    async def hang_up(self, **parts: Any) -> Reply:
+        return await self.ask("DELETE", path_of(await self.call_elsewhere()), **parts)
+
+    def answers(self, path: str, answer: Answer) -> None:
+        self.owner.answers[path] = answer
+
+
+@pytest.fixture
+async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
+    owner, others = Receiver(), OtherNodes()
+    await owner.start()
+    others.ways[_OWNER] = owner.url("").rstrip("/")
+    forwarder = Forwarder(cast(Any, others))
+    sock = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    async with api_stage(tmp_path) as stage:
+        stage.storage.membership = cast(Any, others)
+        tools = stage.services.tools.service
+        mcp = McpGateway(
+            tools, stage.storage.keys, stage.lifecycle, url, membership=cast(Any, others), forwarder=forwarder
+        )
+        app = create_app(
+            stage.services,
+            mcp=mcp,
+            lifecycle=stage.lifecycle,
+            metrics=Metrics(),
+            public_url=url,
+            neighbours=Neighbours(origins=["https://console.example.com"], forwarder=forwarder),
+            check_replies=True,
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        await web.SockSite(runner, sock).start()
+        async with aiohttp.ClientSession() as http:
+            yield Pair(stage, owner, others, url, http)
+        await mcp.close()
+        await forwarder.close()
+        await runner.cleanup()
+    await owner.close()
+
+
+def path_of(call_sid: str) -> str:
+    return f"/v1/Accounts/{ACCOUNT}/Calls/{call_sid}"
+
+
+def closed_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+async def never(_: Received) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def hangs_up_on_us(got: Received) -> web.StreamResponse:
+    assert got.request.transport is not None
+    got.request.transport.abort()
+    return web.Response()
+
+
+async def test_a_request_goes_on_as_it_came_and_its_answer_comes_back(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    path = path_of(call_sid)
+    told = {"X-RateLimit-Limit": "7", "Access-Control-Allow-Origin": "*", "X-Other": "kept", "Server": "b"}
+    pair.answers(path, lambda _: web.json_response({"data": "done"}, status=202, headers=told))
+    asked = {
+        "X-Request-Id": "request-1",
+        "Origin": "https://console.example.com",
+        "Connection": "X-Hop",
+        "X-Hop": "1",
+    }
+    reply = await pair.ask(
+        "POST", f"{path}/?page=%2F+1", headers={**asked, "X-Own": "kept"}, json={"mute_status": "mute"}
+    )
+    assert pair.owner.requests == [], "a query that the endpoint does not know is refused where it came"
+    reply = await pair.ask("POST", path, headers={**asked, "X-Own": "kept"}, json={"mute_status": "mute"})
+    (got,) = pair.owner.requests
+    assert (got.method, got.path, got.body) == ("POST", path, b'{"mute_status": "mute"}')
+    assert got.headers["Authorization"] == f"Bearer {KEY}"
+    assert got.headers["Content-Type"] == "application/json"
+    assert (got.headers["X-Request-Id"], got.headers[FORWARDED_BY]) == ("request-1", "a")
+    assert got.headers["X-Own"] == "kept"
+    assert not {"Origin", "X-Hop"} & got.headers.keys()
+    assert (reply.status, reply.body) == (202, b'{"data": "done"}')
+    assert (reply.headers["X-Request-Id"], reply.headers["X-Other"]) == ("request-1", "kept")
+    assert (reply.headers["Server"], reply.headers["X-RateLimit-Limit"]) == ("Trunkline", "600")
+    assert reply.headers["Access-Control-Allow-Origin"] == "https://console.example.com"
+
+
+async def test_a_refusal_comes_back_as_it_is(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    wait = {"Retry-After": "9", "X-RateLimit-Remaining": "0"}
+    body = {"error": {"code": "RATE_LIMITED", "message": "Wait."}}
+    pair.answers(path_of(call_sid), lambda _: web.json_response(body, status=429, headers=wait))
+    reply = await pair.ask("DELETE", path_of(call_sid))
+    assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+    assert (reply.headers["Retry-After"], reply.headers["X-RateLimit-Remaining"]) == ("9", "0")
+
+
+@pytest.mark.parametrize("reason", [NoWay.DEAD, NoWay.NO_ADDRESS])
+async def test_a_node_that_cannot_be_asked(pair: Pair, reason: NoWay) -> None:
+    pair.others.ways[_OWNER] = reason
+    reply = await pair.hang_up()
+    assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
+    assert f"on the node b, {reason.value}" in reply.error["message"]
+    assert pair.owner.requests == []
+
+
+async def test_a_request_is_forwarded_once(pair: Pair) -> None:
+    reply = await pair.hang_up(headers={FORWARDED_BY: "c"})
+    assert (reply.status, reply.code) == (503, "NODE_UNREACHABLE")
+    assert NoWay.FORWARDED.value in reply.error["message"]
+    assert pair.owner.requests == []
+
+
+async def test_the_mark_of_a_forwarded_request_proves_nothing(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    reply = await pair.ask("DELETE", path_of(call_sid), key="vp_" + "?" * 43, headers={FORWARDED_BY: "c"})
+    assert reply.status == 401
+
+
+async def test_a_node_that_does_not_listen(pair: Pair) -> None:
+    pair.others.ways[_OWNER] = closed_port()
+    call_sid = await pair.call_elsewhere()
+    for method, body in (("DELETE", None), ("POST", {"mute_status": "mute"})):
+        reply = await pair.ask(method, path_of(call_sid), json=body)
+        assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
+        assert NoWay.UNREACHABLE.value in reply.error["message"]
+
+
+@pytest.mark.parametrize("answer", [never, hangs_up_on_us])
+async def test_a_node_that_got_the_request_and_does_not_answer(pair: Pair, answer: Answer) -> None:
+    """A request that may be repeated is to be repeated; of a POST the outcome is unknown, so nobody retries."""
+    call_sid = await pair.call_elsewhere()
+    pair.answers(path_of(call_sid), answer)
+    reply = await pair.ask("DELETE", path_of(call_sid))
+    assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
+    reply = await pair.ask("POST", path_of(call_sid), json={"dtmf": {"digits": "1"}})
+    assert (reply.status, reply.code) == (503, "OUTCOME_UNKNOWN")
+    assert "Retry-After" not in reply.headers and "may have been carried out" in reply.error["message"]
+    assert [got.method for got in pair.owner.requests] == ["DELETE", "POST"]
+
+
+async def test_each_style_says_it_in_its_own_words(pair: Pair) -> None:
+    pair.others.ways[_OWNER] = closed_port()
+    call_sid = await pair.call_elsewhere()
+    path = f"/2010-04-01/Accounts/{ACCOUNT}/Calls/{call_sid}.json"
+    basic = base64.b64encode(f"{ACCOUNT}:{KEY}".encode()).decode()
+    reply = await pair.ask(
+        "POST", path, headers={"Authorization": f"Basic {basic}"}, data={"Status": "completed"}
+    )
+    assert (reply.status, reply.code) == (503, "20503")
+    pair.others.ways[_OWNER] = pair.owner.url("").rstrip("/")
+    pair.answers(path, lambda _: web.json_response({"sid": call_sid}))
+    reply = await pair.ask(
+        "POST", path, headers={"Authorization": f"Basic {basic}"}, data={"Status": "completed"}
+    )
+    (got,) = pair.owner.requests
+    assert (reply.status, got.body) == (200, b"Status=completed")
+    assert got.headers["Authorization"] == f"Basic {basic}"
+
+
+async def test_a_trace_is_where_the_call_was(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere(status=CallStatus.COMPLETED)
+    path = f"/v1/calls/{call_sid}/trace"
+    pair.answers(path, lambda _: web.json_response({"data": "a ladder"}))
+    assert (await pair.ask("GET", path)).body == b'{"data": "a ladder"}'
+    pair.others.ways[_OWNER] = NoWay.DEAD
+    reply = await pair.ask("GET", path)
+    assert reply.status == 200 and b'"messages":[]' in reply.body, (
+        "it was in the memory of a node that is gone"
+    )
+
+
+async def test_the_node_that_executes_has_the_key_and_the_count(pair: Pair) -> None:
+    """An idempotency key is claimed where the request runs, and a use of a tool counts there."""
+    call_sid = await pair.call_elsewhere()
+    keys: list[list[str]] = []
+
+    async def executes(got: Received) -> web.StreamResponse:
+        held = sa.select(idempotency_keys.c.key)
+        read = pair.stage.storage.database.read
+        keys.append(list(await read(lambda connection: connection.scalars(held).all())))
+        return web.json_response({"data": "hung up"})
+
+    pair.answers(_EXECUTE, executes)
+    body = {"arguments": {"call_sid": call_sid}}
+    for _ in range(2):
+        reply = await pair.ask("POST", _EXECUTE, key=TOOLS_KEY, headers={"Idempotency-Key": "k-1"}, json=body)
+        assert (reply.status, reply.body) == (200, b'{"data": "hung up"}')
+    assert keys == [[], []], "it is held nowhere while the other node claims it"
+    assert [got.headers["Idempotency-Key"] for got in pair.owner.requests] == ["k-1", "k-1"]
+    assert not pair.stage.services.tools.service.uses
+
+
+# --- bodies of responses ------------------------------------------------------------------------------------
+
+
+async def test_a_large_body_is_passed_on_in_parts(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    part = bytes(range(256)) * 256
+    sent = 0
+
+    async def answer(got: Received) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        response.content_length = 64 * len(part)
+        await response.prepare(got.request)
+        for _ in range(64):
+            await response.write(part)
+            sent += 1
+        return response
+
+    pair.answers(path_of(call_sid), answer)
+    async with pair.http.delete(
+        pair.url + path_of(call_sid), headers={"Authorization": f"Bearer {KEY}"}
+    ) as response:
+        assert response.content_length == 64 * len(part)
+        assert await response.content.readexactly(1000) == part[:1000]
+        rest = await response.read()
+    assert 1000 + len(rest) == 64 * len(part) and rest.endswith(part)
+
+
+@pytest.mark.parametrize("ends", ["aborted", "silent"])
+async def test_a_body_that_does_not_come_whole_is_not_taken_for_whole(pair: Pair, ends: str) -> None:
+    call_sid = await pair.call_elsewhere()
+
+    async def answer(got: Received) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(got.request)
+        await response.write(b"the beginning")
+        return hangs_up_on_us(got) if ends == "aborted" else await never(got)
+
+    pair.answers(path_of(call_sid), answer)
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await pair.ask("DELETE", path_of(call_sid))
+
+
+async def test_the_connection_to_the_node_ends_with_the_client(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    seen: list[web.Request] = []
+
+    async def answer(got: Received) -> web.StreamResponse:
+        seen.append(got.request)
+        response = web.StreamResponse()
+        await response.prepare(got.request)
+        await response.write(b"event: message\n\n")
+        return await never(got)
+
+    pair.answers(path_of(call_sid), answer)
+    async with aiohttp.ClientSession() as leaving:
+        asked = await leaving.delete(pair.url + path_of(call_sid), headers={"Authorization": f"Bearer {KEY}"})
+        assert await asked.content.readany() == b"event: message\n\n"
+    (request,) = seen
+    await until(lambda: request.transport is None or request.transport.is_closing())
+
+
+# --- sessions of the Model Context Protocol -----------------------------------------------------------------
+
+_MCP = "/integrations/mcp"
+_ACCEPT = {"Accept": "application/json, text/event-stream"}
+_PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+async def test_a_session_names_its_node(pair: Pair) -> None:
+    opened = await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=_ACCEPT, json=_HELLO)
+    named = opened.headers["Mcp-Session-Id"]
+    assert opened.status == 200 and named.endswith(".a")
+    session = {**_ACCEPT, "Mcp-Session-Id": named}
+    answered = await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=session, json=_PING)
+    assert (answered.status, answered.headers["Mcp-Session-Id"]) == (200, named)
+    bare = {**_ACCEPT, "Mcp-Session-Id": named.removesuffix(".a")}
+    assert (await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=bare, json=_PING)).status == 404
+    assert (await pair.ask("DELETE", _MCP, key=TOOLS_KEY, headers=session)).status == 200
+    assert (await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=session, json=_PING)).status == 404
+    assert pair.owner.requests == []
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_a_session_of_another_node_is_served_there(pair: Pair, method: str) -> None:
+    session = {**_ACCEPT, "Mcp-Session-Id": "1f.b"}
+    told = {"Content-Type": "text/event-stream", "Mcp-Session-Id": "1f.b"}
+    pair.answers(_MCP, lambda _: web.Response(body=b"data: {}\n\n", headers=told))
+    body = _PING if method == "POST" else None
+    reply = await pair.ask(method, _MCP, key=TOOLS_KEY, headers=session, json=body)
+    assert (reply.status, reply.body) == (200, b"data: {}\n\n")
+    assert reply.headers["Mcp-Session-Id"] == "1f.b"
+    assert pair.owner.requests[0].headers["Mcp-Session-Id"] == "1f.b"
+
+
+async def test_a_session_of_a_node_that_is_gone_is_unknown(pair: Pair) -> None:
+    pair.others.ways[_OWNER] = NoWay.DEAD
+    session = {**_ACCEPT, "Mcp-Session-Id": "1f.b"}
+    reply = await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=session, json=_PING)
+    assert (reply.status, reply.code) == (404, "NOT_FOUND"), "the client opens another one"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_tool_of_a_session_here_reaches_a_call_elsewhere(pair: Pair, refused: bool) -> None:
+    call_sid = await pair.call_elsewhere()
+    result = {"call_sid": call_sid, "status": "completed"}
+    told: dict[str, Any] = {"data": {"tool": "hang_up", "result": result, "duration_ms": 3}}
+    if refused:
+        told = {"error": {"code": "CALL_ENDED", "message": "The call has already ended."}}
+    pair.answers(_EXECUTE, lambda _: web.json_response(told, status=409 if refused else 200))
+    opened = await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=_ACCEPT, json=_HELLO)
+    session = {**_ACCEPT, "Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
+    uses = {"name": "hang_up", "arguments": {"call_sid": call_sid}}
+    body = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": uses}
+    async with asyncio.timeout(PATIENCE_S):
+        reply = await pair.ask("POST", _MCP, key=TOOLS_KEY, headers=session, json=body)
+    (got,) = pair.owner.requests
+    assert (got.headers["Authorization"], got.headers[FORWARDED_BY]) == (f"Bearer {TOOLS_KEY}", "a")
+    assert call_sid.encode() in got.body
+    assert (b"CALL_ENDED" if refused else b'"status"') in reply.body
+    assert (b'"isError":true' in reply.body) is refused

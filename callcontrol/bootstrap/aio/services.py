@@ -80,6 +80,8 @@ from callcontrol.otp import store as otps
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
+from callcontrol.recordings.aio.uploads import Uploader, UploadQueue
+from callcontrol.recordings.objects import ObjectStore
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.service import Toolbox
@@ -138,7 +140,7 @@ class Storage:
         secrets_of: Secrets that sign the webhooks of an account at this moment, the current one first.
         outbox: Delivers webhooks.
         housekeeper: Deletes expired rows.
-        calls, messages, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
+        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
             masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
             assistant_webhooks, webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs,
             subscriptions, campaigns, contacts, contact_lists, idempotency: The services.
@@ -156,9 +158,10 @@ class Storage:
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.secrets_of = partial(_secrets_now, self.directory)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        # Before the calls: transcripts and messages of a call must be durable when its end is.
+        # Before the calls: transcripts, messages and uploads of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
+        self.uploads = UploadQueue(database, self.writer, node=node)
         self.calls = CallStore(
             database, self.writer, self.outbox, PRODUCTS, node=node, public_url=settings.public_url
         )
@@ -300,6 +303,7 @@ class Providers:
         announcements: Synthesizer of announcements with passwords, which must not be stored.
         sandbox_carrier: Carrier of sandbox calls, when there is one.
         sandbox_parties: Parties behind it that call this server, when it runs in this process.
+        recordings: Object store of recordings; without it they stay in the data directory.
     """
 
     inventory: Inventory
@@ -310,6 +314,7 @@ class Providers:
     announcements: Synthesizer
     sandbox_carrier: str | None = None
     sandbox_parties: SandboxParties | None = None
+    recordings: ObjectStore | None = None
 
 
 class Services:
@@ -322,6 +327,7 @@ class Services:
         calls: Call control, with its SIP and RTP sockets.
         sandbox_calls: Calls of sandbox parties to numbers of accounts.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
+        uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
     """
 
@@ -331,6 +337,12 @@ class Services:
         self.storage = storage
         self.gate = CallGate(database)
         self._rate = rate
+        folder = settings.calls.data_dir / RECORDINGS_FOLDER
+        self.uploads: Uploader | None = None
+        if providers.recordings is not None:
+            self.uploads = Uploader(
+                storage.uploads, writer, storage.outbox, PRODUCTS, providers.recordings, folder
+            )
         self.masked_routes = MaskedRouter(
             storage.masking_sessions,
             storage.masking_settings,
@@ -354,6 +366,7 @@ class Services:
                 gate=self.gate,
                 add_segment=storage.transcripts.add,
                 add_message=storage.messages.add,
+                uploads=self.uploads,
                 speech=providers.speech,
             ),
         )
@@ -367,9 +380,11 @@ class Services:
             directory,
             storage.secrets,
             RecordingSettings(
-                folder=settings.calls.data_dir / RECORDINGS_FOLDER,
+                folder=folder,
                 node=settings.node,
                 kept_days=settings.recording_days,
+                store=providers.recordings,
+                uploads=self.uploads,
             ),
         )
         self.otp = VoiceOtp(
@@ -423,15 +438,19 @@ class Services:
         storage.housekeeper.also(self.tools.usage.forget)
 
     async def start(self) -> None:
-        """Start renewals, messaging and templates; `calls` are started before."""
+        """Start uploads, renewals, messaging and templates; `calls` are started before."""
+        if self.uploads is not None:
+            await self.uploads.start()
         await self.renewals.start()
         await self.dispatcher.start()
         self.storage.campaigns.start(self.dispatcher.wake, self._rate)
         self.templates.start()
 
     async def close(self) -> None:
-        """Stop all services in reverse order, `calls` last; `storage` stays open."""
+        """Stop all services in reverse order, calls and their uploads last; `storage` stays open."""
         async with AsyncExitStack() as closing:
+            if self.uploads is not None:
+                closing.push_async_callback(self.uploads.close)
             for close in (
                 self.masked_routes.close,
                 self.calls.close,

@@ -52,6 +52,9 @@ class UploadSchedule:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def __contains__(self, sid: str) -> bool:
+        return sid in self._waiting
+
     def hold(self, upload: Upload) -> None:
         """Add an upload that waits for the end of its call, whose record changes until then."""
         if upload.sid not in self._waiting:

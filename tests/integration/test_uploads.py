@@ -282,6 +282,16 @@ async def test_another_process_in_the_folder_continues(bench: Bench) -> None:
     await until(partial(bench.is_stored, record))
 
 
+async def test_the_uploads_of_calls_that_are_up_wait_when_others_are_taken_over(bench: Bench) -> None:
+    record = await bench.recorded(over=False)
+    await bench.storage.calls.flush()
+    await bench.uploader.take_over("former")
+    await time_passes(30.0)
+    assert bench.store.attempts == []
+    await bench.end(record)
+    await until(partial(bench.is_stored, record))
+
+
 async def test_a_file_that_is_gone_is_not_waited_for(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     await bench.uploader.close()
     record = await bench.recorded()

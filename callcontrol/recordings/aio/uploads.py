@@ -151,8 +151,11 @@ class Uploader:
         return running is None or running.done()
 
     async def _resume(self) -> None:
-        for upload in await self._queue.waiting():
+        # Those known already may be of calls that are up, whose records this process still writes.
+        left = [upload for upload in await self._queue.waiting() if upload.sid not in self._schedule]
+        for upload in left:
             self._schedule.hold(upload)
+        for upload in left:
             self.call_over(upload.call_sid)
         if self._schedule:
             log.info("%d recordings are to be uploaded to %s", len(self._schedule), self._store.folder)

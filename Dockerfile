@@ -10,7 +10,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends g++ cmake ninja
 RUN python3 -m venv /opt/trunkline
 WORKDIR /src
 COPY . .
-RUN /opt/trunkline/bin/pip install --no-cache-dir ".[postgres]" \
+RUN /opt/trunkline/bin/pip install --no-cache-dir ".[postgres,s3]" \
     && /opt/trunkline/bin/pip uninstall --yes pip setuptools
 
 FROM ${BASE}

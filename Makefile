@@ -46,7 +46,7 @@ $(VENV)/.tools: $(BIN)/pip
 	@touch $@
 
 $(VENV)/.libraries: $(VENV)/.tools pyproject.toml
-	@$(BIN)/python scripts/requirements postgres test > $(VENV)/requirements.txt
+	@$(BIN)/python scripts/requirements postgres s3 test > $(VENV)/requirements.txt
 	@scripts/step "installing the libraries" $(BIN)/pip install --quiet --requirement $(VENV)/requirements.txt
 	@touch $@
 

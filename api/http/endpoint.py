@@ -95,7 +95,7 @@ class FileReply:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Passes the request to a handler of another protocol over HTTP, which writes the response."""
+    """Passes the request to what writes the response itself, as a handler of another protocol does."""
 
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -21,6 +21,7 @@ from callcontrol.calls.aio.service import CallControl
 from callcontrol.database.statements import to_micros
 from callcontrol.histogram import Histogram
 from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.recordings.aio.uploads import Uploader
 from callcontrol.tools.aio.service import ToolService
 from callcontrol.trunks.registration import counted
 from callcontrol.webhooks.store import deliveries
@@ -302,6 +303,25 @@ def collect_messages(metrics: Metrics, services: Services) -> None:
         "trunkline_messages_active",
         "Messages of the queue that are being handed to the messaging network.",
         lambda: services.dispatcher.active,
+    )
+
+
+def collect_recordings(metrics: Metrics, uploads: Uploader | None) -> None:
+    """Register the metrics of uploads to the object store; all are 0 without one."""
+    metrics.watch_gauge(
+        "trunkline_recording_uploads_waiting",
+        "Recordings on the disk that are to be uploaded to the object store.",
+        lambda: float(uploads.waiting if uploads is not None else 0),
+    )
+    metrics.watch_counter(
+        "trunkline_recordings_uploaded",
+        "Recordings that were uploaded to the object store.",
+        lambda: uploads.stored if uploads is not None else 0,
+    )
+    metrics.watch_counter(
+        "trunkline_recording_upload_failures",
+        "Attempts to upload a recording that failed; each is repeated.",
+        lambda: uploads.failures if uploads is not None else 0,
     )
 
 

@@ -50,6 +50,7 @@ from api.process.values import (
 )
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
+from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
 from media.audio import TONE_PLANS
 from media.streams import DIALECTS
 
@@ -244,6 +245,12 @@ class Settings:
     )
     webhook_retention_days: int = _setting(
         "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
+    )
+    recordings_store: ObjectFolder | None = _setting(
+        "",
+        parse_object_folder,
+        "object store that finished recordings are moved to: s3://BUCKET/PREFIX; region, endpoint and keys "
+        "in AWS_ variables (default: they stay in the data directory)",
     )
     recording_retention_days: int = _setting(
         "180",

@@ -90,13 +90,14 @@ class HotRestart:
 
     Attributes:
         taken: Set when the next server is ready; this one then drains and ends.
+        previous_node: Node of the previous server; empty without one.
     """
 
     def __init__(self, folder: Path, node: str) -> None:
         self.taken = asyncio.Event()
         self._folder = folder
         self._node = node
-        self._previous_node = ""
+        self.previous_node = ""
         self._handed: HandedOverState | None = None
         self._previous: _Channel | None = None
         self._next: _Channel | None = None
@@ -117,7 +118,7 @@ class HotRestart:
         if link is None:
             return
         link.close()
-        if self._previous_node == self._node:
+        if self.previous_node == self._node:
             raise StartFailed(
                 f"the server that runs has the node {self._node} too: to take over from it, set "
                 "TRUNKLINE_NODE to another name"
@@ -132,7 +133,7 @@ class HotRestart:
         Raises:
             StartFailed: The previous server did not hand over its sockets.
         """
-        link = await self._dial_previous() if self._previous_node else None
+        link = await self._dial_previous() if self.previous_node else None
         if link is None:
             return None
         try:
@@ -142,7 +143,7 @@ class HotRestart:
         except (OSError, ValueError) as error:
             link.close()
             raise StartFailed(f"the server that runs did not hand over its addresses: {error}") from error
-        _log.info("took over %s from %s", ", ".join(self._handed.sockets), self._previous_node)
+        _log.info("took over %s from %s", ", ".join(self._handed.sockets), self.previous_node)
         return self._handed
 
     async def _dial_previous(self) -> socket.socket | None:
@@ -151,7 +152,7 @@ class HotRestart:
         link.settimeout(_PATIENCE_S)
         try:
             await asyncio.to_thread(_at_socket, self._folder, link.connect)
-            self._previous_node = (await asyncio.to_thread(_ask, link, _HELLO, self._node.encode())).decode()
+            self.previous_node = (await asyncio.to_thread(_ask, link, _HELLO, self._node.encode())).decode()
         except (OSError, ValueError):
             link.close()
             return None
@@ -195,8 +196,8 @@ class HotRestart:
             well = well or kind == _GOODBYE
         self._previous = None
         await previous.close()
-        _log.info("%s has ended%s", self._previous_node, "" if well else " without ending its calls")
-        await on_gone(None if well else self._previous_node)
+        _log.info("%s has ended%s", self.previous_node, "" if well else " without ending its calls")
+        await on_gone(None if well else self.previous_node)
 
     # --- previous server ------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from api.process.collectors import (
     collect_calls,
     collect_messages,
     collect_process,
+    collect_recordings,
     collect_storage,
     collect_tools,
 )
@@ -46,6 +47,7 @@ from callcontrol.bootstrap.aio.services import Providers, Services, ServiceSetti
 from callcontrol.calls.aio.context import CallControlSettings
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.nodes.aio import place_of
+from callcontrol.recordings.objects import ObjectStore, StoreFailed, StoreRefused
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
@@ -195,6 +197,8 @@ class Server:
         )
         if died is not None:
             await self.control.recover_node(died)
+        if self.services.uploads is not None:
+            await self.services.uploads.take_over(self.hot_restart.previous_node)
 
     async def _adopt(self, node: str, before: datetime) -> None:
         """End the calls of a dead node that are older than a moment, and send what it owed."""
@@ -250,7 +254,8 @@ class Server:
         self.sandbox = sandbox
 
     async def _start_services(self) -> None:
-        self.services = Services(self.storage, _service_settings(self.settings), self._providers())
+        store = await _open_store(self.settings)
+        self.services = Services(self.storage, _service_settings(self.settings), self._providers(store))
         self.lifecycle.lacks = self.services.gate.lacks
         self._parts.push_async_callback(self.hot_restart.close)
         self._parts.push_async_callback(self.services.close)
@@ -276,7 +281,7 @@ class Server:
                 self.sandbox.target = Destination("udp", udp.host, udp.port)
         await self.services.start()
 
-    def _providers(self) -> Providers:
+    def _providers(self, store: ObjectStore | None) -> Providers:
         directory = self.storage.directory
         inventory = SandboxInventory()
         if self.settings.number_inventory == "sandbox":
@@ -293,6 +298,7 @@ class Server:
             announcements=announcements,
             sandbox_carrier=self._sandbox_sid,
             sandbox_parties=self.sandbox,
+            recordings=store,
         )
 
     async def _start_http(self) -> None:
@@ -354,6 +360,7 @@ class Server:
         self._parts.callback(lag.close)
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
+        collect_recordings(self.metrics, self.services.uploads)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
@@ -496,6 +503,33 @@ def _sip_addresses(server: Server) -> list[str]:
 def _own_url(listen: HostPort) -> str:
     """URL of a listening address; empty for one that is any, or not known before it is bound."""
     return "" if listen.is_any or listen.port == 0 else f"http://{listen}"
+
+
+async def _open_store(settings: Settings) -> ObjectStore | None:
+    """
+    Open the object store of recordings, if there is one, and try it.
+
+    A wrong bucket or key ends the start, as all recordings would stay on this disk. A store that does not
+    answer does not: calls need it as little as while the server runs.
+    """
+    folder, name = settings.recordings_store, "TRUNKLINE_RECORDINGS_STORE"
+    if folder is None:
+        return None
+    from callcontrol.recordings.aio.s3 import open_s3
+
+    try:
+        store = await open_s3(folder)
+    except ImportError as error:
+        raise StartFailed(f"{name} needs a library: pip install 'trunkline[s3]'") from error
+    except StoreFailed as error:
+        raise StartFailed(f"cannot use the AWS_ variables for {name}: {error}") from error
+    try:
+        await store.check(settings.node)
+    except StoreRefused as error:
+        raise StartFailed(f"cannot use {name}={folder}: {error}") from error
+    except StoreFailed as error:
+        _log.warning("%s does not answer; recordings wait on the disk until it does: %s", folder, error)
+    return store
 
 
 def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:

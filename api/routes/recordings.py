@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from api.http.endpoint import Context, FileReply, Reply, Routes
+from api.http.endpoint import Context, FileReply, Handover, Reply, Routes
+from api.http.files import send_object
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.recordings import CallMessages, MessageObject, RecordingLinkObject, RecordingQuery
 from api.schemas.serializers import shown
@@ -29,13 +32,17 @@ async def _by_link(services: Services, path: Mapping[str, str], query: Mapping[s
 
 
 @routes.get("/recordings/{callSid}.wav", media_type="audio/wav", ticket=_by_link, owned=True)
-async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply:
+async def get_recording(context: Context[NoBody, RecordingQuery]) -> FileReply | Handover:
     """
     Download the recording or a voicemail of a call.
 
     By a signed link, or with a key. HEAD and Range are supported.
     """
-    return FileReply(await context.services.recordings.file(context.account_sid, context.path["callSid"]))
+    recordings = context.services.recordings
+    found = await recordings.file(context.account_sid, context.path["callSid"])
+    if isinstance(found, Path):
+        return FileReply(found)
+    return Handover(partial(send_object, found, "audio/wav", recordings.read))
 
 
 @routes.get(_OF_CALL, response=RecordingLinkObject, owned=True)
@@ -51,8 +58,8 @@ async def delete_recording(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Delete the recording of a call.
 
-    Permanently, and at once; the call itself is kept. 503 while the server with the file does not run:
-    nobody can open the recording any more, and the file is deleted when that server is back.
+    Permanently, and at once; the call itself is kept. 503 while the server with the file does not run, or
+    the object store does not answer: nobody can open the recording any more, and it is deleted later.
     """
     await context.services.recordings.delete(context.account_sid, context.path["callSid"])
     return Reply(None)

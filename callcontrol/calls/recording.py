@@ -24,6 +24,9 @@ RECORDINGS_FOLDER: Final = "recordings"
 RECORDING_LIMIT_S: Final = 10.0
 """Time limit for completing a recording after the call, in seconds."""
 
+READY: Final = "call.recording.ready"
+"""Event of a recording or message that can be fetched from where it is kept."""
+
 MAX_MESSAGES: Final = 50
 """Limit of messages per call: each is a file, and a call could go on for hours."""
 
@@ -89,7 +92,7 @@ class CallRecording:
         record.recording_status = "completed"
         record.recording_path = event.path
         record.recording_url = recording_url(record.call_sid)
-        yield Save("call.recording.ready", {"recording_duration_ms": event.duration_ms})
+        yield Save(READY, {"recording_duration_ms": event.duration_ms})
 
     def give_up(self) -> Iterator[Effect]:
         """Mark the recording as failed: its end did not come in time."""
@@ -163,7 +166,7 @@ class CallMessages:
                     duration_ms=event.duration_ms,
                 )
             )
-            yield Save("call.recording.ready", message_metadata(event))
+            yield Save(READY, message_metadata(event))
         else:
             yield DropMessage(event.path)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from callcontrol.calls.recording import PENDING
 from callcontrol.models import RecordingStatus
@@ -13,6 +13,9 @@ FOR_EVER: Final = 0
 LEFT_OVERS_KEPT: Final = timedelta(days=7)
 """Retention of a file without a call, so that an operator who restored a backup can save it."""
 
+Place = Literal["disk", "store", "nowhere"]
+"""Place of a recording: a file, an object in the store, or neither."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRecording:
@@ -20,7 +23,7 @@ class KeptRecording:
 
     ended_at: datetime | None
     status: RecordingStatus | None
-    has_file: bool
+    place: Place
 
 
 def is_orphaned(call: KeptRecording | None, age: timedelta, kept_days: int) -> bool:
@@ -33,8 +36,9 @@ def is_orphaned(call: KeptRecording | None, age: timedelta, kept_days: int) -> b
         kept_days: Retention of the server; ``FOR_EVER`` also keeps files without a call.
     """
     if call is not None:
-        if call.has_file or call.ended_at is None or call.status in PENDING:
+        if call.place == "disk" or call.ended_at is None or call.status in PENDING:
             return False
-        if call.status == "deleted":
+        # A copy in the store is complete before the row names it.
+        if call.place == "store" or call.status == "deleted":
             return True
     return kept_days != FOR_EVER and age >= min(LEFT_OVERS_KEPT, timedelta(days=kept_days))

@@ -6,17 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
-from api.process.server import Server
-from callcontrol.accounts.keys import SCOPES
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.recording import recording_file
@@ -25,82 +20,13 @@ from callcontrol.webhooks.store import deliveries
 from fixtures.audio_check import find_tone, read_stereo
 from fixtures.scripts import SCRIPTS, Answer, PlayTone
 from media.audio import Clip, tone, write_wav
-from tests.support.customers import add_registered_number
-from tests.support.loopback_server import loopback_settings
+from tests.support.recording_desk import NUMBER, PARTY_A, PATIENCE_S, Desk, served
 from tests.support.waiting import look_again, time_passes
 
-NUMBER, PARTY_A, PARTY_B = "+918047555001", "9800000007", "9800000009"
+PARTY_B = "9800000009"
 A_HZ, B_HZ = 440.0, 1000.0
-PATIENCE_S = 40.0
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@dataclass
-class Desk:
-    """A server, and somebody with a key and a browser."""
-
-    server: Server
-    http: aiohttp.ClientSession
-    account_sid: str
-    key: str
-    kept: dict[str, str] = field(default_factory=dict)
-
-    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        headers = {"Authorization": f"Bearer {self.key}"}
-        async with self.http.request(method, self.server.url + path, json=body, headers=headers) as response:
-            answer = await response.json(content_type=None) if await response.read() else {}
-            return response.status, answer.get("data", answer.get("error"))
-
-    async def fetch(self, url: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Ask as a browser does, without a key."""
-        lines = {name.replace("_", "-"): value for name, value in headers.items()}
-        async with self.http.request(method, self.server.url + url, headers=lines) as response:
-            return response.status, dict(response.headers), await response.read()
-
-    async def becomes(self, call_sid: str, **wanted: str) -> dict[str, Any]:
-        """The call, once it looks that way."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                _, call = await self.ask("GET", f"/v1/Accounts/{self.account_sid}/Calls/{call_sid}")
-                if all(call[name] == value for name, value in wanted.items()):
-                    assert isinstance(call, dict)
-                    return call
-                await look_again()
-
-    async def recorded(self) -> str:
-        """The SID of a call with a recording; one for all tests."""
-        if "call" not in self.kept:
-            self.kept["call"] = await self.record()
-        return self.kept["call"]
-
-    async def record(self) -> str:
-        """Record a call, and wait until its recording is stored."""
-        body = {"from": NUMBER, "to": f"+91{PARTY_A}", "verbs": [{"verb": "pause", "length": 60}]}
-        _, call = await self.ask("POST", "/v1/calls", {**body, "record": True, "time_limit": 1})
-        await self.becomes(call["call_sid"], recording_status="completed")
-        return str(call["call_sid"])
-
-    async def link(self, call_sid: str) -> str:
-        status, data = await self.ask("GET", f"/v1/calls/{call_sid}/recording")
-        assert status == 200, data
-        return str(data["url"])
-
-
-@asynccontextmanager
-async def served(data_dir: Path) -> AsyncIterator[Desk]:
-    server = Server(loopback_settings(data_dir))
-    await server.start()
-    try:
-        storage = server.storage
-        account, _ = await storage.accounts.create(new_id(), 10_000_000, kyc=True, max_cps=1000)
-        key = await storage.keys.create(account.account_sid, "platform", SCOPES["platform"])
-        if storage.directory.number(NUMBER) is None:
-            await add_registered_number(storage, account.account_sid, NUMBER)
-        async with aiohttp.ClientSession() as http:
-            yield Desk(server, http, account.account_sid, key)
-    finally:
-        await server.stop()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -82,6 +82,8 @@ from callcontrol.otp import store as otps
 from callcontrol.otp.aio import VoiceOtp
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.service import RecordingService, RecordingSettings
+from callcontrol.recordings.aio.uploads import Uploader, UploadQueue
+from callcontrol.recordings.objects import ObjectStore
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.registry import tool_names
@@ -146,7 +148,7 @@ class Storage:
         listener: Hears of changes that other servers make.
         places: Counts legs at trunks with limits; None on SQLite, where limits are counted in memory.
         housekeeper: Deletes expired rows.
-        calls, messages, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
+        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
             masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
             assistant_webhooks, webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs,
             subscriptions, campaigns, contacts, contact_lists, idempotency: The services.
@@ -166,10 +168,11 @@ class Storage:
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.secrets_of = partial(_secrets_now, self.directory)
         self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
-        # Before the calls: transcripts and messages of a call must be durable when its end is.
+        # Before the calls: transcripts, messages and uploads of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
         self.places = None if database.shared is None else TrunkPlaces(database, self.writer, node)
+        self.uploads = UploadQueue(database, self.writer, node=node)
         self.calls = CallStore(
             database,
             self.writer,
@@ -333,6 +336,7 @@ class Providers:
         announcements: Synthesizer of announcements with passwords, which must not be stored.
         sandbox_carrier: Carrier of sandbox calls, when there is one.
         sandbox_parties: Parties behind it that call this server, when it runs in this process.
+        recordings: Object store of recordings; without it they stay in the data directory.
     """
 
     inventory: Inventory
@@ -343,6 +347,7 @@ class Providers:
     announcements: Synthesizer
     sandbox_carrier: str | None = None
     sandbox_parties: SandboxParties | None = None
+    recordings: ObjectStore | None = None
 
 
 class Services:
@@ -355,6 +360,7 @@ class Services:
         calls: Call control, with its SIP and RTP sockets.
         sandbox_calls: Calls of sandbox parties to numbers of accounts.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
+        uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
     """
 
@@ -364,6 +370,12 @@ class Services:
         self.storage = storage
         self.gate = CallGate(database)
         self._rate = rate
+        folder = settings.calls.data_dir / RECORDINGS_FOLDER
+        self.uploads: Uploader | None = None
+        if providers.recordings is not None:
+            self.uploads = Uploader(
+                storage.uploads, writer, storage.outbox, PRODUCTS, providers.recordings, folder
+            )
         self.masked_routes = MaskedRouter(
             storage.masking_sessions,
             storage.masking_settings,
@@ -387,6 +399,7 @@ class Services:
                 gate=self.gate,
                 add_segment=storage.transcripts.add,
                 add_message=storage.messages.add,
+                uploads=self.uploads,
                 speech=providers.speech,
                 registering=storage.membership.registrations,
                 places=storage.places,
@@ -402,10 +415,12 @@ class Services:
             directory,
             storage.secrets,
             RecordingSettings(
-                folder=settings.calls.data_dir / RECORDINGS_FOLDER,
+                folder=folder,
                 node=settings.node,
                 kept_days=settings.recording_days,
                 is_another=storage.membership.is_another,
+                store=providers.recordings,
+                uploads=self.uploads,
             ),
         )
         self.otp = VoiceOtp(
@@ -459,15 +474,19 @@ class Services:
         storage.housekeeper.also(self.tools.usage.forget)
 
     async def start(self) -> None:
-        """Start renewals, messaging and templates; `calls` are started before."""
+        """Start uploads, renewals, messaging and templates; `calls` are started before."""
+        if self.uploads is not None:
+            await self.uploads.start()
         await self.renewals.start()
         await self.dispatcher.start()
         self.storage.campaigns.start(self.dispatcher.wake, self._rate)
         self.templates.start()
 
     async def close(self) -> None:
-        """Stop all services in reverse order, `calls` last; `storage` stays open."""
+        """Stop all services in reverse order, calls and their uploads last; `storage` stays open."""
         async with AsyncExitStack() as closing:
+            if self.uploads is not None:
+                closing.push_async_callback(self.uploads.close)
             for close in (
                 self.masked_routes.close,
                 self.calls.close,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from callcontrol.calls.aio.host_limits import CallGate
 from callcontrol.calls.aio.mailbox import CallMailbox
@@ -111,6 +111,16 @@ class CallFeatures:
     close: Callable[[], Awaitable[None]]
 
 
+class RecordingUploads(Protocol):
+    """Uploads of recordings to an object store, which then publishes that they are ready."""
+
+    def add(self, record: CallRecord, details: Mapping[str, Any], *, over: bool = False) -> None:
+        """Upload what ``call.recording.ready`` with these details is about, once the call is over."""
+
+    def call_over(self, call_sid: str) -> None:
+        """Begin the uploads of a call whose record changes no more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallServices:
     """
@@ -118,8 +128,8 @@ class CallServices:
 
     ``speech`` speaks texts; without it none is spoken. ``add_segment`` saves a segment of a transcript of a
     call with a voice agent; without it none are saved. ``add_message`` saves a message that a party leaves;
-    without it its file remains, and nothing refers to it. Neither waits, nor fails while the database is
-    unavailable.
+    without it its file remains, and nothing refers to it. ``uploads`` is set if recordings are kept in an
+    object store. None waits, nor fails while the database is unavailable.
 
     ``registering`` is the duty of the server that registers with the carriers for all.
 
@@ -138,6 +148,7 @@ class CallServices:
     gate: CallGate = field(default_factory=CallGate)
     add_segment: Callable[[CallRecord, TranscriptSegment], None] | None = None
     add_message: Callable[[Message], None] | None = None
+    uploads: RecordingUploads | None = None
     speech: Synthesizer | None = None
     registering: Duty = field(default_factory=lambda: Duty("registrations"))
     places: TrunkPlaces | None = None

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.aio.context import RecordingUploads
 from callcontrol.calls.aio.mailbox import CallLogger
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.hangup_cause import CRASH
 from callcontrol.calls.product import ProductPolicy, Products
-from callcontrol.calls.recording import PENDING, recording_file, recording_url
+from callcontrol.calls.recording import PENDING, READY, recording_file, recording_url
 from callcontrol.calls.records.aio import CallStore
 from callcontrol.calls.records.end import close_record
 from callcontrol.directory.directory import Directory
@@ -40,11 +41,19 @@ class CrashRecovery:
 
     Args:
         folder: Folder of the recordings.
+        uploads: Uploads of recordings, if they are kept in an object store.
     """
 
     def __init__(
-        self, user_agent: UserAgent, calls: CallStore, routes: Directory, products: Products, folder: Path
+        self,
+        user_agent: UserAgent,
+        calls: CallStore,
+        routes: Directory,
+        products: Products,
+        folder: Path,
+        uploads: RecordingUploads | None,
     ) -> None:
+        self._uploads = uploads
         self._products = products
         self._folder = folder
         self._user_agent = user_agent
@@ -95,15 +104,27 @@ class CrashRecovery:
             recorded_ms = await recover_recording(record, folder) if has_recordings else None
             events = [
                 *_late_event(record, policy, "call.completed"),
-                *_recorded_events(record, policy, recorded_ms),
+                *self._recorded_events(record, policy, recorded_ms),
             ]
             calls.finish(record, charge_paise=charge_paise, events=events)
             CallLogger(record.call_sid).warning("the call was interrupted by a restart")
         for record in await calls.cut_recordings(node) if has_recordings else ():
             policy = self._products.of(record)
             recorded_ms = await recover_recording(record, folder)
-            calls.update(record, events=_recorded_events(record, policy, recorded_ms))
+            calls.update(record, events=self._recorded_events(record, policy, recorded_ms))
         await calls.flush()
+
+    def _recorded_events(
+        self, record: CallRecord, policy: ProductPolicy, recorded_ms: int | None
+    ) -> list[WebhookEvent]:
+        """Return the event of a recording completed after a restart, unless it follows its upload."""
+        if recorded_ms is None:
+            return []
+        details = {"recording_duration_ms": recorded_ms}
+        if self._uploads is not None:
+            self._uploads.add(record, details, over=True)
+            return []
+        return _late_event(record, policy, READY, **details)
 
     async def close(self) -> None:
         """Stop; dialogs that are not ended remain saved for the next process."""
@@ -181,12 +202,3 @@ def _late_event(record: CallRecord, policy: ProductPolicy, event: str, **details
     """Return an event that a previous process did not send; empty when nobody subscribed to it."""
     event_made = policy.webhook_event(record, event, details, event_id=new_id(), at=utc_now())
     return [event_made] if event_made is not None else []
-
-
-def _recorded_events(
-    record: CallRecord, policy: ProductPolicy, recorded_ms: int | None
-) -> list[WebhookEvent]:
-    """Return the event of a recording completed after a restart."""
-    if recorded_ms is None:
-        return []
-    return _late_event(record, policy, "call.recording.ready", recording_duration_ms=recorded_ms)

@@ -30,6 +30,7 @@ from callcontrol.calls.hangup_cause import (
     HangupCause,
 )
 from callcontrol.calls.product import ProductPolicy
+from callcontrol.calls.recording import READY
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -311,8 +312,12 @@ class Performer:
         self._mailbox.post(ReserveExtended(total_paise))
 
     def _save(self, effect: records.Save) -> None:
-        events = self._events(effect.event, effect.details, effect.shown) if effect.event is not None else []
-        self._context.services.calls.update(self._record, events=events)
+        services, events = self._context.services, list[PublishedEvent]()
+        if effect.event == READY and services.uploads is not None:
+            services.uploads.add(self._record, effect.details)
+        elif effect.event is not None:
+            events = self._events(effect.event, effect.details, effect.shown)
+        services.calls.update(self._record, events=events)
 
     def _transcribe(self, effect: records.Transcribe) -> None:
         services = self._context.services

@@ -141,6 +141,7 @@ class CallControl:
             services.routes,
             services.features.products,
             settings.data_dir / RECORDINGS_FOLDER,
+            services.uploads,
         )
         prompts = PromptLibrary(settings.prompts_dir) if settings.prompts_dir is not None else None
         self._audio = AudioSource(prompts, services.destinations)
@@ -546,6 +547,8 @@ class CallControl:
     def _done(self, runner: CallRunner, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._runners.pop(runner.record.call_sid, None)
+        if self._services.uploads is not None:
+            self._services.uploads.call_over(runner.record.call_sid)
         if not self._runners:
             self._all_ended.set()
         if not task.cancelled() and task.exception() is not None:

@@ -21,10 +21,12 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.encryption import Cipher
 from callcontrol.directory.directory import Directory
-from callcontrol.errors import Conflict, Forbidden, NodeUnreachable, NotFound
+from callcontrol.errors import Conflict, Forbidden, NodeUnreachable, NotFound, ServiceUnavailable
 from callcontrol.models import CallRecord, Message, Principal
 from callcontrol.recordings.aio.messages import MessageStore
+from callcontrol.recordings.aio.uploads import Uploader
 from callcontrol.recordings.links import RecordingLinks, may_open
+from callcontrol.recordings.objects import ObjectStore, StoredObject, StoreFailed, is_object
 from callcontrol.recordings.retention import KeptRecording, is_orphaned
 from callcontrol.recordings.store import messages as message_rows
 from callcontrol.recordings.store import recordings
@@ -38,6 +40,7 @@ _LEFT_OVERS_EVERY: Final = timedelta(days=1)
 _STEP: Final = 100
 _PAUSE_S: Final = 0.02
 _NOBODY: Final = "nobody"
+_STORE_RETRY_S: Final = 5.0
 
 
 async def _is_nobody(_: str) -> bool:
@@ -47,15 +50,18 @@ async def _is_nobody(_: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingSettings:
     """
-    Folder of recordings, writing node, and retention.
+    Folder of recordings, writing node, retention, and the object store if there is one.
 
     Several servers on one database may share the folder, each with its own ``node``. ``kept_days`` applies
-    to accounts without a retention of their own. ``is_another`` is true for another node that lives.
+    to accounts without a retention of their own. ``is_another`` is true for another node that lives. With a
+    ``store`` recordings leave the folder by ``uploads``.
     """
 
     folder: Path
     node: str = "local"
     kept_days: int
+    store: ObjectStore | None = None
+    uploads: Uploader | None = None
     now: Callable[[], datetime] = utc_now
     is_another: Callable[[str], Awaitable[bool]] = _is_nobody
 
@@ -86,6 +92,8 @@ class RecordingService:
         self._folder = settings.folder
         self._node = settings.node
         self._kept_days = settings.kept_days
+        self._store = settings.store
+        self._uploads = settings.uploads
         self._now = settings.now
         self._is_another = settings.is_another
         self._looked_at: datetime | None = None
@@ -102,7 +110,7 @@ class RecordingService:
             NodeUnreachable: Another node may have made it since.
         """
         record = await self._calls.get(account_sid, call_sid)
-        await self._checked(_of_call(record))
+        await self._checked(await self._after_upload(_of_call(record)))
         return self._links.link(record.account_sid, record.call_sid, self._now())
 
     async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
@@ -125,6 +133,7 @@ class RecordingService:
             NotFound: There is no such call, or no such message on it.
             Forbidden: The call is another account's.
             NodeUnreachable: It is unavailable, and its file is on the disk of another node.
+            ServiceUnavailable: It is unavailable, and the object store has not deleted it yet.
         """
         record = await self._calls.get(account_sid, call_sid)
         message = await self._messages.find(message_sid)
@@ -155,20 +164,24 @@ class RecordingService:
             raise Forbidden("This link to a recording is not valid, or no longer; ask for a new one.")
         return Principal(owner, f"link {call_sid}", "platform", frozenset({"calls.read"}))
 
-    async def file(self, account_sid: str, call_sid: str) -> Path:
+    async def file(self, account_sid: str, call_sid: str) -> Path | StoredObject:
         """
-        File of a recording of a call of the account, or of a message left on one.
+        File or object of a recording of a call of the account, or of a message left on one.
 
         Raises:
             NotFound: There is no such call, or it has no recording (yet, or any more).
             Forbidden: It is another account's.
             NodeUnreachable: Another node has it on its disk, or may have made it since.
+            ServiceUnavailable: The object store does not answer.
         """
         found = await self._find(call_sid)
         if found is None:
             raise NotFound("There is no such call.")
         if found.account_sid != account_sid:
             raise Forbidden("The call belongs to another account.")
+        found = await self._after_upload(found)
+        if found.path is not None and is_object(found.path):
+            return await self._stored(found.path)
         path = await self._checked(found)
         if path is None:
             if found.node and self._database.shared is not None:
@@ -180,14 +193,15 @@ class RecordingService:
         """
         Delete the recording of a call permanently.
 
-        It is unavailable from then on, even if the disk fails to delete the file, or another node has it: the
-        node that has it tries until it is gone.
+        It is unavailable from then on, even if the disk or the store fails to delete it, or another node has
+        the file: the node that has it tries until it is gone.
 
         Raises:
             NotFound: There is no such call, or no recording of it.
             Forbidden: It is another account's.
             Conflict: The call is active, or its recording is not complete yet.
             NodeUnreachable: Another node makes it, or has its file; that is marked, and it is unavailable.
+            ServiceUnavailable: It is unavailable, and the object store has not deleted it yet.
         """
         record = await self._calls.get(account_sid, call_sid)
         if record.recording_status in PENDING or record.recording_path is None:
@@ -209,16 +223,26 @@ class RecordingService:
 
     async def _remove_one(self, sid: str) -> bool:
         """
-        Delete a file that is marked for removal; False if none is, as it is gone.
+        Delete a file or object that is marked for removal; False if none is, as it is gone.
 
         Raises:
             NodeUnreachable: It is on the disk of another node.
+            ServiceUnavailable: The object store does not delete it.
         """
         found = await self._database.read(lambda connection: recordings.removal(connection, sid))
         if found is None:
             return False
         # A file of another server is deleted here only if this server sees it; else its own server does.
-        if found.node == self._node or await asyncio.to_thread(self._seen, found):
+        if (
+            found.file is None
+            or found.node == self._node
+            or await asyncio.to_thread(self._locate, found.call_sid, found.file) is not None
+        ):
+            if not await self._drop_object(found):
+                raise ServiceUnavailable(
+                    "The recording can no longer be opened; the object store has not deleted it yet.",
+                    retry_after_s=_STORE_RETRY_S,
+                )
             await self._remove([found])
         elif self._database.shared is not None:
             raise NodeUnreachable(found.node, "The recording can no longer be opened; its file is")
@@ -232,11 +256,47 @@ class RecordingService:
         left = await self._messages.find(sid)
         return None if left is None else _Recorded(left.message_sid, left.account_sid, left.node, left.path)
 
+    async def _after_upload(self, found: "_Recorded") -> "_Recorded":
+        """Return the recording, read again if its file is not here: it may have been uploaded since."""
+        if self._store is None or found.path is None or is_object(found.path):
+            return found
+        if await asyncio.to_thread(self._locate, found.sid, found.path) is not None:
+            return found
+        return await self._find(found.sid) or found
+
+    async def _stored(self, url: str) -> StoredObject:
+        if self._store is None:
+            raise ServiceUnavailable(
+                "The recording is in an object store that this server is not set up for."
+            )
+        try:
+            found = await self._store.find(url)
+        except StoreFailed as error:
+            raise _store_failed(error) from error
+        if found is None:
+            raise NotFound("The recording is no longer kept.")
+        return found
+
+    async def read(self, found: StoredObject, start: int, end: int) -> bytes:
+        """
+        Read the bytes of an object from ``start`` to before ``end``.
+
+        Raises:
+            ServiceUnavailable: The object store does not answer, or the object is another by now.
+        """
+        assert self._store is not None, "it has found the object"
+        try:
+            return await self._store.read(found, start, end)
+        except StoreFailed as error:
+            raise _store_failed(error) from error
+
     async def _checked(self, recorded: "_Recorded") -> Path | None:
         """Path of a recording's file; None if it is on the disk of another server."""
         if recorded.path is None:
             await self._check_maker(recorded.node)
             raise _none()
+        if is_object(recorded.path):
+            return None
         path = await asyncio.to_thread(self._locate, recorded.sid, recorded.path)
         if path is None and recorded.node == self._node:
             raise NotFound("The recording is no longer kept.")
@@ -285,10 +345,16 @@ class RecordingService:
     async def _remove_all(self) -> int:
         """Delete the files of this server that are marked for removal."""
         count, place = 0, ""
+        works = True
         while True:
             read = partial(recordings.removals, node=self._node, after=place, limit=_STEP)
             listed = await self._database.read(read)
-            count += await self._remove(listed)
+            gone = []
+            for removal in listed:
+                # A store that has not answered once would hold up the files for every object.
+                if removal.stored is None or (works and (works := await self._drop_object(removal))):
+                    gone.append(removal)
+            count += await self._remove(gone)
             if len(listed) < _STEP:
                 return count
             place = listed[-1].call_sid
@@ -299,6 +365,22 @@ class RecordingService:
         if gone:
             await self._writer.commit(lambda connection: recordings.removed(connection, gone))
         return len(gone)
+
+    async def _drop_object(self, removal: Removal) -> bool:
+        """Delete the object of a removed recording, if there is one; False while the store does not."""
+        if removal.stored is None:
+            return True
+        if self._uploads is not None and not await self._uploads.forget(removal.call_sid):
+            return False
+        if self._store is None:
+            log.warning("%s cannot be deleted: TRUNKLINE_RECORDINGS_STORE is not set", removal.stored)
+            return False
+        try:
+            await self._store.delete(removal.stored)
+        except StoreFailed as error:
+            log.warning("%s cannot be deleted: %s; trying again later", removal.stored, error)
+            return False
+        return True
 
     async def _remove_orphans(self, now: datetime) -> int:
         count = 0
@@ -325,15 +407,13 @@ class RecordingService:
     def _locate(self, call_sid: str, recorded_at: str) -> Path | None:
         return next((path for path in self._places(call_sid, recorded_at) if path.is_file()), None)
 
-    def _seen(self, removal: Removal) -> bool:
-        return self._locate(removal.call_sid, removal.path) is not None
-
     def _unlink(self, removals: Iterable[Removal]) -> list[str]:
         """Delete files; returns the SIDs whose file is gone, including files already missing."""
         return [
             removal.call_sid
             for removal in removals
-            if all([_unlink_file(path) for path in self._places(removal.call_sid, removal.path)])
+            if removal.file is None
+            or all([_unlink_file(path) for path in self._places(removal.call_sid, removal.file)])
         ]
 
 
@@ -354,6 +434,12 @@ def _of_call(record: CallRecord) -> _Recorded:
 
 def _kept(sids: Sequence[str], connection: Connection) -> Mapping[str, KeptRecording]:
     return {**recordings.kept(connection, sids), **message_rows.kept(connection, sids)}
+
+
+def _store_failed(error: StoreFailed) -> ServiceUnavailable:
+    log.warning("the object store does not answer: %s", error)
+    message = "The object store of recordings does not answer; try again shortly."
+    return ServiceUnavailable(message, retry_after_s=_STORE_RETRY_S)
 
 
 def _no_message() -> NotFound:

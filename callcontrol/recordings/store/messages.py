@@ -12,7 +12,7 @@ from callcontrol.database.statements import insert_into, to_micros, to_moment
 from callcontrol.database.tables.messages import messages
 from callcontrol.models import Message
 from callcontrol.recordings.retention import KeptRecording
-from callcontrol.recordings.store.recordings import mark_removed
+from callcontrol.recordings.store.recordings import mark_removed, place_of
 
 _MESSAGES: Final = ValueTable(messages, Message, order=(messages.c.created_at, messages.c.message_sid))
 _INSERT: Final = insert_into(messages, ignore_conflict=True)
@@ -55,7 +55,7 @@ def kept(connection: Connection, message_sids: Sequence[str]) -> Mapping[str, Ke
     rows = connection.execute(sa.select(messages).where(messages.c.message_sid.in_(message_sids)))
     return {
         row.message_sid: KeptRecording(
-            to_moment(row.created_at), "completed" if row.path else "deleted", row.path is not None
+            to_moment(row.created_at), "completed" if row.path else "deleted", place_of(row.path)
         )
         for row in rows
     }

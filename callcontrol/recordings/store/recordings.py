@@ -12,8 +12,9 @@ from callcontrol.database.statements import insert_into, to_micros, to_moment, t
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.messages import messages
-from callcontrol.database.tables.recordings import recording_removals
-from callcontrol.recordings.retention import FOR_EVER, KeptRecording
+from callcontrol.database.tables.recordings import recording_removals, recording_uploads
+from callcontrol.recordings.objects import is_object
+from callcontrol.recordings.retention import FOR_EVER, KeptRecording, Place
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
 _FILES: Final = sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path.label("path"))
@@ -22,11 +23,26 @@ _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """File marked for removal, and the node that wrote it."""
+    """
+    File marked for removal, and the node that wrote it.
+
+    ``path`` is the URL of an object if it was uploaded; ``object`` is that of an upload that may have begun.
+    """
 
     call_sid: str
     node: str
     path: str
+    object: str | None = None
+
+    @property
+    def file(self) -> str | None:
+        """Path of the file; None if it was uploaded."""
+        return None if is_object(self.path) else self.path
+
+    @property
+    def stored(self) -> str | None:
+        """URL of the object; None if there is none."""
+        return self.path if is_object(self.path) else self.object
 
 
 def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[str, datetime]]:
@@ -91,21 +107,34 @@ def mark_removed(
     """
     rows = connection.execute(chosen).all()
     if rows:
-        _INSERT_REMOVAL.many(connection, [dict(row._mapping) for row in rows])
         sids = [row.call_sid for row in rows]
+        begun = _end_uploads(connection, sids)
+        marks = [{**row._mapping, "object": begun.get(row.call_sid)} for row in rows]
+        _INSERT_REMOVAL.many(connection, marks)
         connection.execute(sa.update(sid.table).where(sid.in_(sids)).values(cleared))
     return len(rows)
 
 
+def _end_uploads(connection: Connection, sids: Sequence[str]) -> Mapping[str, str]:
+    """Delete the uploads of recordings that are removed; returns the object of each."""
+    table = recording_uploads
+    chosen = table.c.sid.in_(sids)
+    rows = connection.execute(sa.select(table.c.sid, table.c.object).where(chosen)).all()
+    if rows:
+        connection.execute(sa.delete(table).where(chosen))
+    return {row.sid: row.object for row in rows}
+
+
 def removals(connection: Connection, node: str, after: str, limit: int) -> list[Removal]:
-    """Files of a node marked for removal, after the SID ``after``."""
+    """Files of a node, and objects of all, that are marked for removal, after the SID ``after``."""
+    table = recording_removals
     rows = connection.execute(
-        sa.select(recording_removals)
-        .where(recording_removals.c.node == node, recording_removals.c.call_sid > after)
-        .order_by(recording_removals.c.call_sid)
+        sa.select(table)
+        .where(sa.or_(table.c.node == node, table.c.path.like("s3://%")), table.c.call_sid > after)
+        .order_by(table.c.call_sid)
         .limit(limit)
     )
-    return [Removal(row.call_sid, row.node, row.path) for row in rows]
+    return [Removal(row.call_sid, row.node, row.path, row.object) for row in rows]
 
 
 def removal(connection: Connection, call_sid: str) -> Removal | None:
@@ -113,12 +142,19 @@ def removal(connection: Connection, call_sid: str) -> Removal | None:
     row = connection.execute(
         sa.select(recording_removals).where(recording_removals.c.call_sid == call_sid)
     ).first()
-    return Removal(row.call_sid, row.node, row.path) if row is not None else None
+    return Removal(row.call_sid, row.node, row.path, row.object) if row is not None else None
 
 
 def removed(connection: Connection, call_sids: Collection[str]) -> None:
     """Clear the removal marks of deleted files."""
     connection.execute(sa.delete(recording_removals).where(recording_removals.c.call_sid.in_(call_sids)))
+
+
+def place_of(path: str | None) -> Place:
+    """Place of a recording by the path in its row."""
+    if path is None:
+        return "nowhere"
+    return "store" if is_object(path) else "disk"
 
 
 def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptRecording]:
@@ -130,7 +166,7 @@ def kept(connection: Connection, call_sids: Sequence[str]) -> Mapping[str, KeptR
     )
     return {
         row.call_sid: KeptRecording(
-            to_moment_or_none(row.ended_at), row.recording_status, row.recording_path is not None
+            to_moment_or_none(row.ended_at), row.recording_status, place_of(row.recording_path)
         )
         for row in rows
     }

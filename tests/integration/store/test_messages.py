@@ -101,7 +101,7 @@ async def test_they_are_listed_in_their_order_and_each_link_opens_its_own(box: B
         query = dict(parse_qsl(urlsplit(link).query))
         principal = await box.service.admit(message_sid, query)
         path = await box.service.file(principal.account_sid, message_sid)
-        assert await asyncio.to_thread(path.read_bytes) == AUDIO
+        assert isinstance(path, Path) and await asyncio.to_thread(path.read_bytes) == AUDIO
         with pytest.raises(Forbidden):
             await box.service.admit(next(sid for sid in sids if sid != message_sid), query)
     with pytest.raises(Forbidden):

@@ -7,34 +7,34 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from callcontrol.models import RecordingStatus
-from callcontrol.recordings.retention import FOR_EVER, KeptRecording, is_orphaned
+from callcontrol.recordings.retention import FOR_EVER, KeptRecording, Place, is_orphaned
 
 ENDED = datetime(2026, 8, 1, 12, 30, tzinfo=UTC)
 OLD, FRESH = timedelta(days=365), timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
-    ("ended", "status", "has_file"),
+    ("ended", "status", "place"),
     [
-        (None, "in-progress", False),
-        (None, "paused", False),
-        (None, "completed", True),
-        (None, "failed", False),
-        (None, None, False),
-        (ENDED, "in-progress", False),
-        (ENDED, "paused", False),
-        (ENDED, "completed", True),
+        (None, "in-progress", "nowhere"),
+        (None, "paused", "nowhere"),
+        (None, "completed", "disk"),
+        (None, "failed", "nowhere"),
+        (None, None, "nowhere"),
+        (ENDED, "in-progress", "nowhere"),
+        (ENDED, "paused", "nowhere"),
+        (ENDED, "completed", "disk"),
     ],
 )
 @pytest.mark.parametrize("kept_days", [FOR_EVER, 1, 180])
 def test_what_a_call_has_or_is_writing_stays(
-    ended: datetime | None, status: RecordingStatus | None, has_file: bool, kept_days: int
+    ended: datetime | None, status: RecordingStatus | None, place: Place, kept_days: int
 ) -> None:
-    assert not is_orphaned(KeptRecording(ended, status, has_file), OLD, kept_days)
+    assert not is_orphaned(KeptRecording(ended, status, place), OLD, kept_days)
 
 
 @pytest.mark.parametrize(
-    "call", [None, KeptRecording(ENDED, "failed", False), KeptRecording(ENDED, None, False)]
+    "call", [None, KeptRecording(ENDED, "failed", "nowhere"), KeptRecording(ENDED, None, "nowhere")]
 )
 def test_what_no_call_has_goes_after_a_week(call: KeptRecording | None) -> None:
     assert not is_orphaned(call, FRESH, 180)
@@ -46,4 +46,10 @@ def test_what_no_call_has_goes_after_a_week(call: KeptRecording | None) -> None:
 
 @pytest.mark.parametrize("kept_days", [FOR_EVER, 1, 180])
 def test_what_was_deleted_goes_at_once(kept_days: int) -> None:
-    assert is_orphaned(KeptRecording(ENDED, "deleted", False), FRESH, kept_days)
+    assert is_orphaned(KeptRecording(ENDED, "deleted", "nowhere"), FRESH, kept_days)
+
+
+@pytest.mark.parametrize("kept_days", [FOR_EVER, 1, 180])
+def test_the_file_of_what_is_in_the_store_goes_at_once(kept_days: int) -> None:
+    assert is_orphaned(KeptRecording(ENDED, "completed", "store"), FRESH, kept_days)
+    assert not is_orphaned(KeptRecording(None, "completed", "store"), OLD, kept_days), "its call is up"

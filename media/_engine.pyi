@@ -255,7 +255,7 @@ class AgentSocket:
     def set_templates(self, inbound: bytes, outbound: bytes, origin_ms: int, /) -> None:
         """Set how the audio of each track is written; see frame_template.hpp."""
     def learn(self, before: bytes, after: bytes, /) -> None:
-        """Take text frames of this beginning and end for audio; binary ones if both are empty."""
+        """Recognise audio in text frames by their beginning and end; in all binary ones if both are empty."""
     def unlearn(self) -> None: ...
     def listen(self, listening: int, /) -> None:
         """
@@ -442,7 +442,7 @@ class Engine:
         max_message_bytes: int,
     ) -> AgentSocket:
         """
-        Take over a connected socket after the handshake, with what was read behind it.
+        Adopt a connected socket after the handshake, with what was read behind it.
 
         It lives on the thread of `near`, or on the one with fewest streams.
 

@@ -44,7 +44,7 @@ Decode = Callable[[bytes], T]
 
 
 class Pace(Protocol):
-    """What reading from a socket is paced by."""
+    """Pace of reading from a socket."""
 
     def timed(self, work: Callable[[], T]) -> T:
         """Run work that may take long, and count its time."""

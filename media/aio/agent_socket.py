@@ -59,7 +59,7 @@ class AgentSocket(Protocol):
 
     @property
     def pace(self) -> Pace:
-        """What takes account of the work that messages make."""
+        """Pace of reading, by the work that messages make."""
 
     @property
     def frames_sent(self) -> int:

@@ -192,7 +192,7 @@ class MediaEngine:
         on_message: Callable[[int, int, bytes], None],
     ) -> _engine.AgentSocket:
         """
-        Take over the socket of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
+        Adopt the socket of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
 
         `on_message` gets the kind, the code and the bytes of each message; the last is that of the loss.
 

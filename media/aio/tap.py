@@ -40,7 +40,7 @@ class AgentTap:
         return self.native.queued_ms()
 
     def carry(self, socket: _engine.AgentSocket) -> bool:
-        """Have the engine pass audio between the tap and a socket, if it runs both on one thread."""
+        """Pass audio between the tap and a socket in the engine; False if they are on different threads."""
         return not self._closed and socket.attach(self.native)
 
     def watch_level(self, xoff_ms: int = 60_000, xon_ms: int = 30_000) -> None:

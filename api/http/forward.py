@@ -122,11 +122,13 @@ class Forwarder:
                     allow_redirects=False,
                 )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            _log.warning("the node %s cannot be reached at %s: %s", elsewhere.node, way, error)
+            _log.warning("the node %s cannot be reached at %s: %s", elsewhere.node, way, _named(error))
             raise elsewhere.because(NoWay.UNREACHABLE.value) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            why = str(error) or type(error).__name__
-            _log.warning("the node %s has not answered %s %s: %s", elsewhere.node, method, target[:200], why)
+            path = target.partition("?")[0][:200]
+            _log.warning(
+                "the node %s has not answered %s %s: %s", elsewhere.node, method, path, _named(error)
+            )
             raise _unanswered(method, elsewhere) from error
 
     async def ask_whole(
@@ -184,7 +186,7 @@ class Forwarder:
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
             # The status has been sent already, so only closing the connection can signal the failure.
             if not _has_left(request):
-                _log.warning("a forwarded response has ended early: %s", str(error) or type(error).__name__)
+                _log.warning("a forwarded response has ended early: %s", _named(error))
             if request.transport is not None:
                 request.transport.abort()
         return response
@@ -224,6 +226,12 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _Disconnected("it has disconnected") from error
+
+
+def _named(error: Exception) -> str:
+    """Name an error for the log; texts of the client repeat the query, which may be a link to a recording."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return getattr(cause, "strerror", None) or type(error).__name__
 
 
 def _has_left(request: web.Request) -> bool:

@@ -82,6 +82,12 @@ def path_of(call: dict[str, Any]) -> str:
     return f"/v1/Accounts/{call['account_sid']}/Calls/{call['call_sid']}"
 
 
+def recorded(server: ServerProcess, exchange: Exchange) -> list[str]:
+    """The calls whose recording can be had."""
+    ended = calls(server, exchange, "completed")
+    return [str(call["call_sid"]) for call in ended if call["recording_status"] == "completed"]
+
+
 def nodes(server: ServerProcess) -> dict[str, str]:
     return {node["node"]: node["state"] for node in server.command("nodes", "list")["nodes"]}
 
@@ -156,6 +162,35 @@ def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: Ser
     for call in up:
         assert other.request("DELETE", path_of(call), key).status == 200
     exchange.finish(*peers)
+
+
+def test_a_recording_is_deleted_on_a_node_that_is_away(exchange: Exchange, other: ServerProcess) -> None:
+    """
+    While the node of a recording is away, another one closes it for everybody and does not say that it is
+    deleted; the file goes when that node is back.
+    """
+    exchange.bind(exchange.to_callee(record=True))
+    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    key = exchange.account.api_key
+    for call in calls(other, exchange, "in-progress"):
+        assert other.request("DELETE", path_of(call), key).status == 200
+    exchange.finish(*peers)
+    assert wait_until(lambda: len(recorded(other, exchange)) == CALLS, PATIENCE_S)
+    call_sid = recorded(other, exchange)[0]
+    files = exchange.server.data_dir / "recordings"
+    assert exchange.server.stop() == 0
+    # As on a machine that is away: the other one does not see its disk.
+    files.rename(files.with_name("away"))
+    for _ in range(2):
+        reply = other.request("DELETE", f"/v1/calls/{call_sid}/recording", key)
+        assert (reply.status, reply.body["error"]["code"]) == (503, "NODE_UNREACHABLE")
+        assert other.request("GET", f"/recordings/{call_sid}.wav", key).status == 404
+    files.with_name("away").rename(files)
+    assert (files / f"{call_sid}.wav").exists()
+    exchange.server.start()
+    assert other.request("GET", f"/recordings/{call_sid}.wav", key).status == 404
+    assert other.request("DELETE", f"/v1/calls/{call_sid}/recording", key).status in (204, 404)
+    assert not (files / f"{call_sid}.wav").exists()
 
 
 @pytest.mark.long(reason="waits out leases, 24 s")

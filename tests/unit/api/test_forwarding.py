@@ -240,22 +240,27 @@ async def test_the_mark_of_a_forwarded_request_proves_nothing(pair: Pair) -> Non
     assert reply.status == 401
 
 
-async def test_a_node_that_does_not_listen(pair: Pair) -> None:
+async def test_a_node_that_does_not_listen(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
     pair.others.ways[_OWNER] = "http://nobody.test"
     call_sid = await pair.call_elsewhere()
     for method, body in (("DELETE", None), ("POST", {"mute_status": "mute"})):
-        reply = await pair.ask(method, path_of(call_sid), json=body)
+        reply = await pair.ask(method, f"{path_of(call_sid)}?signature=s3cret", json=body)
         assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
         assert NoWay.UNREACHABLE.value in reply.error["message"]
+    assert "cannot be reached at http://nobody.test: Connection refused" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 @pytest.mark.parametrize("answer", [never, hangs_up_on_us])
-async def test_a_node_that_got_the_request_and_does_not_answer(pair: Pair, answer: Answer) -> None:
+async def test_a_node_that_got_the_request_and_does_not_answer(
+    pair: Pair, answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
     """A request that can be repeated is refused for now; of a POST the outcome is unknown."""
     call_sid = await pair.call_elsewhere()
     pair.answers(path_of(call_sid), answer)
-    reply = await pair.ask("DELETE", path_of(call_sid))
+    reply = await pair.ask("DELETE", f"{path_of(call_sid)}?signature=s3cret")
     assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
+    assert "has not answered DELETE" in caplog.text and "s3cret" not in caplog.text
     reply = await pair.ask("POST", path_of(call_sid), json={"dtmf": {"digits": "1"}})
     assert (reply.status, reply.code) == (503, "OUTCOME_UNKNOWN")
     assert "Retry-After" not in reply.headers and "may have been carried out" in reply.error["message"]

@@ -36,7 +36,7 @@ reserves: Final = sa.Table(
     sqlite_with_rowid=False,
 )
 # Counts the calls that an account has up on all servers; SQLite has one server, which counts in memory.
-sa.Index("ix_reserves_account_sid", reserves.c.account_sid).ddl_if(dialect="postgresql")
+sa.Index("ix_reserves_account_sid", reserves.c.account_sid, info={"only": "postgresql"})
 
 ledger: Final = sa.Table(
     "ledger",

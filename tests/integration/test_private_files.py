@@ -64,7 +64,8 @@ class Pair:
                 del shown[name]
             # Of a response without a body it says nothing.
             if response.status in (304, 416):
-                shown.pop("content-type", None), shown.pop("content-length", None)
+                for name in ("content-type", "content-length", "transfer-encoding"):
+                    shown.pop(name, None)
             return response.status, sorted(shown.items()), await response.read()
 
 

@@ -62,7 +62,7 @@ class UploadQueue:
         return await self._database.read(partial(rows.of_node, node=self.node))
 
     async def take_over(self, node: str) -> None:
-        """Take the uploads of another node whose files are on this disk."""
+        """Move the uploads of another node, whose files are on this disk, to this one."""
         await self._writer.commit(partial(rows.move, node=node, to=self.node))
 
 

@@ -118,13 +118,14 @@ async def send_object(
 def _outline(request: web.Request, response: web.StreamResponse, found: StoredObject) -> tuple[int, int]:
     """Set status and headers of a response; returns which bytes follow, none for start = end."""
     size = found.size_bytes
-    response.etag = found.tag
-    response.last_modified = found.modified_at
     status = _condition(request, found)
-    if status is not None:
+    if status == 412:
         response.set_status(status)
-        if status == 412:
-            response.content_length = 0
+        response.content_length = 0
+        return 0, 0
+    if status is not None:
+        _name_version(response, found)
+        response.set_status(status)
         return 0, 0
     start, end = 0, size
     if "Range" in request.headers and _honours(request, lambda: found.tag, found):
@@ -139,9 +140,15 @@ def _outline(request: web.Request, response: web.StreamResponse, found: StoredOb
             return 0, 0
         response.set_status(206)
         response.headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    _name_version(response, found)
     response.headers["Accept-Ranges"] = "bytes"
     response.content_length = end - start
     return start, end
+
+
+def _name_version(response: web.StreamResponse, found: StoredObject) -> None:
+    response.etag = found.tag
+    response.last_modified = found.modified_at
 
 
 def _condition(request: web.Request, found: StoredObject) -> int | None:

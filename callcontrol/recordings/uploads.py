@@ -55,6 +55,11 @@ class UploadSchedule:
     def __contains__(self, sid: str) -> bool:
         return sid in self._waiting
 
+    @property
+    def untried(self) -> int:
+        """Number of uploads that have not failed since the store last worked."""
+        return len(self._waiting) - len(self._failed)
+
     def hold(self, upload: Upload) -> None:
         """Add an upload that waits for the end of its call, whose record changes until then."""
         if upload.sid not in self._waiting:

@@ -33,6 +33,8 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.real_time(reason="the store is a server in a thread")
 
 READY = "call.recording.ready"
+# Where nobody listens: events are counted by their rows.
+WEBHOOK = "http://127.0.0.1:9/calls"
 
 
 @pytest.fixture
@@ -188,8 +190,8 @@ async def metric(desk: Desk, name: str) -> float:
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
 
-def file_of(desk: Desk, call_sid: str) -> Path:
-    return desk.server.settings.data_dir / "recordings" / recording_file(call_sid)
+def is_uploaded(desk: Desk, call_sid: str) -> bool:
+    return not (desk.server.settings.data_dir / "recordings" / recording_file(call_sid)).exists()
 
 
 async def fetched(desk: Desk, call_sid: str) -> bytes:
@@ -214,9 +216,9 @@ async def desk(s3: S3Service, bucket: str, tmp_path: Path) -> AsyncIterator[Desk
 async def test_a_recording_is_served_from_the_store_until_it_is_deleted(
     desk: Desk, s3: S3Service, bucket: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    call_sid = await desk.record()
+    call_sid = await desk.record(status_webhook_url=WEBHOOK)
     await until(lambda: s3.keys(bucket) == [f"calls/{call_sid}.wav"])
-    await until(lambda: not file_of(desk, call_sid).exists())
+    await until(partial(is_uploaded, desk, call_sid))
     await until(partial(ready, desk, call_sid))
     audio = await fetched(desk, call_sid)
     link = await desk.link(call_sid)
@@ -236,13 +238,13 @@ async def test_a_recording_is_served_from_the_store_until_it_is_deleted(
 async def test_calls_do_not_notice_that_the_store_is_away(desk: Desk, s3: S3Service, bucket: str) -> None:
     stored = await desk.record()
     await until(lambda: len(s3.keys(bucket)) == 1)
-    await until(lambda: not file_of(desk, stored).exists())
+    await until(partial(is_uploaded, desk, stored))
     await asyncio.to_thread(s3.stop)
-    call_sid = await desk.record()
+    call_sid = await desk.record(status_webhook_url=WEBHOOK)
     await until(partial(metric, desk, "trunkline_recording_upload_failures_total"))
     assert await metric(desk, "trunkline_recording_uploads_waiting") == 1.0
     audio = await fetched(desk, call_sid)
-    assert await ready(desk, call_sid) == 0 and file_of(desk, call_sid).exists()
+    assert await ready(desk, call_sid) == 0 and not is_uploaded(desk, call_sid)
     # What is in the store can be neither opened nor deleted, and after the request not be opened again.
     status, headers, _ = await desk.fetch(await desk.link(stored))
     assert (status, headers["Retry-After"]) == (503, "5")
@@ -251,7 +253,7 @@ async def test_calls_do_not_notice_that_the_store_is_away(desk: Desk, s3: S3Serv
     assert (await desk.ask("GET", f"/v1/calls/{stored}/recording"))[0] == 404
     await asyncio.to_thread(s3.start)
     await until(lambda: f"calls/{call_sid}.wav" in s3.keys(bucket))
-    await until(lambda: not file_of(desk, call_sid).exists())
+    await until(partial(is_uploaded, desk, call_sid))
     assert await ready(desk, call_sid) == 1
     assert await fetched(desk, call_sid) == audio
     assert (await desk.ask("DELETE", f"/v1/calls/{stored}/recording"))[0] == 204
@@ -271,7 +273,7 @@ async def test_a_node_serves_and_deletes_what_another_has_recorded(
         async with served(tmp_path / "b", **b_settings, **shared) as b:
             calls = [await b.record() for _ in range(2)]
             for call_sid in calls:
-                await until(lambda sid=call_sid: not file_of(b, sid).exists())
+                await until(partial(is_uploaded, b, call_sid))
             audio = await fetched(b, calls[0])
             key, account_sid = b.key, b.account_sid
             a_settings = {"NODE": "a", "HTTP_LISTEN": f"127.0.0.1:{free_port()}", "SANDBOX_CARRIER": "0"}

@@ -48,7 +48,9 @@ class Pair:
         now = self.file.stat()
         return {"disk": f'"{now.st_mtime_ns:x}-{now.st_size:x}"', "store": f'"{self.found.tag}"'}
 
-    async def ask(self, place: str, method: str, headers: Mapping[str, str]) -> tuple[object, ...]:
+    async def ask(
+        self, place: str, method: str, headers: Mapping[str, str]
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Response, without what names the version."""
         tag = self.tags()[place]
         sent = {name: value.replace("TAG", tag) for name, value in headers.items()}
@@ -56,12 +58,14 @@ class Pair:
             aiohttp.ClientSession() as http,
             http.request(method, f"{self.url}/{place}", headers=sent) as response,
         ):
-            shown = {name: value for name, value in response.headers.items() if name != "Date"}
-            shown["ETag"] = shown.get("ETag", "").replace(tag, "TAG")
-            shown.pop("X-Request-Id")
+            shown = {name.lower(): value for name, value in response.headers.items()}
+            shown["etag"] = shown.get("etag", "").replace(tag, "TAG")
+            for name in ("date", "x-request-id"):
+                del shown[name]
             # Of a response without a body it says nothing.
             if response.status in (304, 416):
-                shown.pop("Content-Type", None), shown.pop("Content-Length", None)
+                for name in ("content-type", "content-length", "transfer-encoding"):
+                    shown.pop(name, None)
             return response.status, sorted(shown.items()), await response.read()
 
 
@@ -170,4 +174,4 @@ async def test_a_store_that_fails_in_the_middle_ends_the_response(pair: Pair) ->
     pair.fails_after = 0
     status, headers, body = await pair.ask("store", "GET", {})
     assert status == 500 and b"audio" not in body, "the pipeline makes a 503 of it"
-    assert "Content-Disposition" not in dict(headers)  # type: ignore[call-overload]
+    assert "content-disposition" not in dict(headers)

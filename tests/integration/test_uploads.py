@@ -235,6 +235,30 @@ async def test_a_message_goes_the_same_way(bench: Bench) -> None:
     assert bench.store.objects.keys() == {bench.object(record.call_sid)}
 
 
+async def test_a_stop_lets_the_last_uploads_end(bench: Bench) -> None:
+    bench.store.gate = asyncio.Event()
+    records = [await bench.recorded() for _ in range(AT_ONCE + 1)]
+    stop = asyncio.create_task(bench.uploader.close())
+    await until(lambda: bench.store.running == AT_ONCE)
+    bench.store.gate.set()
+    await stop
+    for record in records:
+        assert await bench.is_stored(record)
+
+
+@pytest.mark.parametrize("away", [True, False])
+async def test_a_stop_does_not_wait_for_a_store_without_an_answer(bench: Bench, away: bool) -> None:
+    bench.store.away, bench.store.gate = away, None if away else asyncio.Event()
+    record = await bench.recorded()
+    await until(lambda: bench.store.attempts)
+    began_s = asyncio.get_running_loop().time()
+    await bench.uploader.close()
+    assert asyncio.get_running_loop().time() - began_s < 6.0
+    assert bench.store.objects == {} and bench.file(record.call_sid).exists()
+    await bench.storage.calls.flush()
+    assert await bench.rows(recording_uploads) == 1
+
+
 # --- over restarts ------------------------------------------------------------------------------------------
 
 

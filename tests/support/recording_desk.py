@@ -62,10 +62,10 @@ class Desk:
             self.kept["call"] = await self.record()
         return self.kept["call"]
 
-    async def record(self) -> str:
-        """Record a call, and wait until its recording is stored."""
+    async def record(self, **options: Any) -> str:
+        """Record a call, and wait until its recording is complete."""
         body = {"from": NUMBER, "to": f"+91{PARTY_A}", "verbs": [{"verb": "pause", "length": 60}]}
-        _, call = await self.ask("POST", "/v1/calls", {**body, "record": True, "time_limit": 1})
+        _, call = await self.ask("POST", "/v1/calls", {**body, "record": True, "time_limit": 1, **options})
         await self.becomes(call["call_sid"], recording_status="completed")
         return str(call["call_sid"])
 
@@ -76,7 +76,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def served(data_dir: Path, **settings: str) -> AsyncIterator[Desk]:
+async def served(data_dir: Path, **settings: Any) -> AsyncIterator[Desk]:
     server = Server(loopback_settings(data_dir, **settings))
     await server.start()
     try:

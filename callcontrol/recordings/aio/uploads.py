@@ -6,6 +6,7 @@ The file of a recording stays on disk until its object is stored and its row nam
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -34,6 +35,7 @@ AT_ONCE: Final = 4
 """Uploads at the same time."""
 
 _END_S: Final = 3.0
+_LAST_S: Final = 5.0
 
 
 class UploadQueue:
@@ -60,7 +62,7 @@ class UploadQueue:
         return await self._database.read(partial(rows.of_node, node=self.node))
 
     async def take_over(self, node: str) -> None:
-        """Take the uploads of another node whose files are on this disk."""
+        """Move the uploads of another node, whose files are on this disk, to this one."""
         await self._writer.commit(partial(rows.move, node=node, to=self.node))
 
 
@@ -91,6 +93,7 @@ class Uploader:
         self._schedule = UploadSchedule()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
+        self._one_ended = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.stored = 0
         self.failures = 0
@@ -133,8 +136,18 @@ class Uploader:
         await self._resume()
 
     async def close(self) -> None:
-        """Stop; running uploads are repeated by the next process."""
+        """
+        Stop, after some seconds for recordings that have just ended: the machine may not come back.
+
+        Uploads that are not done are repeated by the next process.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                while self._task is not None and self._schedule.untried:
+                    self._one_ended.clear()
+                    await self._one_ended.wait()
         await ended(self._task)
+        self._task = None
         for task in list(self._running.values()):
             await ended(task)
 
@@ -174,6 +187,7 @@ class Uploader:
     def _ended(self, sid: str, task: asyncio.Task[None]) -> None:
         del self._running[sid]
         self._wake.set()
+        self._one_ended.set()
         if not task.cancelled() and task.exception() is not None:
             # A defect in one upload must not keep the others from being stored; its row remains.
             log.error("the upload of %s failed", sid, exc_info=task.exception())

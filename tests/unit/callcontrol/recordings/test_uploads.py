@@ -54,6 +54,7 @@ def test_delays_double_up_to_a_minute(schedule: UploadSchedule) -> None:
         assert taken(schedule, now_s + delays[-1] - 0.01) == []
         now_s += delays[-1]
         assert schedule.next_s() == now_s
+    assert schedule.untried == 0
     assert delays[:8] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     assert delays[-1] == LAST_RETRY_S
 

@@ -88,7 +88,7 @@ def leave(connection: Connection, node: str, incarnation: str) -> None:
 
 
 def take_duty(connection: Connection, duty: str, node: str) -> bool:
-    """Take a duty that no living node has; True if it is this node's."""
+    """Acquire a duty that no living node has; True if it is this node's."""
     names = {"duty": duty, "node": node}
     holder = connection.execute(_DUTY, {"duty": duty}).scalar()
     return holder == node or connection.execute(_TAKE_DUTY, names).rowcount == 1

@@ -90,9 +90,10 @@ class Guard:
         return self.protection.admit(data, flow.source, self._clock.time(), is_datagram=not flow.reliable)
 
     def locate(self, data: bytes, flow: Flow) -> None:
-        """Set the source of a flow to where this message comes from, which only a front may tell."""
+        """Set the origin of a flow to the sender of this message, which only a front may name."""
         if self._has_fronts:
-            flow.source = self.protection.sources.origin_of(data, *flow.remote)
+            origin = self.protection.sources.origin_of(data, *flow.remote)
+            flow.origin = None if origin == flow.remote else origin
 
     def trust(self, flow: Flow) -> None:
         """Trust the source of a flow, unless it is this process, or somebody whom a front does not name."""

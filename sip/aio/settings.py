@@ -46,7 +46,7 @@ class Source:
         `tls:198.51.100.7:5061;name=carrier.example`.
         """
         host, port = flow.source
-        if (host, port) == flow.remote:
+        if flow.origin is None:
             return cls(host, port, flow.transport.name, flow.peer_names)
         address, *params = (request.headers.first(FRONT_HEADER.lower()) or "").split(";")
         names = [

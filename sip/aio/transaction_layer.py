@@ -203,7 +203,7 @@ class TransactionLayer:
         if self._guard is not None:
             answer = self._guard.admit(data, flow)
             if answer == SOURCE_DROP:
-                if flow.source == flow.remote:  # A front forwards messages of others too.
+                if flow.origin is None:  # A front forwards messages of others too.
                     flow.abort()
                 return
             known = answer == SOURCE_KNOWN
@@ -296,8 +296,8 @@ class TransactionLayer:
             if request is not None and request.via.params:
                 flow.note_via(request.via)
         elif port != flow.remote[1]:
-            source, flow = flow.source, flow.transport.flow_to((flow.remote[0], port))
-            flow.source = source
+            origin, flow = flow.origin, flow.transport.flow_to((flow.remote[0], port))
+            flow.origin = origin
         transaction = self._handles.get(number)
         if isinstance(transaction, ServerTransaction) and kind != CANCEL:
             transaction.flow = flow  # A retransmission may come over a new connection.

@@ -55,10 +55,10 @@ class Flow(ABC):
     """
     A flow to one peer: a socket and a remote address, or a connection.
 
-    `source` is where the current message comes from. It differs from `remote` when a front forwards it.
+    `origin` is the sender of the current message, where a front at `remote` forwards it; else None.
     """
 
-    __slots__ = ("remote", "source", "transport")
+    __slots__ = ("origin", "remote", "transport")
 
     reliable = False
     secure = False
@@ -75,7 +75,12 @@ class Flow(ABC):
     def __init__(self, transport: "Transport", remote: Address) -> None:
         self.transport = transport
         self.remote = remote
-        self.source = remote
+        self.origin: Address | None = None
+
+    @property
+    def source(self) -> Address:
+        """Sender of the current message; ("", 0) if the front that forwards it names none."""
+        return self.origin or self.remote
 
     # The following methods matter for connections only; a UDP flow does nothing (B027).
 

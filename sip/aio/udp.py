@@ -48,7 +48,7 @@ class _UdpFlow(Flow):
     def __init__(self, transport: "UdpTransport", remote: Address) -> None:
         self.transport = transport
         self.remote = remote
-        self.source = remote
+        self.origin = None
 
     def send(self, data: bytes) -> bool:
         return self.transport.send(data, self.remote)

@@ -484,7 +484,7 @@ class UserAgent:
 
 
 def _merge_key(request: Request) -> Key:
-    """What the copies of an INVITE that come by different paths have in common (RFC 3261 8.2.2.2)."""
+    """Key that the copies of an INVITE by different paths have in common (RFC 3261 8.2.2.2)."""
     return request.call_id, request.from_.tag, request.cseq.number
 
 

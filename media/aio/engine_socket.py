@@ -43,7 +43,7 @@ class EngineSocket:
     ) -> None:
         sock, read = connected
         self.pace = _Work()
-        self._listener = listener
+        self._listener: SocketListener | None = listener
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
         self._attached = False
         self._envelope: tuple[bytes, bytes] | None = None
@@ -141,6 +141,8 @@ class EngineSocket:
     def _on_message(self, kind: int, code: int, data: bytes) -> None:
         # By the numbers of `MessageKind` in inbound.hpp.
         listener = self._listener
+        if listener is None:
+            return
         match kind:
             case 1:
                 listener.on_text(data)
@@ -157,6 +159,7 @@ class EngineSocket:
             case 7:
                 listener.on_abuse("the agent does not read")
             case _:
+                self._listener = None  # It holds this socket: a cycle would keep both until a collection.
                 self._native.release()
                 self._lost.set()
                 listener.on_lost(None)

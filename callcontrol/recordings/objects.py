@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from callcontrol.calls.recording import recording_file
-
 _SCHEME: Final = "s3://"
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 # Characters that are safe in the key of an object, and in a URL as they are.
@@ -27,6 +25,9 @@ class ObjectFolder:
 
     def url(self, sid: str) -> str:
         """URL of the object of a call or message."""
+        # Commands read the settings without what calls need.
+        from callcontrol.calls.recording import recording_file
+
         return self.named(recording_file(sid))
 
     def named(self, name: str) -> str:

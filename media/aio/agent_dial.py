@@ -195,8 +195,7 @@ async def _upgrade_by_library(
             read_buffer_init_size=_READ_BUFFER_BYTES,
             socket_factory=lambda _: sock,
         )
-    except Exception as error:
-        # The library, TLS and sockets share no class of errors.
+    except Exception as error:  # The library, TLS and sockets share no class of errors.
         _translate(error)
     # The library returns without a listener when the peer disconnects before its answer is complete.
     if listener is None:

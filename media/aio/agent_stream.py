@@ -505,7 +505,6 @@ class AgentStream:
             return
         try:
             self._on_event(event)
-        except Exception:
-            # A defect of the application ends this stream, not the reader of the WebSocket in silence.
+        except Exception:  # A defect of the application ends this stream, not its reader in silence.
             _LOGGER.exception("agent event handler failed")
             self._fail(_CLOSE_INTERNAL, "internal error")

@@ -263,11 +263,7 @@ class MediaEngine:
         else:
             on_message = self._message_callbacks.get(socket_id)
         if on_message is not None:
-            try:
-                on_message(kind, code, data)
-            except Exception:
-                # An error of one consumer must not silence the others.
-                logger.exception("a message callback of an agent's socket failed")
+            _call(on_message, kind, code, data)
 
     def _tell(self, source_id: int, kind: int, a: int, b: int, c: int) -> None:
         """Deliver one event record to its recording, stream or conference, if it still exists."""
@@ -284,12 +280,13 @@ class MediaEngine:
                 _call(conference.on_event, happened)
 
 
-def _call(callback: Callable[[_Event], None], event: _Event) -> None:
+def _call(callback: Callable[..., None], *event: object) -> None:
     try:
-        callback(event)
-    except Exception:
-        # An error of one consumer must not lose the events of the others.
-        logger.exception("a media event callback failed on %r", event)
+        callback(*event)
+    except Exception:  # An error of one consumer must not lose the events of the others.
+        # What an agent sends may be long, and may hold a secret.
+        shown = [one for one in event if not isinstance(one, bytes)]
+        logger.exception("a media event callback failed on %r", shown)
 
 
 class DropCounters:

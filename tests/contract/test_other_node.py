@@ -52,7 +52,8 @@ async def _front(folder: Path, **shared: str) -> Server:
         )
     )
     await front.start()
-    # As on another machine: it does not see the files of the first.
+    # As on another machine, it does not see the files of the first. The server lives as long as the module,
+    # which no patch of one test does.
     front.services.recordings._locate = lambda *_: None  # type: ignore[method-assign]
     return front
 

@@ -20,6 +20,7 @@ from tests.support.server_process import ServerProcess, wait_until
 from tests.support.sipp_run import SIPP, Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
+# `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
     pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),

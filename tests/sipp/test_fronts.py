@@ -13,6 +13,7 @@ from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 from tests.support.sipp_run import Load
 
+# `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)")
 
 

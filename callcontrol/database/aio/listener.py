@@ -78,8 +78,7 @@ class Listener:
         while True:
             try:
                 await self._listen(database)
-            # Whatever the driver raises: without notifications changes are followed by polling.
-            except Exception as error:
+            except Exception as error:  # Whatever the driver raises: changes are polled meanwhile.
                 if self.connected or not told:
                     log.warning(
                         "changes of other servers are not notified; they are polled: %s",

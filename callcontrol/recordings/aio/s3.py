@@ -136,7 +136,7 @@ async def open_s3(folder: ObjectFolder) -> S3ObjectStore:
         store._at(folder.named("any"))
     except ImportError:
         raise
-    except Exception as error:  # Of several types; the library names the variable.
+    except Exception as error:  # The library has no class for them; it names the variable.
         raise StoreRefused(_reason(error)) from error
     return store
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
+from callcontrol.calls.records.store.transactions import NewCall
 from callcontrol.database.statements import CLOCK_US
 from callcontrol.database.tables.trunks import trunk_legs, trunk_paces
 from callcontrol.database.tables.wallet import reserves, wallets
@@ -264,19 +265,21 @@ async def test_legs_per_second_of_a_trunk(nodes: list[Storage]) -> None:
 # --- what leaves nothing ------------------------------------------------------------------------------------
 
 
-async def test_a_transaction_that_is_rolled_back_leaves_nothing(nodes: list[Storage]) -> None:
+async def test_a_transaction_that_is_rolled_back_leaves_nothing(
+    nodes: list[Storage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = await account_with(nodes[0], max_cps=1)
     limits: Limits = (TrunkLimit("carrier", 1, 1),)
     store = nodes[0].calls._transactions
     insert_new, failing = store.insert, True
 
-    def fail(connection: Connection, new: Sequence[object]) -> list[int | DomainError]:
-        outcomes = insert_new(connection, new)  # type: ignore[arg-type]
+    def fail(connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
+        outcomes = insert_new(connection, new)
         if failing:
             raise ServiceUnavailable("after the hold")
         return outcomes
 
-    store.insert = fail  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "insert", fail)
     refused = await insert(nodes[0], account, limits)
     assert isinstance(refused, ServiceUnavailable) and refused.message == "after the hold"
     for table in (reserves, trunk_legs, trunk_paces):

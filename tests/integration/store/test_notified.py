@@ -72,7 +72,12 @@ async def test_a_change_of_the_directory_is_followed(nodes: tuple[Storage, Stora
     account, _ = await a.accounts.create("Acme")
     await until(lambda: b.directory.account(account.account_sid) is not None)
     await b.accounts.update(account.account_sid, {"max_calls": 7})
-    await until(lambda: a.directory.account(account.account_sid).max_calls == 7)  # type: ignore[union-attr]
+
+    def is_followed() -> bool:
+        found = a.directory.account(account.account_sid)
+        return found is not None and found.max_calls == 7
+
+    await until(is_followed)
     assert b.listener.notifications["directory"] > 0
 
 

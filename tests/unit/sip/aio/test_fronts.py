@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from sip import Response
 from sip.aio import Guard, Screened, ScreenVerdict, Source
 from sip.protection.rate_limits import ProtectionSettings
 from tests.support.sip_agents import SDP, Agent, RawPeer, make_network
@@ -37,8 +38,8 @@ class Scene:
             fields["body"] = SDP
         peer.send(peer.request(method, branch=f"{method}{self.network.clock.time()}", **fields))
         self.network.clock.advance(for_s)
-        statuses = [message.status for message in peer.received[before:]]  # type: ignore[union-attr]
-        return [status for status in statuses if status >= 200]
+        answers = [message for message in peer.received[before:] if isinstance(message, Response)]
+        return [answer.status for answer in answers if answer.status >= 200]
 
 
 async def scene_of(*, fronts: Sequence[str] = (f"{FRONT[0]}/32",)) -> Scene:

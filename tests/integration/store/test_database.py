@@ -34,7 +34,7 @@ def differences(connection: Connection) -> list[Any]:
     dialect = connection.dialect.name
 
     def is_here(item: Any, *_: object) -> bool:
-        return item.info.get("only", dialect) == dialect
+        return bool(item.info.get("only", dialect) == dialect)
 
     context = MigrationContext.configure(connection, opts={"include_object": is_here})
     return list(compare_metadata(context, metadata))

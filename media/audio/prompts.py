@@ -9,6 +9,7 @@ used when more of the number follows.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Container, Iterable
 from decimal import Decimal
@@ -60,8 +61,18 @@ class PromptLibrary:
 
     def names(self) -> list[str]:
         """Return the names of all prompts."""
-        found = (path.relative_to(self._directory) for path in self._directory.rglob("*.wav"))
-        return sorted(name for path in found if _NAME.fullmatch(name := path.with_suffix("").as_posix()))
+        # By strings: a server reads some thousand names when it starts.
+        begin = len(os.path.join(self._directory, ""))
+        found = (
+            os.path.join(folder, file)[begin:]
+            for folder, _, files in os.walk(self._directory)
+            for file in files
+        )
+        return sorted(
+            name
+            for path in found
+            if path.endswith(".wav") and _NAME.fullmatch(name := path.removesuffix(".wav"))
+        )
 
     def _read(self, name: str) -> bytes:
         if not _NAME.fullmatch(name):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
@@ -94,6 +95,11 @@ def assert_kept(before: Rows, after: Rows) -> None:
             assert {name: kept[name] for name in known} == {name: row[name] for name in known}, table
 
 
+@pytest.mark.parametrize(
+    "empty_url",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.long(reason="each revision twice, with rows"))],
+    indirect=True,
+)
 async def test_rows_of_every_revision_survive_all_migrations_and_their_undoing(empty_url: str) -> None:
     database = await Database.open(empty_url, migrate=False, secrets=SECRETS)
     steps = revisions()

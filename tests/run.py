@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _rewrite_asserts() -> None:
     """
-    Let pytest rewrite the asserts of tests that have changed, with a process for each processor.
+    Rewrite the asserts of tests that have changed, as pytest does, with a process for each processor.
 
     Each runner would do it by itself otherwise, and all at the same time. What fails here fails in the run.
     """

@@ -76,7 +76,9 @@ class CallFields(StreamFields):
     ]
     to: Callee
     sample_rate: Annotated[StreamRate, Field(description="8000 or 16000; default 8000.")] | None = None
-    fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
+    fallback_url: (
+        Annotated[WebUrl, Field(description="Asked when server or agent cannot be reached.")] | None
+    ) = None
     status_webhook_url: WebUrl | None = None
     status_webhook_events: Annotated[list[StatusEvent], Field(max_length=5)] = [
         "initiated",

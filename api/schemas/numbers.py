@@ -100,7 +100,8 @@ class InboundBinding(StreamFields):
         Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
     ) = None
     fallback_url: (
-        Annotated[str, Field(max_length=2048, description="Asked when your server or agent fails.")] | None
+        Annotated[str, Field(max_length=2048, description="Asked when server or agent cannot be reached.")]
+        | None
     ) = None
     status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     status_webhook_events: Annotated[list[str], Field(max_length=5)] | None = None

@@ -17,6 +17,7 @@ from api.schemas.common import (
     EndDate,
     Id,
     Page,
+    PeriodRequest,
     PerPage,
     StartDate,
     Timestamp,
@@ -165,8 +166,10 @@ class CreateStreamCall(CallFields):
         return super().cross_check(given) + require_one_target(given, "stream_url", "agent_id")
 
 
-class CallList(CursorQuery):
+class CallList(CursorQuery, PeriodRequest):
     """Filters of a list of calls."""
+
+    listed = ("calls", "[0-9a-z-]+")
 
     status: CallStatusName | None = None
     direction: Literal["inbound", "outbound"] | None = None

@@ -193,13 +193,13 @@ def check_binding(binding: Binding) -> Binding:
 
 
 def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
-    errors += _stream_errors(binding)
-    if errors:
-        return binding
+    simple = _stream_errors(binding)
+    errors += simple
     try:
         choice = choice_of(binding)
     except StreamSetupError as error:
-        errors.append(FieldError(error.field, error.reason))
+        named = {error.field for error in simple}
+        errors += [FieldError(name, why) for name, why in error.faults.items() if name not in named]
         return binding
     # What is chosen agrees with what the URL says.
     return replace(

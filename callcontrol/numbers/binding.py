@@ -247,8 +247,9 @@ def _filled_missed(binding: Binding, errors: list[FieldError]) -> Binding:
 
 def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
     for name in ("agent_id", "workspace_id"):
-        if UUID.fullmatch(getattr(binding, name) or "") is None:
-            errors.append(FieldError(name, "is needed: a UUID"))
+        given = getattr(binding, name)
+        if UUID.fullmatch(given or "") is None:
+            errors.append(FieldError(name, "must be a UUID" if given else "is required: a UUID"))
     return replace(
         binding,
         agent_id=(binding.agent_id or "").lower(),

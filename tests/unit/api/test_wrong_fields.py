@@ -48,6 +48,18 @@ async def test_a_replay(client: Client) -> None:
     assert all(f"{name}: " in answer.json()["error"] for name in ("status", "since", "until"))
 
 
+async def test_the_url_of_a_subscription_beside_another_field(client: Client) -> None:
+    body = {"url": "ftp://shop.example/", "event_types": ["call.found"]}
+    error = (await client.post("/v1/webhooks/subscriptions", body)).json()["error"]
+    assert "https://; a server for development takes http:// with TRUNKLINE_ALLOW_PRIVATE" in error
+
+
+async def test_an_agent_that_is_none(client: Client) -> None:
+    body = {"target": "voice_agent", "agent_id": "x"}
+    answer = await client.put(f"/v1/phone-numbers/{NUMBER_ID}/inbound", body)
+    assert answer.fields == {"agent_id": "must be a UUID", "workspace_id": "is required: a UUID"}
+
+
 async def test_verbs(client: Client) -> None:
     dialled = {"target": [{"type": "phone", "number": "+919800000001"}], "timeout": 1}
     verbs = [{"verb": "say", "text": "a", "language": "fr"}, {"verb": "sing"}, {"verb": "dial", **dialled}]

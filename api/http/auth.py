@@ -14,14 +14,19 @@ __all__ = ["authenticate", "bearer_of_basic"]
 
 
 async def authenticate(
-    headers: Sequence[str], keys: KeyService, service: Service = "platform", *, plain: Sequence[str] = ()
+    headers: Sequence[str],
+    keys: KeyService,
+    service: Service = "platform",
+    *,
+    plain: Sequence[str] = (),
+    basic: bool = False,
 ) -> Principal:
     """
     Authenticate a request to a service by its Authorization headers.
 
     A key of the service ``all`` opens every service, and a request to ``all`` takes every key. ``plain`` are
     keys sent in a header of their own, without a scheme. A request may have both headers if they hold the
-    same key.
+    same key. Refusals of a ``basic`` endpoint name that scheme too, which ``bearer_of_basic`` converts.
 
     Raises:
         Unauthorized: There is no key, more than one key, or it is malformed, unknown or revoked.
@@ -30,6 +35,8 @@ async def authenticate(
     header = "Authorization: Bearer KEY"
     if service == "messaging":
         header = f"X-API-Key: KEY or {header}"
+    if basic:
+        header = f"Authorization: Basic and account_sid:KEY in Base64, or {header}"
     form = f"{header}, where KEY begins with {' or '.join(_prefixes_for(service))}."
     if not headers and not plain:
         raise Unauthorized(f"Send the API key: {form}")

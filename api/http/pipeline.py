@@ -162,7 +162,10 @@ class Pipeline:
         if endpoint.style is ErrorStyle.TWILIO:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
         plain = request.headers.getall("X-API-Key", []) if endpoint.style is ErrorStyle.MESSAGING else ()
-        return await authenticate(headers, self.services.storage.keys, endpoint.service, plain=plain)
+        basic = endpoint.style is ErrorStyle.TWILIO
+        return await authenticate(
+            headers, self.services.storage.keys, endpoint.service, plain=plain, basic=basic
+        )
 
     def _count(self, principal: Principal, endpoint: Endpoint[Any, Any]) -> None:
         """

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from callcontrol.clock import MILLISECOND, to_millisecond
 from callcontrol.errors import FieldError, ValidationFailed
 
-__all__ = ["time_span"]
+__all__ = ["span_errors", "time_span"]
 
 _DATE_CHARS = len("YYYY-MM-DD")
 _DAY = timedelta(days=1)
@@ -35,6 +35,20 @@ def time_span(
     if errors:
         raise ValidationFailed(errors)
     return start, end
+
+
+def span_errors(start_date: object, end_date: object, names: tuple[str, str]) -> list[FieldError]:
+    """
+    List what `time_span` would refuse in two values.
+
+    Values that are no texts are passed over: their types are wrong.
+    """
+    start, end = (value if isinstance(value, str) else None for value in (start_date, end_date))
+    try:
+        time_span(start, end, names)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    return []
 
 
 def _moment(field: str, text: str | None, errors: list[FieldError], *, is_end: bool) -> datetime | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Reply, Routes
 from api.http.middleware import current_request
 from api.http.time_ranges import time_span
@@ -38,7 +37,6 @@ _ORIGINATE: dict[str, Any] = {
     "idempotent": True,
 }
 _STREAM_FIELDS = set(StreamFields.model_fields)
-_LISTED = "calls"
 _ONE = "/v1/Accounts/{sid}/Calls/{callSid}"
 
 routes = Routes("calls.read", "calls.write", tag="calls")
@@ -62,11 +60,11 @@ async def list_calls(context: Context[NoBody, CallList]) -> Reply:
     By page or by cursor, which skips and repeats nothing while calls arrive.
     """
     query = context.query
-    place = read_cursor(_LISTED, query.cursor)
+    place = query.place(query.cursor)
     page = await context.services.calls.list_calls(
         context.account_sid, _filter(query), query.page, query.per_page, place
     )
-    meta = keyset_meta(page, _LISTED, by_cursor=bool(place))
+    meta = keyset_meta(page, query.listed[0], by_cursor=bool(place))
     return Reply([call_object(record) for record in page.items], meta)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from api.http.cursor import read_cursor
 from api.http.endpoint import Context, Reply, Routes
 from api.http.time_ranges import time_span
 from api.schemas.base import NoBody, NoQuery
@@ -12,9 +11,6 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.models import LedgerFilter
 
 __all__ = ["routes"]
-
-_LISTED = "ledger"
-_NUMBER = "[0-9]{1,18}"
 
 routes = Routes("calls.read", tag="wallet")
 
@@ -36,10 +32,10 @@ async def list_ledger(context: Context[NoBody, LedgerList]) -> Reply:
     By page or by cursor. The amounts of all entries add up to the balance.
     """
     query = context.query
-    place = read_cursor(_LISTED, query.cursor, _NUMBER)
+    place = query.place(query.cursor)
     start, end = time_span(query.start_date, query.end_date)
     page = await context.storage.wallet.ledger(
         context.account_sid, query.page, query.per_page, LedgerFilter(query.kind, start, end), after=place
     )
-    meta = keyset_meta(page, _LISTED, by_cursor=bool(place))
+    meta = keyset_meta(page, query.listed[0], by_cursor=bool(place))
     return Reply([ledger_json(entry) for entry in page.items], meta)

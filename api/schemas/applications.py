@@ -36,7 +36,9 @@ class CreateApplication(StreamFields):
     webhook_format: (
         Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
     ) = None
-    fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
+    fallback_url: (
+        Annotated[WebUrl, Field(description="Asked when server or agent cannot be reached.")] | None
+    ) = None
     status_webhook_url: WebUrl | None = None
     status_webhook_events: Annotated[list[str], Field(max_length=5)] | None = None
     agent_id: Annotated[str, Field(max_length=64)] | None = None

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.http.time_ranges import span_errors, time_span
+from api.schemas.base import ResponseModel
 from api.schemas.calls import CallStatusName
-from api.schemas.common import EndDate, Id, Page, PerPage, QueryText, StartDate, Timestamp
-from callcontrol.errors import FieldError
+from api.schemas.common import EndDate, Id, Page, PeriodRequest, PerPage, QueryText, StartDate, Timestamp
+from callcontrol.aio.tokens import utc_now
+from callcontrol.calls.records.cdr import span_of
+from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = ["CallLogList", "CallLogObject"]
 
+_DAYS = re.compile(r"[1-9][0-9]?", re.ASCII)
 
-class CallLogList(RequestModel):
+
+class CallLogList(PeriodRequest):
     """Filters of call logs; the last 30 days unless days, or start and end, give another period."""
 
     days: (
@@ -52,12 +58,17 @@ class CallLogList(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse two names of one end of the period."""
-        return [
+        """Refuse wrong ends of the period, and two names of one end."""
+        twice = [
             FieldError(f"{name}_date", f"is another name of {name}; leave one of them out")
             for name in ("start", "end")
             if name in given and f"{name}_date" in given
         ]
+        named = {error.field for error in twice}
+        ends = super().cross_check(given)
+        ends += span_errors(given.get("start"), given.get("end"), ("start", "end"))
+        ends = [error for error in ends if error.field not in named] + twice
+        return ends or _whole_errors(given)
 
 
 class CallLogObject(ResponseModel):
@@ -88,3 +99,14 @@ class CallLogObject(ResponseModel):
     mos: Annotated[float | None, Field(description="Of what the first party sent; 1 to 4.5.")]
     jitter_ms: float | None
     packet_loss_pct: float | None
+
+
+def _whole_errors(given: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of the length of a period whose ends are valid, and of its last days beside its ends."""
+    first, last = (given.get(name, given.get(f"{name}_date")) for name in ("start", "end"))
+    days = str(given.get("days"))
+    try:
+        span_of(utc_now(), int(days) if _DAYS.fullmatch(days) else None, *time_span(first, last))
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    return []

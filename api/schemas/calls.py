@@ -17,6 +17,7 @@ from api.schemas.common import (
     EndDate,
     Id,
     Page,
+    PeriodRequest,
     PerPage,
     StartDate,
     Timestamp,
@@ -76,7 +77,9 @@ class CallFields(StreamFields):
     ]
     to: Callee
     sample_rate: Annotated[StreamRate, Field(description="8000 or 16000; default 8000.")] | None = None
-    fallback_url: Annotated[WebUrl, Field(description="Asked when your server or agent fails.")] | None = None
+    fallback_url: (
+        Annotated[WebUrl, Field(description="Asked when server or agent cannot be reached.")] | None
+    ) = None
     status_webhook_url: WebUrl | None = None
     status_webhook_events: Annotated[list[StatusEvent], Field(max_length=5)] = [
         "initiated",
@@ -163,8 +166,10 @@ class CreateStreamCall(CallFields):
         return super().cross_check(given) + require_one_target(given, "stream_url", "agent_id")
 
 
-class CallList(CursorQuery):
+class CallList(CursorQuery, PeriodRequest):
     """Filters of a list of calls."""
+
+    listed = ("calls", "[0-9a-z-]+")
 
     status: CallStatusName | None = None
     direction: Literal["inbound", "outbound"] | None = None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from api.http.cursor import MAX_CURSOR_CHARS
+from api.http.cursor import MAX_CURSOR_CHARS, read_cursor
+from api.http.time_ranges import span_errors
 from api.schemas.base import RequestModel
 from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
-from callcontrol.errors import FieldError
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.models import Position
 from callcontrol.numbers.binding import UUID
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Name",
     "Page",
     "PerPage",
+    "PeriodRequest",
     "QueryNumber",
     "QueryText",
     "StartDate",
@@ -110,9 +113,42 @@ Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 class CursorQuery(RequestModel):
     """A query of a list that is read by page or by cursor."""
 
+    #: Name of the list in its cursors, and regular expression of its identifiers.
+    listed: ClassVar[tuple[str, str]]
+
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse page and cursor together."""
-        if "cursor" in given and "page" in given:
-            return [FieldError("page", "cannot be combined with cursor; leave one of them out")]
-        return []
+        """Refuse page and cursor together, and a cursor of another list."""
+        errors = super().cross_check(given)
+        if "cursor" not in given:
+            return errors
+        if "page" in given:
+            errors.append(FieldError("page", "cannot be combined with cursor; leave one of them out"))
+        try:
+            cls.place(given["cursor"])
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        return errors
+
+    @classmethod
+    def place(cls, cursor: str | None) -> Position | None:
+        """
+        Decode a cursor of this list to its position; None without a cursor.
+
+        Raises:
+            ValidationFailed: It is no cursor of this list.
+        """
+        return read_cursor(cls.listed[0], cursor, cls.listed[1])
+
+
+class PeriodRequest(RequestModel):
+    """A request about a period of dates or times."""
+
+    #: Names of the fields that are its start and its end.
+    period: ClassVar[tuple[str, str]] = ("start_date", "end_date")
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse what is no date or time, and an end before the start."""
+        start, end = (given.get(name) for name in cls.period)
+        return super().cross_check(given) + span_errors(start, end, cls.period)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
@@ -15,7 +14,8 @@ from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
-from callcontrol.models import NumberConfiguration, PhoneNumber
+from callcontrol.models import Binding, NumberConfiguration, PhoneNumber
+from callcontrol.numbers.binding import check_binding
 from callcontrol.wallet.money import rupees
 
 __all__ = [
@@ -100,7 +100,8 @@ class InboundBinding(StreamFields):
         Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
     ) = None
     fallback_url: (
-        Annotated[str, Field(max_length=2048, description="Asked when your server or agent fails.")] | None
+        Annotated[str, Field(max_length=2048, description="Asked when server or agent cannot be reached.")]
+        | None
     ) = None
     status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     status_webhook_events: Annotated[list[str], Field(max_length=5)] | None = None
@@ -112,10 +113,26 @@ class InboundBinding(StreamFields):
     ) = None
 
     @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the target's fields."""
+        fields = {name: value for name, value in sound.items() if name not in ("force", "timeout")}
+        if "target" not in fields:
+            return []
+        try:
+            check_binding(Binding(timeout_s=sound.get("timeout"), **fields))
+        except BindFailed as refusal:
+            return list(refusal.errors)
+        return []
+
+    @classmethod
     def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:
-        """Reject the binding if only options of its stream are wrong (streaming 1.2)."""
-        named = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in errors}
-        return BindFailed(errors, message) if named <= _STREAM_OPTIONS else ValidationFailed(errors, message)
+        """Reject the binding unless fields other than options of its stream are of the wrong form."""
+        wrong: set[int | str] = set()
+        try:
+            cls.model_validate(given)
+        except ValidationError as refusal:
+            wrong = {item["loc"][0] for item in refusal.errors(include_url=False) if item["loc"]}
+        return BindFailed(errors, message) if wrong <= _STREAM_OPTIONS else ValidationFailed(errors, message)
 
 
 class PhoneNumberObject(ResponseModel):

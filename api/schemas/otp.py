@@ -9,7 +9,17 @@ from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import CallStatusName
-from api.schemas.common import E164, Day, EndDate, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import (
+    E164,
+    Day,
+    EndDate,
+    Page,
+    PeriodRequest,
+    PerPage,
+    QueryNumber,
+    StartDate,
+    Timestamp,
+)
 from api.schemas.forms import WebUrl
 from callcontrol.e164 import read_number
 from callcontrol.errors import FieldError
@@ -113,7 +123,7 @@ class VerifyOtp(RequestModel):
     otp: Annotated[Code, Field(repr=False, description="What the user typed.")]
 
 
-class OtpList(RequestModel):
+class OtpList(PeriodRequest):
     """Filters of a list of passwords."""
 
     status: CallStatusName | None = None

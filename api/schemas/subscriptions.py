@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
-from api.schemas.common import Timestamp
+from api.schemas.common import PeriodRequest, Timestamp
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.webhooks.subscriptions import CALL_EVENTS, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
@@ -157,8 +157,10 @@ class DeliveryObjects(RootModel[list[DeliveryObject]]):
     """The newest deliveries, newest first."""
 
 
-class ReplayFailed(RequestModel):
+class ReplayFailed(PeriodRequest):
     """Filter of the deliveries to resend."""
+
+    period = ("since", "until")
 
     status: Annotated[Literal["failed"], Field(description="Only failed ones can be resent.")] = "failed"
     since: Annotated[_Moment, Field(description="RFC 3339; inclusive, by creation time.")] | None = None

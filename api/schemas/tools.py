@@ -10,7 +10,9 @@ from pydantic import Field, RootModel
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, Id, Name, Timestamp
 from api.schemas.subscriptions import Secret, WebhookUrl
-from callcontrol.errors import FieldError
+from callcontrol.aio.tokens import utc_now
+from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.otp.otp import period_of
 from callcontrol.tools.definitions import (
     DEFAULT_TIMEOUT_S,
     MAX_DESCRIPTION_CHARS,
@@ -225,6 +227,15 @@ class UsageQuery(RequestModel):
     end_date: Day | None = None
     tool: Annotated[str, Field(max_length=64)] | None = None
     key_id: Id | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse what is no period of days."""
+        try:
+            period_of(given.get("start_date"), given.get("end_date"), utc_now().date())
+        except ValidationFailed as refusal:
+            return list(refusal.errors)
+        return []
 
 
 class UsageRow(ResponseModel):

@@ -29,7 +29,9 @@ __all__ = [
     "gateway_json",
 ]
 
+_REGISTER = ("register_username", "register_password")
 _INBOUND_AUTH = ("inbound_auth_username", "inbound_auth_password")
+_EITHER = f"is required by trunk_type auth, unless {' and '.join(_INBOUND_AUTH)} are given"
 
 Text = Annotated[Filled, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
@@ -133,15 +135,11 @@ class CreateCarrier(RequestModel):
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Require username and password together; for `auth`, those of either direction."""
-        is_challenged = any(given.get(name) is not None for name in _INBOUND_AUTH)
-        registers = (
-            given.get("requires_register") is True
-            or given.get("trunk_type") == "reg"
-            or (given.get("trunk_type") == "auth" and not is_challenged)
-        )
-        errors = _half_given(given, "register_username", "register_password", needed=registers)
-        errors += _half_given(given, *_INBOUND_AUTH)
-        return errors
+        registers = given.get("requires_register") is True or given.get("trunk_type") == "reg"
+        told = any(given.get(name) is not None for name in (*_REGISTER, *_INBOUND_AUTH))
+        if given.get("trunk_type") == "auth" and not registers and not told:
+            return [FieldError(name, _EITHER) for name in _REGISTER]
+        return _half_given(given, *_REGISTER, needed=registers) + _half_given(given, *_INBOUND_AUTH)
 
 
 class UpdateCarrier(CreateCarrier):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
@@ -19,7 +19,8 @@ from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import NO_REJECT, VERBS, header_errors
-from media.audio.speech import MAX_SPEECH_CHARS
+from media.audio import SpeechError
+from media.audio.speech import MAX_SPEECH_CHARS, speech_text
 
 __all__ = [
     "Answer",
@@ -41,6 +42,14 @@ Method = Literal["POST", "GET"]
 ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told what came of this.")]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]
 Members = Annotated[int, Field(ge=2, le=40)]
+
+
+def _spoken(language: str) -> str:
+    try:
+        speech_text("a", language)
+    except SpeechError as refusal:
+        raise ValueError(str(refusal)) from None
+    return language
 
 
 class Answer(RequestModel):
@@ -66,7 +75,7 @@ class SpokenPrompt(RequestModel):
     """Text to speak while digits are collected."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
-    language: Annotated[str, Field(min_length=2, max_length=35)] = "en-IN"
+    language: Annotated[str, Field(min_length=2, max_length=35), AfterValidator(_spoken)] = "en-IN"
     loop: Loop = 1
 
 

@@ -8,9 +8,18 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from api.schemas.base import ResponseModel
-from api.schemas.common import Cursor, CursorQuery, EndDate, Page, PerPage, StartDate, Timestamp
+from api.schemas.common import (
+    Cursor,
+    CursorQuery,
+    EndDate,
+    Page,
+    PeriodRequest,
+    PerPage,
+    StartDate,
+    Timestamp,
+)
 from api.schemas.serializers import shown
-from callcontrol.models import CURRENCY, LedgerEntry, Wallet
+from callcontrol.models import CURRENCY, LedgerEntry, LedgerKind, Wallet
 from callcontrol.wallet.money import end_of_hour, hour_of, rupees
 
 __all__ = ["LedgerEntryObject", "LedgerList", "WalletObject", "ledger_json", "wallet_json"]
@@ -35,7 +44,8 @@ class LedgerEntryObject(ResponseModel):
 
     id: int
     kind: Annotated[
-        str, Field(description="top_up, charge (of a call), number_purchase, number_renewal, and others.")
+        str,
+        Field(description="charge (of a call), top_up, or number_purchase, _renewal or _refund."),
     ]
     amount: Annotated[float, Field(description="Negative for a charge.")]
     currency: str
@@ -45,10 +55,12 @@ class LedgerEntryObject(ResponseModel):
     created_at: Timestamp
 
 
-class LedgerList(CursorQuery):
+class LedgerList(CursorQuery, PeriodRequest):
     """Filters of the ledger."""
 
-    kind: Annotated[str, Field(min_length=1, max_length=64, pattern="^[a-z_]+$")] | None = None
+    listed = ("ledger", "[0-9]{1,18}")
+
+    kind: LedgerKind | None = None
     start_date: StartDate | None = None
     end_date: EndDate | None = None
     page: Page = 1

@@ -56,7 +56,8 @@ def changed_agent(agent: VoiceAgent, values: Mapping[str, Any], now: datetime) -
     Raises:
         ValidationFailed: Names every wrong or unknown field.
     """
-    return replace(_with(agent, values), updated_at=now)
+    changed = _with(agent, values)
+    return changed if changed == agent else replace(changed, updated_at=now)
 
 
 def agent_step(agent: VoiceAgent, context: Mapping[str, str] | None = None) -> Stream | Converse:

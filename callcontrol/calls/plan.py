@@ -5,7 +5,7 @@ A plan is made from an API request, or from the binding of the called number. It
 ``callcontrol.calls.call`` runs it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
 from callcontrol.calls.charges import Rates
@@ -144,6 +144,13 @@ class RequestInstructions(Step):
     facts: tuple[tuple[str, str | int | None], ...] = ()
     fallback: "RequestInstructions | None" = None
     format: WebhookFormat = "json"
+
+    def after_failure(
+        self, url: str, reason: str, message: str, facts: tuple[tuple[str, str | int | None], ...] = ()
+    ) -> "RequestInstructions":
+        """Return this request as the one to a fallback URL: it names what failed, behind ``facts``."""
+        failure = (("failed_url", url), ("error_reason", reason), ("error_message", message))
+        return replace(self, event=FALLBACK_EVENT, facts=(*facts, *failure))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ def begin(
 def used_otherwise() -> IdempotencyConflict:
     """Error for a key that was used for another request, or by another API key where a secret was shown."""
     return IdempotencyConflict(
-        "This Idempotency-Key was used for another request, or by another API key; use a new one."
+        "This Idempotency-Key was used for another request or, where the response shows a secret, by another"
+        " API key; use a new one."
     )
 
 

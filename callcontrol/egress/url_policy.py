@@ -91,6 +91,11 @@ BAD_PORT: Final = "must name a port from 1 to 65535"
 PRIVATE_SETTING: Final = "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1"
 """The setting with which a server connects to its own network."""
 
+NEEDS_TLS: Final = (
+    f"must be a URL that starts with https://; a server for development takes http:// with {PRIVATE_SETTING}"
+)
+"""Error of a URL with plain ``http``."""
+
 _LOOPBACK_REASON: Final = "is a loopback address"
 _PRIVATE_REASON: Final = "is a private or reserved address"
 _SELF_REASON: Final = "is this server itself"
@@ -262,11 +267,8 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     except ValueError:
         raise ValidationFailed.of(field, "must be a URL") from None
     host = parts.hostname
-    if parts.scheme not in schemes or not host:
-        wanted = " or ".join(f"{scheme}://" for scheme in schemes)
-        raise ValidationFailed.of(field, f"must be a URL that starts with {wanted}")
-    if parts.scheme == "http" and not allow_private:
-        raise ValidationFailed.of(field, "must be a URL that starts with https://")
+    if (fault := _scheme_fault(parts, schemes, allow_private)) is not None or not host:
+        raise ValidationFailed.of(field, fault or _starts_with(schemes))
     if not has_valid_port(parts):
         raise ValidationFailed.of(field, BAD_PORT)
     if not parts.netloc.isascii():
@@ -277,6 +279,18 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     if reason is not None:
         raise refused(host, reason)
     return parts
+
+
+def _scheme_fault(parts: SplitResult, schemes: Sequence[str], allow_private: bool) -> str | None:
+    if parts.scheme not in schemes:
+        return _starts_with(schemes)
+    return NEEDS_TLS if parts.scheme == "http" and not allow_private else None
+
+
+def _starts_with(schemes: Sequence[str]) -> str:
+    if tuple(schemes) == ("https",):
+        return NEEDS_TLS
+    return f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}"
 
 
 def has_valid_port(parts: SplitResult) -> bool:

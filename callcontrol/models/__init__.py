@@ -26,7 +26,7 @@ from callcontrol.models.calls import (
 from callcontrol.models.deliveries import Delivery, PublishedEvent, Recipient, SubscribedEvent, WebhookEvent
 from callcontrol.models.idempotency import InterruptedRequest, StoredReply
 from callcontrol.models.lists import Page, Position
-from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, Reserve, Wallet
+from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, LedgerKind, Reserve, Wallet
 from callcontrol.models.numbers import (
     HOW_TO_REGISTER,
     TEST_PREFIX,
@@ -74,6 +74,7 @@ __all__ = [
     "InterruptedRequest",
     "LedgerEntry",
     "LedgerFilter",
+    "LedgerKind",
     "LegQuality",
     "Message",
     "MediaEncryption",

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 CURRENCY: Final = "INR"
+
+LedgerKind = Literal["charge", "top_up", "number_purchase", "number_renewal", "number_refund"]
+"""Kinds of ledger entries; ``charge`` is that of a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,13 +193,13 @@ def check_binding(binding: Binding) -> Binding:
 
 
 def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
-    errors += _stream_errors(binding)
-    if errors:
-        return binding
+    simple = _stream_errors(binding)
+    errors += simple
     try:
         choice = choice_of(binding)
     except StreamSetupError as error:
-        errors.append(FieldError(error.field, error.reason))
+        named = {error.field for error in simple}
+        errors += [FieldError(name, why) for name, why in error.faults.items() if name not in named]
         return binding
     # What is chosen agrees with what the URL says.
     return replace(
@@ -247,8 +247,9 @@ def _filled_missed(binding: Binding, errors: list[FieldError]) -> Binding:
 
 def _filled_agent(binding: Binding, errors: list[FieldError]) -> Binding:
     for name in ("agent_id", "workspace_id"):
-        if UUID.fullmatch(getattr(binding, name) or "") is None:
-            errors.append(FieldError(name, "is needed: a UUID"))
+        given = getattr(binding, name)
+        if UUID.fullmatch(given or "") is None:
+            errors.append(FieldError(name, "must be a UUID" if given else "is required: a UUID"))
     return replace(
         binding,
         agent_id=(binding.agent_id or "").lower(),

@@ -171,6 +171,8 @@ class Router:
         reached = f"no carrier takes calls from {from_number}"
         if prefixes:
             reached = f"{from_number} can call numbers that begin with {_listed(map(_prefix, prefixes))}"
+            if self._on_net() is not None:
+                reached += ", and numbers that accounts hold here"
         if is_own:
             remedy = f"add a carrier for it ({_CARRIERS}), or an outbound gateway to yours"
         else:

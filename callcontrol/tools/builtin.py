@@ -15,8 +15,8 @@ from callcontrol.otp.otp import (
     MIN_TTL_S,
 )
 from callcontrol.tools.models import Tool, ToolAnnotations
+from callcontrol.tools.schemas import UUID_PATTERN
 
-_UUID: Final = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _LOOKS: Final = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 _REACHES_OUT: Final = ToolAnnotations(destructive=False)
 
@@ -44,7 +44,7 @@ _FROM: Final = _text(
     minLength=4,
     maxLength=MAX_NUMBER_CHARS,
 )
-_CALL_SID: Final = _text("The call_sid that place_call or send_otp returned.", pattern=_UUID)
+_CALL_SID: Final = _text("The call_sid that place_call or send_otp returned.", pattern=UUID_PATTERN)
 _LANGUAGE: Final = _text("Language spoken, such as en-IN or hi-IN. Default en-IN.", minLength=2, maxLength=16)
 _STATUS: Final = _text(
     "queued, initiated, ringing or in-progress while it is up; completed, busy, no-answer, failed or canceled"
@@ -79,7 +79,7 @@ _TOOLS: Final = (
             to=_PHONE,
             message=_text("What is said when the call is answered.", minLength=1, maxLength=1000),
             language=_LANGUAGE,
-            agent_id=_text("A voice agent of the account.", pattern=_UUID),
+            agent_id=_text("A voice agent of the account.", pattern=UUID_PATTERN),
             ring_timeout_sec={
                 "type": "integer",
                 "minimum": 5,

@@ -56,6 +56,15 @@ _ONE: Final = (
     *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
 )
 _MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_LIMITS: Final = {
+    "minLength": "must have at least {} characters",
+    "maxLength": "must have at most {} characters",
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+}
+UUID_PATTERN: Final = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
+"""Pattern of identifiers, for which errors have a word."""
+
 _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 
 
@@ -257,6 +266,11 @@ def _named(error: ValidationError, root: str) -> Iterator[FieldError]:
             yield FieldError(place, f"must be of type {' or '.join(map(str, facts['types']))}")
         case "enum":
             yield FieldError(place, _short(f"must be one of {', '.join(map(str, facts['options']))}"))
+        case "pattern":
+            kind = "a UUID" if facts["pattern"] == UUID_PATTERN else f"of the form {facts['pattern']}"
+            yield FieldError(place, _short(f"must be {kind}"))
+        case "minLength" | "maxLength" | "minimum" | "maximum":
+            yield FieldError(place, _LIMITS[error.kind.name].format(facts["limit"]))
         case "falseSchema":
             yield FieldError(place, "must not be given, or has arguments that it does not know")
         case _:

@@ -182,7 +182,8 @@ def changed_subscription(
         ValidationFailed: With every wrong or unknown field.
     """
     emptied = [name for name in ("url", "event_types", "is_active") if values.get(name, former) is None]
-    return _checked(replace(former, updated_at=now), events, values, emptied)
+    changed = _checked(former, events, values, emptied)
+    return changed if changed == former else replace(changed, updated_at=now)
 
 
 def wrong_values(events: ServiceEvents, values: Mapping[str, Any]) -> list[FieldError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -265,12 +266,14 @@ class StreamSetupError(Exception):
     Attributes:
         field: Name of the wrong field of the request.
         reason: The fault, or the requirement.
+        faults: By the name of each wrong field, its fault; this one first.
     """
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, faults: Mapping[str, str] | None = None) -> None:
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+        self.faults = faults or {field: reason}
 
 
 class StreamConnectError(Exception):

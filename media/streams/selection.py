@@ -8,9 +8,9 @@ differs between body and URL is refused by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from media.streams.dialects import DIALECTS
@@ -23,6 +23,9 @@ from media.streams.model import (
     StreamSetupError,
     StreamTrack,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_URL_CHARS = 2048
 _MAX_PARAMETERS = 64
@@ -74,25 +77,37 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
     None counts as absent. The default protocol is exotel; `under_default` applies that of the account.
 
     Raises:
-        StreamSetupError: A field is wrong, contradicts the URL, or requests an unsupported value.
+        StreamSetupError: Fields are wrong, contradict the URL, or request an unsupported value; all of them
+            are named.
     """
     body = fields or {}
-    parts = _split_url(stream_url)
-    query = _query(parts)
-    protocol = _protocol(body.get("stream_protocol"), query)
-    rate = _sample_rate(body.get("sample_rate"), query)
-    coding = _encoding(body.get("encoding"), query, protocol, rate)
-    _check_format(protocol, coding, rate)
-    url, url_auth = _without_userinfo(parts, str(stream_url))
+    faults = _Faults()
+    parts = faults.read(SplitResult("", "", "", "", ""), _split_url, stream_url)
+    query = faults.read({}, _query, parts)
+    protocol = faults.read("exotel", _protocol, body.get("stream_protocol"), query)
+    rate = faults.read(8000, _sample_rate, body.get("sample_rate"), query)
+    coding = faults.read("l16", _encoding, body.get("encoding"), query, protocol, rate)
+    if not faults.found.keys() & {"stream_protocol", "sample_rate", "encoding"}:
+        faults.read(None, _check_format, protocol, coding, rate)
+    no_auth: tuple[str, BasicAuth | None] = "", None
+    url, url_auth = faults.read(no_auth, _without_userinfo, parts, str(stream_url))
+    parameters = faults.read((), _parameters, body.get("custom_parameters"), query)
+    auth = faults.read(None, _auth, body.get("stream_auth"), url_auth)
+    # A protocol that is wrong itself says nothing about the tracks.
+    several = "stream_protocol" in faults.found or DIALECTS[protocol].both_tracks
+    track = faults.read("inbound", _track, body.get("stream_track"), protocol, several)
+    max_retries = faults.read(0, _max_retries, body.get("stream_max_retries"))
+    events = faults.read(frozenset(), _events, query)
+    faults.check()
     return StreamChoice(
         url=url,
         protocol=protocol,
         encoding=coding,
         sample_rate=rate,
-        custom_parameters=_parameters(body.get("custom_parameters"), query),
-        auth=_auth(body.get("stream_auth"), url_auth),
-        track=_track(body.get("stream_track"), protocol),
-        max_retries=_max_retries(body.get("stream_max_retries")),
+        custom_parameters=parameters,
+        auth=auth,
+        track=track,
+        max_retries=max_retries,
         by_default=frozenset(
             name
             for name, field, parameter in (
@@ -102,7 +117,7 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
             if body.get(field) is None and parameter not in query
         ),
         tls=parts.scheme.lower() == "wss",
-        events=_events(query),
+        events=events,
     )
 
 
@@ -119,6 +134,24 @@ def under_default(choice: StreamChoice, protocol: str) -> StreamChoice:
         if asked or ("encoding" in choice.by_default and rate == choice.sample_rate):
             return replace(choice, protocol=protocol, encoding=encoding)
     return choice
+
+
+class _Faults:
+    """Collects the faults of a stream's fields, one for each; a default takes the place of a wrong value."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def read(self, default: T, reader: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return reader(*args, **kwargs)
+        except StreamSetupError as fault:
+            self.found.setdefault(fault.field, fault.reason)
+            return default
+
+    def check(self) -> None:
+        for field, reason in self.found.items():
+            raise StreamSetupError(field, reason, self.found)
 
 
 def _split_url(value: object) -> SplitResult:
@@ -274,12 +307,12 @@ def _basic(field_name: str, username: object, password: object) -> BasicAuth:
     return BasicAuth(str(username), str(password))
 
 
-def _track(value: object, protocol: str) -> StreamTrack:
+def _track(value: object, protocol: str, several: bool) -> StreamTrack:
     if value in (None, "inbound"):
         return "inbound"
     if value != "both":
         raise StreamSetupError("stream_track", "must be inbound or both")
-    if not DIALECTS[protocol].both_tracks:
+    if not several:
         raise StreamSetupError("stream_track", f"{protocol} carries one track; use inbound")
     return "both"
 

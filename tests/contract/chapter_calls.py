@@ -218,7 +218,7 @@ CASES = (
             400,
             "VALIDATION_ERROR",
             query={"page": "0", "per_page": "101", "status": "gone", "colour": "red", "start_date": "soon"},
-            fields=("page", "per_page", "status"),
+            fields=("page", "per_page", "status", "start_date"),
         ),
         refused(400, "VALIDATION_ERROR", query={"start_date": "soon"}, fields=("start_date",)),
         unseen(before=(ended_call,), then=_are_their_own),

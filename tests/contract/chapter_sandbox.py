@@ -21,6 +21,14 @@ async def _answering_number(stage: Stage) -> str:
     return number
 
 
+async def _forwarded_number(stage: Stage) -> str:
+    """A number whose calls go to another number of the sandbox, as in the README."""
+    number_id, number = await add_number(stage, "own")
+    binding = Binding(target="forward", forward_to="+919800000009")
+    await stage.server.storage.numbers.bind(stage.own.account_sid, number_id, binding, force=False)
+    return number
+
+
 async def _is_refused_for_want_of_a_target(stage: Stage, answer: Answer) -> None:
     call = await stage.call_when(answer.data["call_sid"], "no-answer")
     assert (call["direction"], call["from"], call["to"]) == ("inbound", ECHO, answer.data["to"])
@@ -58,6 +66,12 @@ CASES = (
                 "hangup_after_ringing_seconds": 30,
                 "hangup_after_seconds": 1,
             },
+            then=_is_answered,
+        ),
+        ok(
+            201,
+            name="forwarded",
+            body={"to": _forwarded_number, "from": "+919800000012", "hangup_after_seconds": 10},
             then=_is_answered,
         ),
         refused(

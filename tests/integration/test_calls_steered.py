@@ -290,7 +290,9 @@ async def test_an_agent_that_cannot_be_reached_leaves_the_caller_to_the_fallback
     )
     await call.hears(PITCHES["sorry"])
     await stage.world.ended()
-    assert json.loads(stage.asked("/spare")[0].body)["event"] == "call.fallback"
+    told = json.loads(stage.asked("/spare")[0].body)
+    assert told["event"] == "call.fallback"
+    assert (told["data"]["failed_url"], told["data"]["error_reason"]) == (url, "connect")
 
 
 async def test_a_called_party_whose_agent_refuses_while_it_rings_is_answered_by_the_fallback(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from api.http.time_ranges import time_span
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import DEFAULT_TIMEOUT_S, MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S
-from api.schemas.common import E164, EndDate, Id, Page, PerPage, StartDate, Timestamp
+from api.schemas.common import E164, EndDate, Id, Page, PeriodRequest, PerPage, StartDate, Timestamp
 from api.schemas.forms import QueryAddress, WebUrl
+from callcontrol.aio.tokens import utc_now
+from callcontrol.assistant.analytics import query_of
 from callcontrol.assistant.calls import AssistantStatus
+from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = [
     "Analytics",
@@ -54,7 +59,7 @@ class StartCall(RequestModel):
     ) = None
 
 
-class AssistantCallList(RequestModel):
+class AssistantCallList(PeriodRequest):
     """Filters and page of the list of agents' calls."""
 
     status: AssistantStatus | None = None
@@ -119,13 +124,24 @@ class TranscriptObject(ResponseModel):
     segments: list[Segment]
 
 
-class Analytics(RequestModel):
+class Analytics(PeriodRequest):
     """Filters of the calls to count."""
 
     start_date: StartDate | None = None
     end_date: EndDate | None = None
     agent_id: Id | None = None
     environment: _Environment | None = None
+
+    @classmethod
+    def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
+        """Refuse a period that is too long, or ends before it begins."""
+        if errors := super().cross_check(given):
+            return errors
+        try:
+            query_of(*time_span(given.get("start_date"), given.get("end_date")), utc_now())
+        except ValidationFailed as refusal:
+            return list(refusal.errors)
+        return []
 
 
 class Period(ResponseModel):

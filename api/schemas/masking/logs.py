@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import EndDate, Id, Page, PerPage, QueryNumber, StartDate, Timestamp
+from api.schemas.common import EndDate, Id, Page, PeriodRequest, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
 from callcontrol.masking.calls import MaskedStatus
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class MaskedCallList(RequestModel):
+class MaskedCallList(PeriodRequest):
     """Filters of a list of masked calls."""
 
     status: MaskedStatus | None = None
@@ -37,7 +37,7 @@ class MaskedCallList(RequestModel):
     per_page: PerPage = 20
 
 
-class MaskingStatsQuery(RequestModel):
+class MaskingStatsQuery(PeriodRequest):
     """Window of the statistics; default: the last 30 days."""
 
     start_date: StartDate | None = None

@@ -244,7 +244,9 @@ class AgentStep(TableStep[StreamState]):
         """Report the failure; the customer's fallback decides how the call goes on, if there is one."""
         self.ending = Ending(CallStatus.FAILED, STREAM_DISCONNECTED, "stream")
         if self._fallback is not None:
-            self.call.set_next_steps((self._fallback,))
+            reason, status = str(details["reason"]), details["http_status"]
+            why = f"the voice agent could not be reached: {reason}" + (f" {status}" if status else "")
+            self.call.set_next_steps((self._fallback.after_failure(self._choice.url, reason, why),))
         yield self._saved("failed", "stream.failed", details)
 
     # --- streaming ----------------------------------------------------------------------------------------

@@ -142,17 +142,9 @@ class WebhookStep(TableStep[WebhookState]):
 
     def _instead(self, fallback: RequestInstructions, event: InstructionsFailed) -> RequestInstructions:
         """Request to the fallback URL; includes what happened before."""
-        why = (
-            ("failed_url", self._request.url),
-            ("error_reason", event.reason),
-            ("error_message", event.message),
-        )
-        return replace(
-            fallback,
-            event=FALLBACK_EVENT,
-            facts=(*self._request.facts, *why),
-            ring_timeout_s=self._request.ring_timeout_s,
-        )
+        failed = self._request
+        told = fallback.after_failure(failed.url, event.reason, event.message, failed.facts)
+        return replace(told, ring_timeout_s=failed.ring_timeout_s)
 
     def _rung(self, _: Event | None) -> Iterator[Effect]:
         self.ending = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480)

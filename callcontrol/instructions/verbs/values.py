@@ -154,7 +154,8 @@ class VerbValues:
         try:
             choice = choose_stream(url, fields)
         except StreamSetupError as error:
-            self.wrong(url_path if error.field == "stream_url" else prefix + error.field, error.reason)
+            for name, reason in error.faults.items():
+                self.wrong(url_path if name == "stream_url" else prefix + name, reason)
             return []
         self.check_url(url_path, choice.url, ("ws", "wss"))
         return [Stream(choice, self.webhooks.fallback)]

@@ -194,8 +194,8 @@ def _allocate(
         return Conflict(
             "No number of the account is enrolled for masking; enrol one at POST /v1/masking/numbers."
         )
+    each = f"Each of the {len(pool)} masked numbers" if len(pool) > 1 else "The only masked number"
     return Conflict(
-        f"Each of the {len(pool)} masked numbers has an active session with one of the parties;"
-        " enrol another number, or close a session.",
+        f"{each} has an active session with one of the parties; enrol another number, or close a session.",
         details={"masked_numbers": len(pool)},
     )

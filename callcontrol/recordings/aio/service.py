@@ -447,7 +447,9 @@ def _no_message() -> NotFound:
 
 
 def _none() -> NotFound:
-    return NotFound("The call has no recording; it was not asked for, is not finished yet, or was deleted.")
+    return NotFound(
+        "There is no recording with this identifier: it was not asked for, is unfinished, or was deleted."
+    )
 
 
 def _recorded_files(folder: Path) -> list[str]:

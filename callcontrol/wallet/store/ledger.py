@@ -18,7 +18,7 @@ from callcontrol.database.statements import Statement, insert_into, to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, wallets
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound
-from callcontrol.models import LedgerEntry, Wallet
+from callcontrol.models import LedgerEntry, LedgerKind, Wallet
 
 AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
 CHARGE: Final = sa.bindparam("charge_paise", type_=sa.BigInteger)
@@ -74,7 +74,7 @@ def top_up(
     *,
     reference: str | None = None,
     note: str | None = None,
-    kind: str = "top_up",
+    kind: LedgerKind = "top_up",
 ) -> int:
     """
     Add money and return the new balance; a reference already used adds nothing.
@@ -111,7 +111,7 @@ def charge(
     amount_paise: int,
     now: datetime,
     *,
-    kind: str,
+    kind: LedgerKind,
     reference: str,
     note: str | None = None,
 ) -> int | Conflict | InsufficientBalance | NotFound:
@@ -140,7 +140,7 @@ def charge(
 def enter(
     connection: Connection,
     account_sid: str,
-    kind: str,
+    kind: LedgerKind,
     amount_paise: int,
     micros: int,
     *,

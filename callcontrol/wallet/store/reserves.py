@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.clock import timestamp
 from callcontrol.database.rows import ValueTable
 from callcontrol.database.statements import SetStatement, Statement, insert_into, insert_new, to_micros
 from callcontrol.database.tables.accounts import accounts
@@ -314,5 +315,5 @@ def _money_refusal(connection: Connection, wanted: _Values) -> InsufficientBalan
     return SpendLimitReached(
         f"Calls of this account may cost {limit_paise / 100:.2f} INR an hour, and what was spent and is held"
         f" for calls leaves too little; try again after {resets_at:%H:%M} UTC or have the limit raised.",
-        details={"limit": limit_paise / 100, "resets_at": f"{resets_at:%Y-%m-%dT%H:%M:%SZ}"},
+        details={"limit": limit_paise / 100, "resets_at": timestamp(resets_at)},
     )

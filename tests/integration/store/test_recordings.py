@@ -442,7 +442,7 @@ async def test_a_missing_recording_is_asked_of_the_node_of_the_call(shelf: Shelf
             await wanted(account.account_sid, call.call_sid)
     living.clear()
     for wanted in (other.service.link, other.service.file):
-        with pytest.raises(NotFound, match="not finished yet"):
+        with pytest.raises(NotFound, match="is unfinished"):
             await wanted(account.account_sid, call.call_sid)
     with pytest.raises(Conflict, match="not complete yet"):
         await other.service.delete(account.account_sid, call.call_sid)
@@ -472,7 +472,7 @@ async def test_a_recording_on_another_disk_is_out_of_reach_at_once_and_deleted_t
     (tmp_path / "elsewhere").rename(shelf.folder)
     assert shelf.file(call.call_sid).exists()
     for server in (shelf, other):
-        with pytest.raises(NotFound, match="no recording"):
+        with pytest.raises(NotFound, match="no recording with this identifier"):
             await server.service.file(account.account_sid, call.call_sid)
     if by == "sweep":
         assert await shelf.service.sweep() == 1
@@ -480,7 +480,7 @@ async def test_a_recording_on_another_disk_is_out_of_reach_at_once_and_deleted_t
         await shelf.service.delete(account.account_sid, call.call_sid)
     assert await shelf.kept([call]) == [False]
     assert await shelf.removals() == 0
-    with pytest.raises(NotFound, match="no recording"):
+    with pytest.raises(NotFound, match="no recording with this identifier"):
         await other.service.delete(account.account_sid, call.call_sid)
 
 

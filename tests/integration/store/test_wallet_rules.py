@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
+from callcontrol.clock import timestamp
 from callcontrol.database.aio.database import Database
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.errors import (
@@ -28,7 +29,7 @@ from callcontrol.errors import (
     NotFound,
     SpendLimitReached,
 )
-from callcontrol.wallet.money import hour_of
+from callcontrol.wallet.money import end_of_hour, hour_of
 from callcontrol.wallet.store import ledger, reserves
 from tests.support.examples import examples
 from tests.support.secrets import SECRETS
@@ -136,6 +137,7 @@ class WalletMachine(RuleBasedStateMachine):
             return True
         if self.limit is not None and self.spent_now + sum(self.held.values()) + more > self.limit:
             assert type(refusal) is SpendLimitReached
+            assert refusal.details["resets_at"] == timestamp(end_of_hour(hour_of(self.now)))
             return True
         assert refusal is None
         return False

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.egress.url_policy import PRIVATE_SETTING
 from callcontrol.webhooks.aio import subscriptions
 from callcontrol.webhooks.aio.subscriptions import reach_errors
 
@@ -76,7 +77,8 @@ async def test_what_is_not_https_or_leads_inside_is_refused_by_field(url: str) -
 
 @pytest.mark.parametrize(
     ("develops", "wanted"),
-    [(False, "https://"), (True, "http:// or https://")],
+    [(False, f"https://; a server for development takes http:// with {PRIVATE_SETTING}")]
+    + [(True, "http:// or https://")],
     ids=["public", "development"],
 )
 async def test_the_refusal_names_the_schemes_that_this_server_takes(develops: bool, wanted: str) -> None:

@@ -506,7 +506,7 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
         ("cursor=abc", "cursor"),
         ("cursor=%C3%A4", "cursor"),
         ("cursor=MTp4OjE", "cursor"),
-        ("cursor=MToxOjE&page=1", "page"),
+        ("cursor=MToxOjE&page=1", "page cursor"),
         ("status=ringing2", "status"),
         ("direction=both", "direction"),
         ("from=garbage", "from"),
@@ -529,4 +529,4 @@ async def test_a_list_goes_on_behind_its_cursor(client: Client, services: Servic
 async def test_list_queries_that_are_wrong(client: Client, query: str, field: str) -> None:
     answer = await client.get(f"/v1/calls?{query}")
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
-    assert list(answer.fields) == [field]
+    assert list(answer.fields) == field.split()

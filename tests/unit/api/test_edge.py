@@ -153,6 +153,13 @@ async def test_a_refusal_of_a_key_says_what_is_wrong_with_it(
     assert (answer.status, answer.json()["error"]["message"]) == (401, told)
 
 
+async def test_a_refusal_of_a_client_of_twilio_names_both_schemes(client: Client) -> None:
+    answer = await client.get(f"/2010-04-01/Accounts/{ACCOUNT}/Calls/{CALL_SID}.json", key=None)
+    assert answer.status == 401
+    ways = "Authorization: Basic and account_sid:KEY in Base64, or Authorization: Bearer KEY"
+    assert ways in answer.json()["message"]
+
+
 async def test_two_authorization_headers_are_refused(client: Client) -> None:
     line = f"Authorization: Bearer {KEY}\r\n"
     answer = await client.raw(f"GET /v1/calls HTTP/1.1\r\nHost: x\r\n{line}{line}\r\n".encode())

@@ -181,6 +181,7 @@ async def test_what_trunks_say_of_media(client: Client, storage: Storage) -> Non
         ({}, ["name"]),
         ({"name": ""}, ["name"]),
         ({"name": "x", "trunk_type": "auth"}, ["register_password", "register_username"]),
+        ({"name": "x", "trunk_type": "auth", "register_password": "p"}, ["register_username"]),
         ({"name": "x", "register_username": "u"}, ["register_password"]),
         ({"name": "x", "trunk_type": "reg"}, ["register_password", "register_username"]),
         ({"name": "x", "requires_register": True}, ["register_password", "register_username"]),
@@ -213,6 +214,14 @@ async def test_carriers_that_are_wrong(client: Client, body: Any, fields: list[s
     answer = await client.post(CARRIERS, body)
     assert (answer.status, answer.code) == (400, "VALIDATION_ERROR")
     assert sorted(answer.fields) == fields
+
+
+async def test_refusals_name_the_ways_that_there_are(client: Client) -> None:
+    answer = await client.post(CARRIERS, {"name": "x", "trunk_type": "auth"})
+    either = "unless inbound_auth_username and inbound_auth_password are given"
+    assert all(message.endswith(either) for message in answer.fields.values())
+    gateway = await client.post(f"{CARRIERS}/{CARRIER_SID}/gateways", {"host": "10.0.0.1", "protocol": "sip"})
+    assert gateway.fields == {"protocol": "must be one of udp, tcp, tls, tls/srtp or auto"}
 
 
 @pytest.mark.parametrize(

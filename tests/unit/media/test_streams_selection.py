@@ -204,3 +204,17 @@ def test_the_default_protocol_comes_last() -> None:
     assert under_default(choose_stream(URL), "twilio").protocol == "twilio"
     assert under_default(choose_stream(f"{URL}?stream_protocol=exotel"), "twilio").protocol == "exotel"
     assert under_default(choose_stream(URL, {"stream_protocol": "vonage"}), "twilio").protocol == "vonage"
+
+
+def test_every_fault_is_named_and_none_twice() -> None:
+    fields = {"stream_protocol": "x", "sample_rate": 7, "encoding": "y", "stream_track": "z"}
+    with pytest.raises(StreamSetupError) as refused:
+        choose_stream("wss://a:b:c@bot.example.com/?stream_events=no", {**fields, "stream_max_retries": 11})
+    assert list(refused.value.faults) == [
+        *("stream_protocol", "sample_rate", "encoding", "stream_track", "stream_max_retries", "stream_url"),
+    ]
+    assert refused.value.field == "stream_protocol"
+    # A protocol that is unknown has no number of tracks, and no formats.
+    with pytest.raises(StreamSetupError) as one:
+        choose_stream(URL, {"stream_protocol": "x", "stream_track": "both", "encoding": "mulaw"})
+    assert list(one.value.faults) == ["stream_protocol"]

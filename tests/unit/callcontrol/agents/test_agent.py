@@ -84,6 +84,7 @@ def test_what_is_left_out_of_a_change_stays() -> None:
     changed = changed_agent(agent, {"name": "Ravi", "greeting": None, "language": None}, LATER)
     assert (changed.name, changed.greeting, changed.language) == ("Ravi", None, "en-IN")
     assert (changed.stream, changed.created_at, changed.updated_at) == (agent.stream, NOW, LATER)
+    assert changed_agent(agent, {}, LATER) == agent
     slower = changed_agent(agent, {"sample_rate": 8000}, LATER)
     assert slower.stream is not None and (slower.stream.stream_url, slower.stream.sample_rate) == (URL, 8000)
     assert changed_agent(agent, {"stream_url": None}, LATER).stream is None

@@ -42,7 +42,8 @@ from callcontrol.calls.events.commands import ListenRequested
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed
 from callcontrol.calls.events.media import DigitReceived, LegHeld, SpeechEnded, SpeechStarted
 from callcontrol.calls.events.transfers import LegReferred
-from callcontrol.calls.plan import Pause, RequestInstructions, Stream
+from callcontrol.calls.plan import FALLBACK_EVENT, Pause, RequestInstructions, Stream
+from callcontrol.instructions.twilio_request import form_fields
 from callcontrol.models import TranscriptSegment
 from media.streams import AgentHold as Hold
 from media.streams import AgentRecord as Record
@@ -228,11 +229,30 @@ def test_what_an_agent_says_was_said_is_kept() -> None:
     ]
 
 
-def test_the_fallback_is_asked_when_the_agent_cannot_be_reached() -> None:
+@pytest.mark.parametrize(
+    ("failure", "reason", "message"),
+    [
+        ((AgentRefused("timeout"),), "timeout", "the voice agent could not be reached: timeout"),
+        (
+            (AgentRefused("http_status", 403),),
+            "http_status",
+            "the voice agent could not be reached: http_status 403",
+        ),
+    ],
+)
+def test_the_fallback_is_asked_when_the_agent_cannot_be_reached(
+    failure: tuple[AgentRefused, ...], reason: str, message: str
+) -> None:
     drive = Drive(Stream(AGENT.choice, FALLBACK), Pause(1.0)).start()
-    drive.feed(AgentRefused("timeout"))
+    drive.feed(*failure)
     (asked,) = drive.done(AskWebhook)
-    assert asked.url == FALLBACK.url
+    assert (asked.url, asked.event) == (FALLBACK.url, FALLBACK_EVENT)
+    assert dict(asked.facts) == {
+        "failed_url": AGENT.choice.url,
+        "error_reason": reason,
+        "error_message": message,
+    }
+    assert form_fields(drive.record, asked.facts)["ErrorUrl"] == AGENT.choice.url
     assert "stream.failed" in drive.events()
     assert not drive.record.status.ended
 

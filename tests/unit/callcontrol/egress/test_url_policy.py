@@ -401,6 +401,8 @@ def test_plain_http_is_for_private_networks_only() -> None:
     assert verdict("http://hooks.example.com/", allow_private=False) == "invalid"
     assert verdict("http://hooks.example.com/", allow_private=True) == "passed"
     assert verdict("http://127.0.0.1:8080/", allow_private=True) == "passed"
+    with pytest.raises(ValidationFailed, match="https://; .*TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1"):
+        check_url("http://127.0.0.1:8080/", schemes=("http", "https"), allow_private=False)
 
 
 def test_schemes_are_those_asked_for() -> None:

@@ -245,6 +245,10 @@ class TestRouter:
         assert (error.field, error.reason) == ("to", NO_ROUTE)
         reached = "can call numbers that begin with +9180, +919800000 (the sandbox);"
         assert f"{OWN_NUMBER} {reached}" in error.message
+        here = Router(self.directory, Capacity(100, 100), ("IN",), on_net=lambda: make_gateway("here"))
+        with pytest.raises(ValidationFailed) as caught:
+            here.attempts(ACCOUNT_SID, make_party(), 0.0)
+        assert f"{reached[:-1]}, and numbers that accounts hold here;" in caught.value.errors[0].message
         assert "trunkline carriers add" in error.message and "trunk-portal/carriers" in error.message
         self.directory.put(carriers=[make_carrier("mine", ACCOUNT_SID, name="Office")])
         self.directory.put(gateways=[make_gateway("g3", carrier_sid="mine")])

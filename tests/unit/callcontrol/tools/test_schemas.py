@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.tools.builtin import BUILTIN
-from callcontrol.tools.schemas import MAX_ARGUMENT_CHARS, checked_schema
+from callcontrol.tools.schemas import MAX_ARGUMENT_CHARS, UUID_PATTERN, checked_schema
 
 ORDER: dict[str, Any] = {
     "type": "object",
@@ -58,7 +58,7 @@ def test_every_wrong_argument_is_named_by_its_path() -> None:
     found = wrong(ORDER, given_)
     assert found == {
         "a.to": "is required",
-        "a.count": "it is less than the minimum of 1",
+        "a.count": "must be at least 1",
         "a.lines[0].sku": "is required",
         "a.lines[1].sku": "must be of type string",
         "a.lines[1].more": "is not a known argument",
@@ -66,6 +66,21 @@ def test_every_wrong_argument_is_named_by_its_path() -> None:
         "a.mode": "must be one of fast, slow",
         "a.colour": "is not a known argument",
     }
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "message"),
+    [
+        ({"minLength": 4}, "x", "must have at least 4 characters"),
+        ({"maxLength": 4}, "xxxxx", "must have at most 4 characters"),
+        ({"minimum": 3}, 1, "must be at least 3"),
+        ({"maximum": 3}, 9, "must be at most 3"),
+        ({"pattern": UUID_PATTERN}, "x", "must be a UUID"),
+        ({"pattern": "^[0-9]+$"}, "x", "must be of the form ^[0-9]+$"),
+    ],
+)
+def test_what_is_wrong_is_a_requirement(rule: dict[str, Any], value: Any, message: str) -> None:
+    assert wrong({"type": "object", "properties": {"to": rule}}, {"to": value}) == {"a.to": message}
 
 
 def test_what_was_given_is_never_repeated() -> None:

@@ -88,8 +88,9 @@ def test_each_service_knows_its_own_events_and_no_others(service: SubscribedServ
 
 def test_only_what_is_given_changes() -> None:
     former = make(secret="t0p-s3cret", description="Missed calls")
-    assert changed_subscription(former, CALL_EVENTS, {}, LATER).updated_at == LATER
+    assert changed_subscription(former, CALL_EVENTS, {}, LATER) == former
     paused = changed_subscription(former, CALL_EVENTS, {"is_active": False}, LATER)
+    assert paused.updated_at == LATER
     assert (paused.is_active, paused.secret, paused.url, paused.created_at) == (
         False,
         "t0p-s3cret",

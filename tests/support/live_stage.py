@@ -42,7 +42,7 @@ class LiveStage:
     account_sid: str
     key: str
     _bodies: list[dict[str, Any]] = field(default_factory=list)
-    """What the receiver has got, decoded once: tests look again and again."""
+    """Bodies that the receiver has got, decoded once: tests look again and again."""
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The status of an answer, and its data or its error."""

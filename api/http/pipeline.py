@@ -24,7 +24,7 @@ from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
-from api.process.lifecycle import Lifecycle, Phase
+from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
@@ -195,7 +195,7 @@ class Pipeline:
         query = validate_query(endpoint.query, request.query.items())
         raw = await read_body(request, endpoint.media_types)
         body = _body(endpoint, raw, request.content_type)
-        if endpoint.places_calls and self.lifecycle.phase is not Phase.READY:
+        if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
         context = Context(

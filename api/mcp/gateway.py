@@ -18,7 +18,7 @@ from api.http.auth import authenticate
 from api.mcp.asgi import Bridge
 from api.mcp.sessions import Session, Sessions
 from api.openapi.document import product_version
-from api.process.lifecycle import Lifecycle, Phase
+from api.process.lifecycle import Lifecycle
 from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.errors import (
     DomainError,
@@ -154,7 +154,7 @@ class McpGateway:
             raise NodeUnreachable(node, "The session is open")
 
     async def _open(self, engine: Engine, bridge: Bridge, principal: Principal) -> web.StreamResponse:
-        if self._lifecycle.phase is not Phase.READY:
+        if not self._lifecycle.takes_calls:
             raise ServiceUnavailable("The server is shutting down and opens no sessions.", retry_after_s=5)
         session, displaced = self.sessions.begin(principal)
 

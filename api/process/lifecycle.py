@@ -14,6 +14,7 @@ class Phase(Enum):
 
     STARTING = "starting"
     READY = "ready"
+    LEAVING = "leaving"
     DRAINING = "draining"
     STOPPED = "stopped"
 
@@ -28,8 +29,14 @@ class Lifecycle:
     """
     The phase of the server, changed by `api.process.server` and read by the routes.
 
+    A server that leaves is not ready, and takes new calls until load balancers have seen that.
     `lacks` names the missing resource for which a ready server refuses new calls; None when it accepts them.
     """
 
     phase: Phase = Phase.STARTING
     lacks: Callable[[], str | None] = _nothing
+
+    @property
+    def takes_calls(self) -> bool:
+        """True while the API accepts new calls and sessions."""
+        return self.phase in (Phase.READY, Phase.LEAVING)

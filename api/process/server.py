@@ -79,6 +79,8 @@ _log = logging.getLogger("api.process.server")
 SPEECH_FOLDER: Final = "speech"
 """Folder of synthesized sentences, in the data directory."""
 
+# Load balancers that check /ready each half second send no new calls after it.
+_LEAVING_S: Final = 2.0
 _SPEECH_PROGRAM: Final = "espeak-ng"
 # A burst of greetings waits for a moment; more than this would wait too long.
 _MAX_TEXTS: Final = 256
@@ -153,13 +155,12 @@ class Server:
         """Refuse new calls, and wait for active ones up to the drain time of the settings."""
         if self.lifecycle.phase is not Phase.READY:
             return
-        self.lifecycle.phase = Phase.DRAINING
-        _log.info(
-            "draining: %d active calls, up to %g s",
-            self.control.active_calls,
-            self.settings.drain_s,
-        )
+        self.lifecycle.phase = Phase.LEAVING
         succeeded = self.hot_restart.taken.is_set()
+        if self.storage.database.shared is not None and not succeeded:
+            await asyncio.sleep(_LEAVING_S)
+        self.lifecycle.phase = Phase.DRAINING
+        _log.info("draining: %d active calls, up to %g s", self.control.active_calls, self.settings.drain_s)
         if succeeded:
             # Open connections still bring requests here: closing them makes their clients reconnect.
             await self.mcp.close()
@@ -168,7 +169,7 @@ class Server:
 
     async def stop(self) -> None:
         """End active calls and stop every part. Idempotent."""
-        if self.lifecycle.phase is Phase.READY:
+        if self.lifecycle.takes_calls:
             self.lifecycle.phase = Phase.DRAINING
         await self._parts.aclose()
         self.lifecycle.phase = Phase.STOPPED

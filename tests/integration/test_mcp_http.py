@@ -290,6 +290,7 @@ async def test_streams_end_with_the_server(raw: Raw) -> None:
 
 
 async def test_a_server_that_drains_opens_no_sessions(raw: Raw) -> None:
+    raw.stage.api.lifecycle.phase = Phase.LEAVING
     session = await raw.open()
     raw.stage.api.lifecycle.phase = Phase.DRAINING
     assert (await raw.send(body=initialize()))[0] == 503

@@ -481,6 +481,16 @@ async def test_no_new_calls_while_not_ready(client: Client, stage: ApiStage, pha
     assert (await client.get("/v1/calls")).status == 200
 
 
+async def test_new_calls_while_load_balancers_have_yet_to_see_that_it_leaves(
+    client: Client, stage: ApiStage
+) -> None:
+    requests = asked(stage.services.calls, "create_call")
+    stage.lifecycle.phase = Phase.LEAVING
+    assert (await client.get("/ready", key=None)).status == 503
+    assert (await client.post("/v1/calls", CALL)).status == 201
+    assert len(requests) == 1
+
+
 class TestIdempotency:
     HEADERS = {"Idempotency-Key": "order-17"}
 

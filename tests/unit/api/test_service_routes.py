@@ -25,6 +25,7 @@ async def test_health_and_readiness(client: Client, stage: ApiStage) -> None:
     for phase, status in (
         (Phase.STARTING, 503),
         (Phase.READY, 200),
+        (Phase.LEAVING, 503),
         (Phase.DRAINING, 503),
         (Phase.STOPPED, 503),
     ):

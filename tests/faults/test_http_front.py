@@ -171,6 +171,7 @@ def test_measurements_are_not_for_customers(cluster: Cluster) -> None:
     assert not [one for one in cluster.front.passed() if "etrics" in one.path]
 
 
+@pytest.mark.long(reason="a hundred sessions of the official client, one after the other")
 async def test_sessions_stay_with_their_node(cluster: Cluster) -> None:
     """A hundred MCP sessions at once, with a stream each: none is lost, and each is told of a new tool."""
     accounts = [cluster.nodes["a"].add_account() for _ in range(SESSIONS // SESSIONS_OF_KEY)]
@@ -298,6 +299,7 @@ def requests_at(cluster: Cluster, node: str) -> int:
     return sum(one.node == node for one in cluster.front.passed())
 
 
+@pytest.mark.long(reason="a node drains and starts again under load")
 def test_a_node_that_drains_gets_no_new_requests(unsteady: Cluster) -> None:
     """SIGTERM under load: no request fails, none comes later, and the keys are back after its next start."""
     front, b = unsteady.front, unsteady.nodes["b"]

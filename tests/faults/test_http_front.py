@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class Cluster:
             "TRUNKLINE_DATABASE_URL": database_url,
             "TRUNKLINE_SECRET_KEY": _SECRET_KEY,
             "TRUNKLINE_TRUSTED_SOURCES": trusted,
+            "TRUNKLINE_DRAIN_S": "8",
         }
         self.nodes = {
             name: ServerProcess(folder / name, environment={**shared, "TRUNKLINE_NODE": name})
@@ -299,18 +300,34 @@ def requests_at(cluster: Cluster, node: str) -> int:
     return sum(one.node == node for one in cluster.front.passed())
 
 
+@contextmanager
+def silent_callee(node: ServerProcess) -> Iterator[None]:
+    """A call of a node that nobody answers: the node waits for its end when it drains, and refuses others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as callee:
+        port = free_port()
+        callee.bind(("127.0.0.1", port))
+        account, number = node.add_account(), "+918047100001"
+        node.add_carrier("silent", f"udp:127.0.0.1:{port}", outbound=True)
+        node.add_number(account, number)
+        body = {"from": number, "to": f"sip:callee@127.0.0.1:{port}", "verbs": [{"verb": "hangup"}]}
+        placed = node.request("POST", "/v1/calls", account.api_key, body)
+        assert placed.status == 201, placed
+        yield
+
+
 @pytest.mark.long(reason="a node drains and starts again under load")
 def test_a_node_that_drains_gets_no_new_requests(unsteady: Cluster) -> None:
     """SIGTERM under load: no request fails, none comes later, and the keys are back after its next start."""
     front, b = unsteady.front, unsteady.nodes["b"]
     keys = [unsteady.key_at(node) for node in ("a", "b", "a", "b")]
-    with Load(unsteady, keys) as load:
+    with silent_callee(b), Load(unsteady, keys) as load:
         load.goes_on()
         assert b.process is not None
         drained = threading.Thread(target=b.stop)
         drained.start()
         assert wait_until(lambda: "Server nodes/b is DOWN" in front.log(), PATIENCE_S), front.log()
         load.goes_on()
+        assert b.process.poll() is None, "it ended too early to be asked"
         before = requests_at(unsteady, "b")
         load.goes_on()
         assert requests_at(unsteady, "b") == before

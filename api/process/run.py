@@ -25,7 +25,9 @@ ResultT = TypeVar("ResultT")
 
 async def serve(settings: Settings, command: str = "trunkline") -> None:
     """
-    Run a server in the foreground; a first signal or a successor drains it, the next signal ends it at once.
+    Run a server in the foreground until a signal, a successor or an operator's command drains it.
+
+    A further signal ends it at once; after a command the first one only repeats that it is to drain.
 
     Args:
         settings: Settings of the server.
@@ -40,11 +42,12 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
         _calm_collector()
         print_line(greeting(server.demo, server.url, command))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
-        await _either(signals.first, server.hot_restart.taken, server.fenced)
+        taken, requested = server.hot_restart.taken, server.storage.membership.drain_requested
+        await _either(signals.first, taken, requested, server.fenced)
         if server.fenced.is_set():
             raise StartFailed("another node has taken over the calls of this one; start it again")
         drain = asyncio.create_task(server.drain())
-        again = signals.second if signals.first.is_set() else signals.first
+        again = signals.first if taken.is_set() and not signals.first.is_set() else signals.second
         impatience = asyncio.create_task(_either(again, server.fenced))
         await asyncio.wait({drain, impatience}, return_when=asyncio.FIRST_COMPLETED)
         impatience.cancel()

@@ -150,6 +150,7 @@ class Server:
         if self.lifecycle.phase is not Phase.READY:
             return
         self.lifecycle.phase = Phase.DRAINING
+        self.storage.membership.start_draining()
         _log.info(
             "draining: %d active calls, up to %g s",
             self.control.active_calls,
@@ -196,12 +197,13 @@ class Server:
         if self.services.uploads is not None:
             await self.services.uploads.take_over(self.hot_restart.previous_node)
 
-    async def _adopt(self, node: str, before: datetime) -> None:
+    async def _adopt(self, node: str, before: datetime) -> int:
         """End the calls of a dead node that are older than a moment, and send what it owed."""
         self.storage.outbox.changed()
-        await self.control.recover_node(node, before=before, has_recordings=False)
+        ended = await self.control.recover_node(node, before=before, has_recordings=False)
         if self.storage.membership.holds(node):
             await answer_interrupted(self.storage, node)
+        return ended
 
     async def _start_storage(self) -> None:
         settings = self.settings

@@ -38,6 +38,7 @@ from api.process.idempotency_recovery import answer_interrupted
 from api.process.lifecycle import Lifecycle, Phase
 from api.process.logs import naming_calls
 from api.process.metrics import Metrics
+from api.process.node_collectors import collect_nodes
 from api.process.node_lock import NodeLock
 from api.process.secret_keys import secret_box
 from api.process.values import HostPort
@@ -315,6 +316,7 @@ class Server:
             self.url = f"http://{HostPort(reachable, port)}"
         self.node_url = self.node_url or _own_url(HostPort(host, port))
         forwarder = self._forwarder()
+        collect_nodes(self.metrics, self.storage, forwarder)
         self.mcp = McpGateway(
             self.services.tools.service,
             self.storage.keys,

@@ -23,8 +23,8 @@ __all__ = [
     "create_account",
     "create_key",
     "list_keys",
-    "list_nodes",
     "list_numbers",
+    "on_storage",
     "release_number",
     "revoke_key",
     "rotate_key",
@@ -36,10 +36,11 @@ __all__ = [
 
 _OF_GATEWAY = "gateway."
 
-_Work = Callable[[Administration, argparse.Namespace], Awaitable[dict[str, Any]]]
+Work = Callable[[Administration, argparse.Namespace], Awaitable[dict[str, Any]]]
+"""Work of a command on the database; its result is printed."""
 
 
-def _on_storage(work: _Work) -> Callable[[Settings, argparse.Namespace], int]:
+def on_storage(work: Work) -> Callable[[Settings, argparse.Namespace], int]:
     """Make a command of work on the database; it prints the result as JSON."""
 
     async def run(settings: Settings, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def _on_storage(work: _Work) -> Callable[[Settings, argparse.Namespace], int]:
     return command
 
 
-@_on_storage
+@on_storage
 async def create_account(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts create`."""
     account, key = await storage.accounts.create(
@@ -85,7 +86,7 @@ _MAY_BE_NONE = (
 _ACCOUNT_FIELDS = ("name", "kyc_complete", "is_active", "max_cps", "max_calls", *_MAY_BE_NONE)
 
 
-@_on_storage
+@on_storage
 async def update_account(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts update`."""
     given = {name: getattr(arguments, name) for name in _ACCOUNT_FIELDS if hasattr(arguments, name)}
@@ -108,14 +109,14 @@ async def update_account(storage: Administration, arguments: argparse.Namespace)
     }
 
 
-@_on_storage
+@on_storage
 async def webhook_secret(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline accounts webhook-secret`."""
     account = await storage.accounts.get(arguments.account)
     return {"account_sid": account.account_sid, "webhook_secret": account.webhook_secret}
 
 
-@_on_storage
+@on_storage
 async def top_up(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline wallet top-up`."""
     balance_paise = await storage.wallet.top_up(
@@ -124,7 +125,7 @@ async def top_up(storage: Administration, arguments: argparse.Namespace) -> dict
     return {"account_sid": arguments.account, "balance": rupees(balance_paise), "currency": CURRENCY}
 
 
-@_on_storage
+@on_storage
 async def create_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys create`."""
     scopes = None
@@ -140,21 +141,21 @@ async def create_key(storage: Administration, arguments: argparse.Namespace) -> 
     return {"key": key, **_key(record)}
 
 
-@_on_storage
+@on_storage
 async def list_keys(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys list`; it cannot show a key, for none is stored."""
     keys = await storage.keys.list(arguments.account)
     return {"account_sid": arguments.account, "keys": [_key(record) for record in keys]}
 
 
-@_on_storage
+@on_storage
 async def rotate_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys rotate`."""
     record, key, old = await storage.keys.rotate(arguments.account, arguments.key, arguments.overlap)
     return {"key": key, **_key(record), "replaces": _key(old)}
 
 
-@_on_storage
+@on_storage
 async def revoke_key(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline keys revoke`."""
     return _key(await storage.keys.revoke(arguments.account, arguments.key))
@@ -179,7 +180,7 @@ def _key(record: ApiKey) -> dict[str, Any]:
     }
 
 
-@_on_storage
+@on_storage
 async def add_number(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers add`."""
     number = await storage.numbers.add(
@@ -188,7 +189,7 @@ async def add_number(storage: Administration, arguments: argparse.Namespace) -> 
     return _number(number)
 
 
-@_on_storage
+@on_storage
 async def list_numbers(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers list`."""
     # Imported here: the schemas of the API take longer to import than all that another command needs.
@@ -198,7 +199,7 @@ async def list_numbers(storage: Administration, arguments: argparse.Namespace) -
     return {"account_sid": arguments.account, "numbers": [number_json(number) for number in numbers]}
 
 
-@_on_storage
+@on_storage
 async def release_number(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers release`."""
     number = await storage.numbers.release_by_number(arguments.account, arguments.number)
@@ -213,7 +214,7 @@ def _number(number: PhoneNumber) -> dict[str, Any]:
     }
 
 
-@_on_storage
+@on_storage
 async def add_carrier(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline carriers add`."""
     if (arguments.username is None) != (arguments.password is None):
@@ -248,7 +249,7 @@ async def add_carrier(storage: Administration, arguments: argparse.Namespace) ->
     }
 
 
-@_on_storage
+@on_storage
 async def update_carrier(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline carriers update`."""
     policy, gateway_policy = _policies(arguments.set)
@@ -258,24 +259,6 @@ async def update_carrier(storage: Administration, arguments: argparse.Namespace)
     for gateway in gateways:
         await trunks.update_gateway(None, carrier_sid, gateway.gateway_sid, gateway_policy)
     return {"carrier_sid": carrier.carrier_sid, "name": carrier.name, "gateways_changed": len(gateways)}
-
-
-@_on_storage
-async def list_nodes(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run `trunkline nodes list`."""
-    return {
-        "nodes": [
-            {
-                "node": node.node,
-                "url": node.url,
-                "state": "living" if node.lease_left_s > 0 and node.adopted_by is None else "dead",
-                "adopted_by": node.adopted_by,
-                "lease_left_s": round(node.lease_left_s, 1),
-                "active_calls": calls,
-            }
-            for node, calls in await storage.nodes()
-        ]
-    }
 
 
 def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -25,7 +25,8 @@ import aiohttp
 
 from api.process.config import Settings
 from api.process.failures import StartFailed
-from api.process.server import Server, run_loop
+from api.process.run import run_loop
+from api.process.server import Server
 from api.process.values import parse_host_port, parse_listens
 from fixtures.agent import AgentSession, DemoAgent
 from fixtures.audio_check import best_match, find_tone, level_dbfs, read_stereo, samples_of

@@ -335,9 +335,23 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _nodes(commands: _Subparsers[argparse.ArgumentParser]) -> None:
-    group = _group(commands, "nodes", "look at the servers that share a PostgreSQL")
-    parser = _command(group, "list", "list the nodes, their leases and calls; prints JSON with nodes")
-    parser.set_defaults(run=_later("admin", "list_nodes"))
+    group = _group(commands, "nodes", "look at and drain the servers that share a PostgreSQL")
+    parser = _command(
+        group, "list", "list the nodes with state, lease, calls and duties; prints JSON with nodes"
+    )
+    parser.set_defaults(run=_later("nodes", "list_nodes"))
+    parser = _command(
+        group,
+        "drain",
+        "drain a node as SIGTERM does, from any machine; prints JSON",
+        "Within some 4 s it refuses new calls. It ends with the status 0 when its calls have ended, or\n"
+        "TRUNKLINE_DRAIN_S is over. When it is started again it takes calls.",
+    )
+    parser.add_argument("node", metavar="NODE", help="name of the node, as TRUNKLINE_NODE has it")
+    parser.add_argument(
+        "--wait", action="store_true", help="wait until it has ended; shows how many calls are left"
+    )
+    parser.set_defaults(run=_later("nodes", "drain_node"))
 
 
 def _add_set(parser: argparse.ArgumentParser, *, required: bool) -> None:

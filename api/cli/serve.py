@@ -10,7 +10,7 @@ from pathlib import Path
 
 from api.process.config import Settings, for_development
 from api.process.logs import configure_logging, print_line, standard_descriptors
-from api.process.server import run_loop, serve
+from api.process.run import run_loop, serve
 
 __all__ = ["run"]
 

@@ -23,6 +23,7 @@ from api.http.middleware import current_request
 from callcontrol.errors import DomainError, NodeUnreachable, OutcomeUnknown
 from callcontrol.nodes.aio import Membership
 from callcontrol.nodes.forwarding import NoWay
+from callcontrol.nodes.metrics import ForwardMetrics, ForwardOutcome
 
 __all__ = ["FORWARDED_BY", "ForwardTimes", "Forwarder"]
 
@@ -66,9 +67,15 @@ class ForwardTimes:
 
 
 class Forwarder:
-    """Forwards requests to other nodes; its client is opened with the first one."""
+    """
+    Forwards requests to other nodes; its client is opened with the first one.
+
+    Attributes:
+        metrics: Requests by outcome, and times of responses.
+    """
 
     def __init__(self, membership: Membership, times: ForwardTimes | None = None) -> None:
+        self.metrics = ForwardMetrics()
         self._membership = membership
         self._times = times or ForwardTimes()
         self._session: aiohttp.ClientSession | None = None
@@ -83,6 +90,7 @@ class Forwarder:
             OutcomeUnknown: The node may have carried out the request, and the response is missing.
         """
         if FORWARDED_BY in request.headers:
+            self.metrics.note(ForwardOutcome.SECOND_HOP)
             raise elsewhere.because(NoWay.FORWARDED.value)
         body = None if request.method in _BODILESS else await request.read()
         headers = _sent(request.headers)
@@ -107,14 +115,16 @@ class Forwarder:
         """
         if self._closed:
             raise elsewhere
+        began_s = asyncio.get_running_loop().time()
         way = await self._membership.way_to(elsewhere.node)
         if isinstance(way, NoWay):
+            self.metrics.note(ForwardOutcome.NO_NODE)
             raise elsewhere.because(way.value)
         lines = CIMultiDict(headers)
         lines[FORWARDED_BY] = self._membership.name or ""
         try:
             async with asyncio.timeout(self._times.answer_s):
-                return await self._opened().request(
+                found = await self._opened().request(
                     method,
                     URL(way + target, encoded=True),
                     headers=lines,
@@ -122,14 +132,25 @@ class Forwarder:
                     allow_redirects=False,
                 )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            _log.warning("the node %s cannot be reached at %s: %s", elsewhere.node, way, _named(error))
-            raise elsewhere.because(NoWay.UNREACHABLE.value) from error
+            raise self._not_connected(elsewhere, way, error) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            path = target.partition("?")[0][:200]
-            _log.warning(
-                "the node %s has not answered %s %s: %s", elsewhere.node, method, path, _named(error)
-            )
-            raise _unanswered(method, elsewhere) from error
+            raise self._not_answered(elsewhere, method, target, error) from error
+        self.metrics.answered(asyncio.get_running_loop().time() - began_s)
+        return found
+
+    def _not_connected(self, elsewhere: NodeUnreachable, url: str, error: Exception) -> DomainError:
+        self.metrics.note(ForwardOutcome.NOT_CONNECTED)
+        self._membership.forget(elsewhere.node)
+        _log.warning("the node %s cannot be reached at %s: %s", elsewhere.node, url, _named(error))
+        return elsewhere.because(NoWay.UNREACHABLE.value)
+
+    def _not_answered(
+        self, elsewhere: NodeUnreachable, method: str, target: str, error: Exception
+    ) -> DomainError:
+        self.metrics.note(ForwardOutcome.NOT_ANSWERED)
+        path = target.partition("?")[0][:200]
+        _log.warning("the node %s has not answered %s %s: %s", elsewhere.node, method, path, _named(error))
+        return _unanswered(method, elsewhere)
 
     async def ask_whole(
         self, elsewhere: NodeUnreachable, method: str, target: str, headers: Mapping[str, str], body: bytes

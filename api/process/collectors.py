@@ -350,18 +350,6 @@ def collect_storage(metrics: Metrics, storage: Storage) -> None:
         metrics.watch_counter(name, text, _reader(lambda: writer.stats, attribute))
     for name, (attribute, text) in _OUTBOX.items():
         metrics.watch_counter(name, text, _reader(lambda: outbox.stats, attribute))
-    listener = storage.listener
-    metrics.watch_gauge(
-        "trunkline_listener_connected",
-        "1 while changes of other servers are notified; 0 on SQLite, which has one server.",
-        lambda: listener.connected,
-    )
-    metrics.watch_counter(
-        "trunkline_notifications",
-        "Notifications of changes heard, by what changed.",
-        lambda: listener.notifications,
-        ("topic",),
-    )
     metrics.watch_gauge(
         "trunkline_webhook_held", "Webhooks in memory, about to be sent.", lambda: outbox.held
     )

@@ -9,16 +9,14 @@ order, also when a later part cannot start.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import shutil
-import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from api.http.app import Neighbours, create_app
 from api.http.server_socket import HttpServerSocket
@@ -34,12 +32,13 @@ from api.process.collectors import (
 )
 from api.process.config import Settings
 from api.process.failures import StartFailed
-from api.process.first_run import DemoAccount, greeting, prepare_demo, prepare_sandbox
+from api.process.first_run import DemoAccount, prepare_demo, prepare_sandbox
 from api.process.handover import HotRestart
 from api.process.idempotency_recovery import answer_interrupted
 from api.process.lifecycle import Lifecycle, Phase
-from api.process.logs import naming_calls, print_line
+from api.process.logs import naming_calls
 from api.process.metrics import Metrics
+from api.process.node_collectors import collect_nodes
 from api.process.node_lock import NodeLock
 from api.process.secret_keys import secret_box
 from api.process.values import HostPort
@@ -72,7 +71,7 @@ from sip.aio import (
 if TYPE_CHECKING:
     from api.http.forward import Forwarder
 
-__all__ = ["Server", "run_loop", "serve"]
+__all__ = ["Server"]
 
 _log = logging.getLogger("api.process.server")
 
@@ -84,8 +83,6 @@ _LEAVING_S: Final = 2.0
 _SPEECH_PROGRAM: Final = "espeak-ng"
 # A burst of greetings waits for a moment; more than this would wait too long.
 _MAX_TEXTS: Final = 256
-
-ResultT = TypeVar("ResultT")
 
 
 class Server:
@@ -156,6 +153,7 @@ class Server:
         if self.lifecycle.phase is not Phase.READY:
             return
         self.lifecycle.phase = Phase.LEAVING
+        self.storage.membership.start_draining()
         succeeded = self.hot_restart.taken.is_set()
         if self.storage.database.shared is not None and not succeeded:
             await asyncio.sleep(_LEAVING_S)
@@ -201,12 +199,13 @@ class Server:
         if self.services.uploads is not None:
             await self.services.uploads.take_over(self.hot_restart.previous_node)
 
-    async def _adopt(self, node: str, before: datetime) -> None:
+    async def _adopt(self, node: str, before: datetime) -> int:
         """End the calls of a dead node that are older than a moment, and send what it owed."""
         self.storage.outbox.changed()
-        await self.control.recover_node(node, before=before, has_recordings=False)
+        ended = await self.control.recover_node(node, before=before, has_recordings=False)
         if self.storage.membership.holds(node):
             await answer_interrupted(self.storage, node)
+        return ended
 
     async def _start_storage(self) -> None:
         settings = self.settings
@@ -318,6 +317,7 @@ class Server:
             self.url = f"http://{HostPort(reachable, port)}"
         self.node_url = self.node_url or _own_url(HostPort(host, port))
         forwarder = self._forwarder()
+        collect_nodes(self.metrics, self.storage, forwarder)
         self.mcp = McpGateway(
             self.services.tools.service,
             self.storage.keys,
@@ -368,84 +368,6 @@ class Server:
         self._parts.push_async_callback(self.metrics.close)
 
 
-async def serve(settings: Settings, command: str = "trunkline") -> None:
-    """
-    Run a server in the foreground; a first signal or a successor drains it, the next signal ends it at once.
-
-    Args:
-        settings: Settings of the server.
-        command: Shell command for `trunkline`, with which the printed commands begin.
-    """
-    for line in settings.name_warnings():
-        _log.warning("%s", line)
-    signals = _Signals()
-    server = Server(settings)
-    await server.start()
-    try:
-        _calm_collector()
-        print_line(greeting(server.demo, server.url, command))
-        _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
-        await _either(signals.first, server.hot_restart.taken, server.fenced)
-        if server.fenced.is_set():
-            raise StartFailed("another node has taken over the calls of this one; start it again")
-        drain = asyncio.create_task(server.drain())
-        again = signals.second if signals.first.is_set() else signals.first
-        impatience = asyncio.create_task(_either(again, server.fenced))
-        await asyncio.wait({drain, impatience}, return_when=asyncio.FIRST_COMPLETED)
-        impatience.cancel()
-        if not drain.done():
-            drain.cancel()
-            await asyncio.wait({drain})
-        elif drain.exception() is not None:
-            _log.error("the drain failed", exc_info=drain.exception())
-    finally:
-        await server.stop()
-        gc.unfreeze()
-        _log.info("stopped")
-
-
-async def _either(*events: asyncio.Event) -> None:
-    waits = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
-
-
-def _calm_collector() -> None:
-    """
-    Keep the garbage collector from pausing calls.
-
-    Objects that exist after the start live as long as the process, so they are frozen. Calls leave few
-    cycles, and a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-
-
-class _Signals:
-    """Events of the first and the second SIGTERM or SIGINT."""
-
-    def __init__(self) -> None:
-        self.first, self.second = asyncio.Event(), asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._note)
-
-    def _note(self) -> None:
-        (self.second if self.first.is_set() else self.first).set()
-
-
-def run_loop(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run a coroutine on a new event loop, of uvloop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(work)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
-
-
 def _service_settings(settings: Settings) -> ServiceSettings:
     return ServiceSettings(
         calls=_control_settings(settings),
@@ -492,13 +414,6 @@ def _hep_settings(settings: Settings) -> HepSettings | None:
     if target is None:
         return None
     return HepSettings(target.host, target.port, settings.hep_id, settings.hep_password or "")
-
-
-def _sip_addresses(server: Server) -> list[str]:
-    return [
-        f"{listen.transport}:{HostPort(listen.host, listen.port)}"
-        for listen in server.control.user_agent.addresses
-    ]
 
 
 def _own_url(listen: HostPort) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,16 +22,17 @@ from callcontrol.database.errors import Fenced, is_transient
 from callcontrol.errors import DomainError, NodeTaken
 from callcontrol.nodes import store
 from callcontrol.nodes.duties import Duty
-from callcontrol.nodes.forwarding import NoWay, is_living, way_to
-from callcontrol.nodes.lease import LeaseSettings, Node, RenewalRecord, wait_s
+from callcontrol.nodes.forwarding import KnownNodes, NoWay, way_to
+from callcontrol.nodes.lease import LeaseSettings, Node, NodeState, RenewalRecord, wait_s
+from callcontrol.nodes.metrics import AdoptionMetrics, AdoptionOutcome
 
 if TYPE_CHECKING:
     from callcontrol.database.aio.postgres import Postgres
 
 log = logging.getLogger(__name__)
 
-Adopt = Callable[[str, datetime], Awaitable[None]]
-"""Ends the calls of a dead node that are older than a moment."""
+Adopt = Callable[[str, datetime], Awaitable[int]]
+"""Ends the calls of a dead node that are older than a moment; returns their number."""
 Release = Callable[[Connection, str], None]
 """Releases what a dead node held, in the transaction that claims it."""
 
@@ -48,7 +50,10 @@ class Membership:
 
     Attributes:
         fenced: Set when another node has adopted the calls of this one; what it writes is refused by then.
+        drain_requested: Set when an operator's command asks this node to drain.
         registrations: Duty of registering with the carriers.
+        is_renewed: False while the lease is not renewed because renewals fail.
+        adoptions: Adoptions of other nodes by this one.
 
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
@@ -66,11 +71,16 @@ class Membership:
     ) -> None:
         self._settings = settings or LeaseSettings()
         self.fenced = asyncio.Event()
+        self.drain_requested = asyncio.Event()
+        self.is_renewed = True
+        self.adoptions = AdoptionMetrics()
         self._database = database.shared
         self._writer = writer
         self._node = Node(node, new_id(), place, url(), self._settings.lease_s)
         self._url = url
         self._renewals: RenewalRecord
+        self._known = KnownNodes()
+        self._lease_ends_s = 0.0
         self._adopt: Adopt | None = None
         self._release: Release
         self._claim: Node | None = None
@@ -114,6 +124,10 @@ class Membership:
         """Adopt nodes that die, once this server can end their calls."""
         self._adopt, self._release = adopt, release
 
+    def start_draining(self) -> None:
+        """Show from the next renewal on that this node takes no new calls."""
+        self._node = replace(self._node, is_draining=True)
+
     def holds(self, node: str) -> bool:
         """Return True while the claim of a dead node is this server's."""
         return self._claim is not None and self._claim.node == node
@@ -153,6 +167,16 @@ class Membership:
         """Return all nodes, by name; empty without PostgreSQL."""
         return [] if self._database is None else await self._database.read(store.all_nodes)
 
+    def states(self) -> dict[str, int]:
+        """Numbers of nodes by state, as of the last renewal and with this one; zeros without PostgreSQL."""
+        found = Counter(node.state for node in self._known.nodes)
+        return {state.value: found[state] for state in NodeState}
+
+    @property
+    def lease_left_s(self) -> float:
+        """Time for which this node surely has its lease; 0 when it is over, and without PostgreSQL."""
+        return max(self._lease_ends_s - _now_s(), 0.0)
+
     @property
     def name(self) -> str | None:
         """Name of this node among those that share the database; None without PostgreSQL."""
@@ -162,7 +186,8 @@ class Membership:
         """Return True if a node is another one that lives."""
         if self._database is None or node == self._node.node:
             return False
-        return is_living(await self._database.look_up(partial(store.one_node, node=node)))
+        found = await self._find(self._database, node)
+        return found is not None and found.is_living
 
     async def way_to(self, node: str) -> str | NoWay:
         """
@@ -173,32 +198,42 @@ class Membership:
         """
         if self._database is None:
             return NoWay.ALONE
-        owner = await self._database.look_up(partial(store.one_node, node=node))
+        owner = await self._find(self._database, node)
         return way_to(owner, replace(self._node, url=self._url()))
 
+    def forget(self, node: str) -> None:
+        """Look another node up in the database next time: it does not accept connections."""
+        self._known.forget(node)
+
+    async def _find(self, database: "Postgres", node: str) -> Node | None:
+        known = self._known.living(node, _now_s())
+        if known is not None:
+            return known
+        return await database.look_up(partial(store.one_node, node=node))
+
     async def _run(self, database: "Postgres") -> None:
-        renewed = True
         while True:
             pause_s = self._settings.retry_s
             try:
                 others = await self._renew(database)
-                if not renewed:
+                if not self.is_renewed:
                     log.warning("the lease of this node is renewed again")
-                renewed = True
+                self.is_renewed = True
                 self._adopt_dead(others)
                 pause_s = wait_s(self._settings, others)
             except Fenced:
                 log.error("another node has taken over the calls of this one; ending")
+                self.is_renewed = False
                 self.fenced.set()
                 self.registrations.assign(False)
                 return
             except Exception as error:  # Whatever it is, a node that renews no more would be taken for dead.
                 self._renewals.failed(_now_s())
-                if renewed or not is_transient(error):
+                if self.is_renewed or not is_transient(error):
                     log.warning(
                         "the lease of this node is not renewed: %s", str(error) or type(error).__name__
                     )
-                renewed = False
+                self.is_renewed = False
             await asyncio.sleep(pause_s)
 
     async def _renew(self, database: "Postgres") -> list[Node]:
@@ -216,8 +251,17 @@ class Membership:
         self._renewals.renewed(_now_s())
         await self._renew_duties(database, began_s)
         await self._renew_claim(database)
+        asked_s = _now_s()
         nodes = await database.write_lease(store.all_nodes)
+        self._known.update(nodes, asked_s)
+        if any(node.incarnation == own.incarnation and node.is_draining for node in nodes):
+            self._heed_drain()
         return [node for node in nodes if node.node != own.node]
+
+    def _heed_drain(self) -> None:
+        if not self._node.is_draining and not self.drain_requested.is_set():
+            log.info("this node is asked to drain")
+            self.drain_requested.set()
 
     async def _renew_duties(self, database: "Postgres", began_s: float) -> None:
         """Keep the duties of this node, or take those without a holder; they end with the lease."""
@@ -225,8 +269,8 @@ class Membership:
         if self._lapse is not None:
             self._lapse.cancel()
         # The lease began after the renewal was sent, so it lasts longer than this.
-        ends_s = began_s + self._settings.lease_s
-        self._lapse = asyncio.get_running_loop().call_at(ends_s, duty.assign, False)
+        self._lease_ends_s = began_s + self._settings.lease_s
+        self._lapse = asyncio.get_running_loop().call_at(self._lease_ends_s, duty.assign, False)
         if not duty.wanted:
             return
         held = await database.write_lease(partial(store.take_duty, duty=duty.name, node=self._node.node))
@@ -252,6 +296,7 @@ class Membership:
         self._claim = None
         if self._adopting is not None:
             log.warning("the claim of the node %s is lost", claim.node)
+            self._count_adoption(AdoptionOutcome.LOST)
             self._adopting.cancel()
 
     def _adopt_dead(self, others: list[Node]) -> None:
@@ -259,6 +304,8 @@ class Membership:
         dead = [node for node in others if node.lease_left_s <= 0]
         if not dead or self._adopt is None or not self._renewals.may_adopt(_now_s()):
             return
+        if self._node.is_draining and any(node.state is NodeState.UP for node in others):
+            return  # It may end before the calls have ended, and its claim would keep others from them.
         if self._adopting is None or self._adopting.done():
             self._adopting = asyncio.create_task(self._adopt_all(dead, self._adopt), name="node-adoption")
 
@@ -267,8 +314,10 @@ class Membership:
             try:
                 await self._adopt_one(node, adopt)
             except DomainError as failure:
+                self._count_adoption(AdoptionOutcome.FAILED)
                 log.warning("the calls of the node %s are not ended yet: %s", node.node, failure.message)
             except Exception:  # A defect met with one node must not keep the others from being adopted.
+                self._count_adoption(AdoptionOutcome.FAILED)
                 log.exception("the calls of the node %s are not ended", node.node)
 
     async def _adopt_one(self, dead: Node, adopt: Adopt) -> None:
@@ -279,13 +328,19 @@ class Membership:
         if not await self._writer.commit(partial(self._claimed, dead, claim)):
             return
         log.warning("the node %s is dead; ending its calls", dead.node)
-        self._claim = claim
+        self._claim, claimed_s = claim, _now_s()
         try:
-            await adopt(dead.node, before)
+            ended_calls = await adopt(dead.node, before)
         finally:
             self._claim = None
         await self._writer.commit(partial(store.leave, node=dead.node, incarnation=claim.incarnation))
+        self._count_adoption(AdoptionOutcome.COMPLETED)
+        self.adoptions.calls += ended_calls
+        self.adoptions.took_s.observe(_now_s() - claimed_s)
         log.info("the calls of the node %s have ended", dead.node)
+
+    def _count_adoption(self, outcome: AdoptionOutcome) -> None:
+        self.adoptions.outcomes[outcome.value] += 1
 
     def _claimed(self, dead: Node, claim: Node, connection: Connection) -> bool:
         lease_s = self._settings.adoption_s

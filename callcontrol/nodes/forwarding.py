@@ -1,5 +1,7 @@
 """Address of the node that must answer a request, or the reason why it cannot be asked."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -17,6 +19,41 @@ class NoWay(Enum):
     UNREACHABLE = "which cannot be reached"
 
 
+class KnownNodes:
+    """
+    Nodes as they were read with the last renewal of this one, so that a request to another costs no query.
+
+    Only that a node lives is concluded from them: what is not here, or not living, may have changed since.
+
+    Attributes:
+        nodes: All nodes as they were read, this one included.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: Sequence[Node] = ()
+        self._living: dict[str, Node] = {}
+        self._asked_s = 0.0
+
+    def update(self, nodes: Sequence[Node], asked_s: float) -> None:
+        """Replace the nodes by those of a query that was sent at ``asked_s``."""
+        self.nodes = nodes
+        self._living = {node.node: node for node in nodes if node.is_living}
+        self._asked_s = asked_s
+
+    def living(self, name: str, now_s: float) -> Node | None:
+        """Return a node whose lease was not over when it was read, and is not since; None if unknown."""
+        node = self._living.get(name)
+        if node is None:
+            return None
+        # The lease was measured after the query was sent, so it ends here first.
+        left_s = node.lease_left_s - (now_s - self._asked_s)
+        return replace(node, lease_left_s=left_s) if left_s > 0 else None
+
+    def forget(self, name: str) -> None:
+        """Look a node up in the database until the next renewal: it does not accept connections."""
+        self._living.pop(name, None)
+
+
 def way_to(owner: Node | None, own: Node) -> str | NoWay:
     """
     Return the URL at which a node answers other nodes, or the reason why there is none.
@@ -24,17 +61,11 @@ def way_to(owner: Node | None, own: Node) -> str | NoWay:
     An address that is this node's own as well leads back here: of two nodes behind one address, or of two
     that listen on the loopback of different machines.
     """
-    if not is_living(owner):
+    if owner is None or not owner.is_living:
         return NoWay.DEAD
-    assert owner is not None
     if not owner.url or owner.url == own.url or not _is_on_the_way(owner, own):
         return NoWay.NO_ADDRESS
     return owner.url
-
-
-def is_living(node: Node | None) -> bool:
-    """Return True if a node holds its lease; the lease of an adopted one is its adopter's."""
-    return node is not None and node.lease_left_s > 0 and node.adopted_by is None
 
 
 def _is_on_the_way(owner: Node, own: Node) -> bool:

@@ -7,6 +7,8 @@ without a gap: a database that was away has kept all nodes from renewing, and no
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from typing import Final
 
 _MARGIN_S: Final = 0.05
@@ -41,6 +43,7 @@ class Node:
         url: Address of its API.
         lease_left_s: Time left of its lease; negative when it is over.
         adopted_by: The node that ends its calls, if one does.
+        is_draining: It takes no new calls, or will not from its next renewal on.
     """
 
     node: str
@@ -49,6 +52,52 @@ class Node:
     url: str
     lease_left_s: float
     adopted_by: str | None = None
+    is_draining: bool = False
+
+    @property
+    def state(self) -> "NodeState":
+        """State at the moment for which ``lease_left_s`` is; that of an adopted node is its adopter's."""
+        if self.lease_left_s <= 0:
+            return NodeState.DEAD
+        if self.adopted_by is not None:
+            return NodeState.BEING_ADOPTED
+        return NodeState.DRAINING if self.is_draining else NodeState.UP
+
+    @property
+    def is_living(self) -> bool:
+        """Return True while it holds its own lease."""
+        return self.state in _LIVING
+
+
+class NodeState(Enum):
+    """State of a node as others see it."""
+
+    UP = "up"
+    DRAINING = "draining"
+    DEAD = "dead"
+    BEING_ADOPTED = "being_adopted"
+
+
+_LIVING: Final = frozenset({NodeState.UP, NodeState.DRAINING})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """
+    A node as its operator sees it.
+
+    Attributes:
+        started_at: Start of its present run.
+        draining_since: Moment from which it is to drain.
+        active_calls: Calls without an end.
+        duties: Duties that it has or, when it is dead, had.
+    """
+
+    node: Node
+    started_at: datetime
+    draining_since: datetime | None
+    active_calls: int
+    duties: tuple[str, ...]
 
 
 class RenewalRecord:

@@ -5,8 +5,8 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import CLOCK_US
-from callcontrol.nodes.lease import Node
+from callcontrol.database.statements import CLOCK_US, to_moment, to_moment_or_none
+from callcontrol.nodes.lease import Node, NodeReport
 
 # One statement, so that of two servers that start with one name one gets it.
 _JOIN: Final = sa.text(
@@ -15,14 +15,22 @@ _JOIN: Final = sa.text(
     VALUES (:node, :incarnation, :place, :url, {CLOCK_US}, {CLOCK_US} + :lease_us)
     ON CONFLICT (node) DO UPDATE
     SET incarnation = excluded.incarnation, place = excluded.place, url = excluded.url,
-        started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL
+        started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL,
+        draining_since = NULL
     WHERE nodes.lease_until <= {CLOCK_US}
         OR (nodes.place = excluded.place AND nodes.place <> '' AND nodes.adopted_by IS NULL)
     """
 )
 _RENEW: Final = sa.text(
-    f"UPDATE nodes SET lease_until = {CLOCK_US} + :lease_us, url = :url"
+    f"UPDATE nodes SET lease_until = {CLOCK_US} + :lease_us, url = :url,"
+    f" draining_since = coalesce(draining_since, CASE WHEN :is_draining THEN {CLOCK_US} END)"
     " WHERE node = :node AND incarnation = :incarnation"
+)
+_DRAIN: Final = sa.text(
+    f"""
+    UPDATE nodes SET draining_since = {CLOCK_US}
+    WHERE node = :node AND adopted_by IS NULL AND lease_until > {CLOCK_US} AND draining_since IS NULL
+    """
 )
 _CLAIM: Final = sa.text(
     f"""
@@ -37,10 +45,11 @@ _LEAVE: Final = sa.text(
         AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.node = :node AND ended_at IS NULL)
     """
 )
-_SELECT: Final = f"""
-    SELECT node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by
-    FROM nodes
+_COLUMNS: Final = f"""
+    node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by,
+    draining_since IS NOT NULL
 """
+_SELECT: Final = f"SELECT {_COLUMNS} FROM nodes"
 _ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
 _ONE: Final = sa.text(f"{_SELECT} WHERE node = :node")
 _DUTY: Final = sa.text("SELECT node FROM duties WHERE duty = :duty")
@@ -56,7 +65,15 @@ _TAKE_DUTY: Final = sa.text(
     """
 )
 _LEAVE_DUTY: Final = sa.text("DELETE FROM duties WHERE duty = :duty AND node = :node")
-_CALLS: Final = sa.text("SELECT node, count(*) FROM calls WHERE ended_at IS NULL GROUP BY node")
+_REPORTS: Final = sa.text(
+    f"""
+    SELECT started_at, draining_since,
+        (SELECT count(*) FROM calls WHERE calls.node = nodes.node AND ended_at IS NULL),
+        (SELECT string_agg(duty, ' ' ORDER BY duty) FROM duties WHERE duties.node = nodes.node),
+        {_COLUMNS}
+    FROM nodes ORDER BY node
+    """
+)
 
 
 def join(connection: Connection, node: Node, lease_s: float) -> bool:
@@ -72,8 +89,13 @@ def join(connection: Connection, node: Node, lease_s: float) -> bool:
 
 def renew(connection: Connection, node: Node, url: str, lease_s: float) -> bool:
     """Renew the lease of a node; False if another node has adopted it, or another server has its name."""
-    values = {"node": node.node, "incarnation": node.incarnation, "url": url, "lease_us": _micros(lease_s)}
-    return connection.execute(_RENEW, values).rowcount == 1
+    values = {"node": node.node, "incarnation": node.incarnation, "is_draining": node.is_draining}
+    return connection.execute(_RENEW, {**values, "url": url, "lease_us": _micros(lease_s)}).rowcount == 1
+
+
+def drain(connection: Connection, node: str) -> bool:
+    """Ask a node to drain; False if it is none, is dead, or drains already."""
+    return connection.execute(_DRAIN, {"node": node}).rowcount == 1
 
 
 def claim(connection: Connection, dead: Node, claim: str, adopter: str, lease_s: float) -> bool:
@@ -110,10 +132,14 @@ def all_nodes(connection: Connection) -> list[Node]:
     return [Node(*row) for row in connection.execute(_ALL)]
 
 
-def nodes_with_calls(connection: Connection) -> list[tuple[Node, int]]:
-    """All nodes, by name, each with the number of its calls without an end."""
-    calls = {node: count for node, count in connection.execute(_CALLS)}
-    return [(node, calls.get(node.node, 0)) for node in all_nodes(connection)]
+def reports(connection: Connection) -> list[NodeReport]:
+    """All nodes, by name, for their operator."""
+    return [
+        NodeReport(
+            Node(*node), to_moment(started), to_moment_or_none(draining), calls, tuple((duties or "").split())
+        )
+        for started, draining, calls, duties, *node in connection.execute(_REPORTS)
+    ]
 
 
 def _micros(seconds: float) -> int:

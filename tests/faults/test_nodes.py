@@ -15,6 +15,7 @@ import pytest
 
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.fork_server import fork_server
+from tests.support.kamailio import ask
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import Reply, ServerFailed, ServerProcess, wait_until
@@ -46,7 +47,7 @@ async def shared(postgres: PostgresServer) -> dict[str, str]:
 @pytest.fixture
 def exchange(tmp_path: Path, shared: dict[str, str]) -> Iterator[Exchange]:
     """The node "a", which carries the calls."""
-    with Exchange(tmp_path, {**shared, "TRUNKLINE_NODE": "a"}) as running:
+    with Exchange(tmp_path, {**shared, "TRUNKLINE_NODE": "a", "TRUNKLINE_DRAIN_S": "600"}) as running:
         yield running
 
 
@@ -144,6 +145,34 @@ def test_a_call_is_controlled_through_another_node(exchange: Exchange, other: Se
         assert (ended.status, ended.body["error"]["code"]) == (409, "CALL_ENDED")
 
 
+def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess) -> None:
+    """
+    A node drained by `trunkline nodes drain`, from any machine, refuses new calls and exits 0 when its last
+    call, which others still control, has ended; started again it takes calls.
+    """
+    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    node, key = exchange.server, exchange.account.api_key
+    with ThreadPoolExecutor() as pool:
+        drained = pool.submit(other.command, "nodes", "drain", "a", "--wait")
+        assert wait_until(lambda: node.request("GET", "/ready").status == 503, PATIENCE_S), node.log()
+        address = f"127.0.0.1:{node.sip_port}"
+        assert ask(address, "OPTIONS", f"sip:{address}") == 503
+        assert place(node, exchange, f"sip:callee@127.0.0.1:{exchange.callee_port}").status == 503
+        assert nodes(other) == {"a": "draining", "b": "up"}
+        assert other.command("nodes", "drain", "a")["active_calls"] == CALLS
+        assert wait_until(lambda: other.metric("trunkline_node_duty_held") == 1, PATIENCE_S)
+        assert node.metric("trunkline_node_duty_held") == 0
+        for call in calls(other, exchange, "in-progress"):
+            assert not drained.done()
+            assert other.request("DELETE", path_of(call), key).status == 200
+        assert drained.result() == {"node": "a", "state": "ended"}
+    exchange.finish(*peers)
+    assert node.process is not None and node.process.wait(PATIENCE_S) == 0, node.log()
+    assert nodes(other) == {"b": "up"}
+    node.start()
+    assert nodes(other) == {"a": "up", "b": "up"}
+
+
 def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: ServerProcess) -> None:
     """
     While the node of a call has its lease and does not answer, the call is on a node that cannot be reached;
@@ -200,9 +229,9 @@ def test_the_calls_of_a_killed_node_are_ended_by_another(exchange: Exchange, oth
     adopts(other)
     exchange.server.kill()
     assert_adopted(exchange, other, peers)
-    assert nodes(other) == {"b": "living"}
+    assert nodes(other) == {"b": "up"}
     exchange.server.start()
-    assert nodes(other) == {"a": "living", "b": "living"}
+    assert nodes(other) == {"a": "up", "b": "up"}
 
 
 @pytest.mark.long(reason="waits out leases, 24 s")
@@ -328,7 +357,7 @@ def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> N
                 None
             ] * 2
         try:
-            assert nodes(servers[0]) == {"a": "living", "b": "living"}
+            assert nodes(servers[0]) == {"a": "up", "b": "up"}
             made = [server.log().count("API key") for server in servers]
             assert sorted(made) == [0, 1], [server.log() for server in servers]
             sandboxes = [server.log().count("another node has the sandbox carrier") for server in servers]

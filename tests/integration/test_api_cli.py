@@ -318,6 +318,7 @@ def test_a_command_imports_nothing_that_only_a_server_needs(environment: dict[st
         ("keys", "list", *of_account),
         ("accounts", "update", *of_account, "--max-cps", "20"),
         ("wallet", "top-up", *of_account, "--amount", "1", "--reference", "r"),
+        ("nodes", "list"),
     ):
         loaded = imported(environment, "-m", "api", *arguments)
         assert "api.cli.parser" in loaded

@@ -1,20 +1,20 @@
 """Composition of what the command line changes, beside a server and without one."""
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from callcontrol.bootstrap import reseal as sealed_rows
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.errors import SecretsUnreadable
+from callcontrol.errors import Conflict, NotFound, SecretsUnreadable
 from callcontrol.secrets.aio import SecretBox
 
 if TYPE_CHECKING:
     from callcontrol.accounts.aio.accounts import AccountService
     from callcontrol.accounts.aio.keys import KeyService
     from callcontrol.directory.aio.loader import DirectoryLoader
-    from callcontrol.nodes.lease import Node
+    from callcontrol.nodes.lease import NodeReport
     from callcontrol.numbers.aio.service import NumberService
     from callcontrol.trunks.aio.service import TrunkService
     from callcontrol.wallet.aio import WalletService
@@ -62,13 +62,38 @@ class Administration:
         await self.writer.close()
         await self.database.close()
 
-    async def nodes(self) -> "list[tuple[Node, int]]":
-        """Nodes that share the database, by name, each with its active calls; empty for SQLite."""
+    async def nodes(self) -> "list[NodeReport]":
+        """Nodes that share the database, by name; empty for SQLite."""
         from callcontrol.nodes import store
 
         if self.database.shared is None:
             return []
-        return await self.database.read(store.nodes_with_calls)
+        return await self.database.read(store.reports)
+
+    async def node(self, name: str) -> "NodeReport | None":
+        """One of the nodes that share the database."""
+        return next((found for found in await self.nodes() if found.node.node == name), None)
+
+    async def drain_node(self, name: str) -> bool:
+        """
+        Ask a node to drain, which it does at its next renewal; False if it drains already.
+
+        Raises:
+            NotFound: There is no such node.
+            Conflict: It is dead, or the database has one server and no nodes.
+        """
+        from callcontrol.nodes import store
+
+        if self.database.shared is None:
+            raise Conflict("A server on SQLite is no node; SIGTERM drains it.")
+        if await self.writer.commit(partial(store.drain, node=name)):
+            return True
+        found = await self.node(name)
+        if found is None:
+            raise NotFound(f"There is no node {name}.")
+        if not found.node.is_living:
+            raise Conflict(f"The node {name} is dead; another one ends its calls.")
+        return False
 
     @cached_property
     def keys(self) -> "KeyService":

@@ -220,9 +220,9 @@ class CallControl:
 
     async def recover_node(
         self, node: str, *, before: datetime | None = None, has_recordings: bool = True
-    ) -> None:
+    ) -> int:
         """
-        End the calls of another node whose process died, and notify their peers.
+        End the calls of another node whose process died, and notify their peers; returns their number.
 
         Calls that began after ``before`` are not touched: the node is back.
         Without ``has_recordings`` they are on another machine, and stay unfinished until the node returns.
@@ -236,6 +236,7 @@ class CallControl:
                 await asyncio.sleep(_ADOPT_AGAIN_S)
         self._recovery.begin()
         await self._recovery.settle(unfinished, self.settings.rates, node, has_recordings=has_recordings)
+        return len(unfinished)
 
     async def drain(self, timeout_s: float, *, succeeded: bool = False) -> None:
         """

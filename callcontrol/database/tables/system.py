@@ -54,6 +54,8 @@ nodes: Final = sa.Table(
     whole("started_at", nullable=False),
     whole("lease_until", nullable=False),
     text("adopted_by"),
+    # Written by the operator's command as well as by the node, so it is in no key either.
+    whole("draining_since"),
     sa.UniqueConstraint("node", "incarnation"),
 )
 

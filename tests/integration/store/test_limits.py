@@ -315,10 +315,12 @@ async def test_the_places_of_a_dead_node_come_back(nodes: list[Storage]) -> None
     living, dead = nodes
     account = await account_with(living, max_calls=4)
 
-    async def adopt(node: str, before: datetime) -> None:
-        for record in await living.calls.unfinished(node):
+    async def adopt(node: str, before: datetime) -> int:
+        unfinished = await living.calls.unfinished(node)
+        for record in unfinished:
             end(living, record)
         await living.calls.flush()
+        return len(unfinished)
 
     living.membership.start_adopting(adopt, living.release_node)
     begun, _ = await insert_many([dead], account, 4, FOUR_LEGS)

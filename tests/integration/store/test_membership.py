@@ -79,10 +79,11 @@ class Adopter:
         self.may_end = asyncio.Event()
         self.may_end.set()
 
-    async def __call__(self, node: str, before: datetime) -> None:
+    async def __call__(self, node: str, before: datetime) -> int:
         self.adopted.append(node)
         self.before = before
         await self.may_end.wait()
+        return 0
 
 
 async def test_a_name_has_one_server(shared: str) -> None:
@@ -131,6 +132,7 @@ async def test_a_node_is_asked_while_its_lease_lives(shared: str) -> None:
         async with running(shared, "b"):
             assert await membership.way_to("b") == "http://b.example.com:8080"
             assert await membership.is_another("b")
+        membership.forget("b")
         assert await membership.way_to("b") is NoWay.DEAD
         dead = await start(shared, "c")
         stand_still(dead)

@@ -29,7 +29,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
-    for word in ("serve", "demo", "accounts", "wallet", "keys", "numbers", "carriers"):
+    for word in ("serve", "demo", "accounts", "wallet", "keys", "numbers", "carriers", "nodes"):
         assert word in text
     assert max(len(line) for line in text.splitlines()) <= 110
 
@@ -73,6 +73,12 @@ def test_an_account_is_changed_in_what_is_named_alone() -> None:
     for text, days in (("none", None), ("0", 0), ("3650", 3650)):
         some = parse("accounts", "update", "--account", "a", "--recording-retention-days", text)
         assert some.recording_retention_days == days
+
+
+def test_a_node_is_drained_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (parse("nodes", "drain", "b").node, parse("nodes", "drain", "b").wait) == ("b", False)
+    assert parse("nodes", "drain", "--wait", "b").wait
+    assert "NODE" in refused(capsys, "nodes", "drain")
 
 
 def test_what_is_missing_or_out_of_range(capsys: pytest.CaptureFixture[str]) -> None:

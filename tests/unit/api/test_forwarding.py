@@ -23,6 +23,7 @@ from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.system import idempotency_keys
 from callcontrol.models import CallStatus
 from callcontrol.nodes.forwarding import NoWay
+from callcontrol.nodes.metrics import ForwardMetrics
 from tests.support.api_facts import ACCOUNT, KEY, TOOLS_KEY, call
 from tests.support.api_stage import ApiStage
 from tests.support.memory_http import MemoryConnector, Serve
@@ -40,9 +41,13 @@ class OtherNodes:
 
     ways: dict[str, str | NoWay] = field(default_factory=dict)
     name: str = "a"
+    forgotten: list[str] = field(default_factory=list)
 
     async def way_to(self, node: str) -> str | NoWay:
         return self.ways.get(node, NoWay.DEAD)
+
+    def forget(self, node: str) -> None:
+        self.forgotten.append(node)
 
     async def is_another(self, node: str) -> bool:
         return self.ways.get(node, NoWay.DEAD) is not NoWay.DEAD
@@ -100,6 +105,12 @@ class Pair:
     owner: Owner
     others: OtherNodes
     http: aiohttp.ClientSession
+    metrics: ForwardMetrics
+
+    def assert_counted(self, **wanted: int) -> None:
+        """Assert that these requests were counted by outcome, and no others."""
+        assert {name: count for name, count in self.metrics.outcomes.items() if count} == wanted
+        assert self.metrics.took_s.count == wanted.get("answered", 0)
 
     async def call_elsewhere(self, **changes: Any) -> str:
         """A call that is active on the owner."""
@@ -158,7 +169,7 @@ async def pair(stage: ApiStage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         assert runner.server is not None
         servers[host] = runner.server
     async with aiohttp.ClientSession(connector=MemoryConnector(servers)) as http:
-        yield Pair(stage, owner, others, http)
+        yield Pair(stage, owner, others, http, forwarder.metrics)
     await mcp.close()
     await forwarder.close()
     for runner in runners:
@@ -206,6 +217,7 @@ async def test_a_request_goes_on_as_it_came_and_its_answer_comes_back(pair: Pair
     assert (reply.headers["X-Request-Id"], reply.headers["X-Other"]) == ("request-1", "kept")
     assert (reply.headers["Server"], reply.headers["X-RateLimit-Limit"]) == ("Trunkline", "600")
     assert reply.headers["Access-Control-Allow-Origin"] == "https://console.example.com"
+    pair.assert_counted(answered=2)
 
 
 async def test_a_refusal_comes_back_as_it_is(pair: Pair) -> None:
@@ -216,6 +228,7 @@ async def test_a_refusal_comes_back_as_it_is(pair: Pair) -> None:
     reply = await pair.ask("DELETE", path_of(call_sid))
     assert (reply.status, reply.code) == (429, "RATE_LIMITED")
     assert (reply.headers["Retry-After"], reply.headers["X-RateLimit-Remaining"]) == ("9", "0")
+    pair.assert_counted(answered=1)
 
 
 @pytest.mark.parametrize("reason", [NoWay.DEAD, NoWay.NO_ADDRESS])
@@ -225,6 +238,7 @@ async def test_a_node_that_cannot_be_asked(pair: Pair, reason: NoWay) -> None:
     assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
     assert f"on the node b, {reason.value}" in reply.error["message"]
     assert pair.owner.requests == []
+    pair.assert_counted(no_node=1)
 
 
 async def test_a_request_is_forwarded_once(pair: Pair) -> None:
@@ -232,6 +246,7 @@ async def test_a_request_is_forwarded_once(pair: Pair) -> None:
     assert (reply.status, reply.code) == (503, "NODE_UNREACHABLE")
     assert NoWay.FORWARDED.value in reply.error["message"]
     assert pair.owner.requests == []
+    pair.assert_counted(second_hop=1)
 
 
 async def test_the_mark_of_a_forwarded_request_proves_nothing(pair: Pair) -> None:
@@ -247,6 +262,8 @@ async def test_a_node_that_does_not_listen(pair: Pair, caplog: pytest.LogCapture
         reply = await pair.ask(method, f"{path_of(call_sid)}?signature=s3cret", json=body)
         assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "NODE_UNREACHABLE", "2")
         assert NoWay.UNREACHABLE.value in reply.error["message"]
+    pair.assert_counted(not_connected=2)
+    assert pair.others.forgotten == [_OWNER, _OWNER], "it may have stopped since it was read"
     assert "cannot be reached at http://nobody.test: Connection refused" in caplog.text
     assert "s3cret" not in caplog.text
 
@@ -265,6 +282,8 @@ async def test_a_node_that_got_the_request_and_does_not_answer(
     assert (reply.status, reply.code) == (503, "OUTCOME_UNKNOWN")
     assert "Retry-After" not in reply.headers and "may have been carried out" in reply.error["message"]
     assert [got.method for got in pair.owner.requests] == ["DELETE", "POST"]
+    assert pair.others.forgotten == []
+    pair.assert_counted(not_answered=2)
 
 
 async def test_each_style_says_it_in_its_own_words(pair: Pair) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callcontrol.nodes.lease import LeaseSettings, Node, RenewalRecord, wait_s
+from callcontrol.nodes.lease import LeaseSettings, Node, NodeState, RenewalRecord, wait_s
 
 LEASE_S = 8.0
 
@@ -20,6 +20,24 @@ def renewals(until_s: float, *, begin_s: float = 0.0) -> RenewalRecord:
 
 def node(lease_left_s: float) -> Node:
     return Node("b", "1", "", "", lease_left_s)
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (Node("b", "1", "", "", 6.0), NodeState.UP),
+        (Node("b", "1", "", "", 6.0, is_draining=True), NodeState.DRAINING),
+        (Node("b", "1", "", "", 0.0), NodeState.DEAD),
+        (Node("b", "1", "", "", -3.0, is_draining=True), NodeState.DEAD),
+        (Node("b", "1", "", "", 20.0, adopted_by="a"), NodeState.BEING_ADOPTED),
+        (Node("b", "1", "", "", 20.0, adopted_by="a", is_draining=True), NodeState.BEING_ADOPTED),
+        (Node("b", "1", "", "", -1.0, adopted_by="a"), NodeState.DEAD),
+    ],
+)
+def test_the_state_of_a_node(found: Node, state: NodeState) -> None:
+    """A drain ends with the lease, and a lease after an adoption is the adopter's, which may die too."""
+    assert found.state is state
+    assert found.is_living is (state in (NodeState.UP, NodeState.DRAINING))
 
 
 @pytest.mark.parametrize(("renewed_s", "allowed"), [(0.0, False), (14.0, False), (16.0, True), (60.0, True)])

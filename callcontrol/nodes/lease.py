@@ -41,6 +41,7 @@ class Node:
         url: Address of its API.
         lease_left_s: Time left of its lease; negative when it is over.
         adopted_by: The node that ends its calls, if one does.
+        sip_address: Host and port of its SIP for other nodes; None if it has none.
     """
 
     node: str
@@ -49,6 +50,7 @@ class Node:
     url: str
     lease_left_s: float
     adopted_by: str | None = None
+    sip_address: str | None = None
 
 
 class RenewalRecord:

@@ -39,6 +39,7 @@ from api.process.values import (
     parse_name_servers,
     parse_networks,
     parse_node,
+    parse_node_sip,
     parse_origins,
     parse_path,
     parse_ports,
@@ -243,6 +244,12 @@ class Settings:
         "address at which other servers on its database reach the API of this one (default: the address "
         "listened on, unless that is any)",
     )
+    node_sip: HostPort | None = _setting(
+        "",
+        parse_node_sip,
+        "address at which this server receives the SIP of other servers on its database, for conferences of "
+        "them all; port 0 is any (default: the first address of SIP_LISTEN, any port)",
+    )
     webhook_retention_days: int = _setting(
         "30", WholeNumber(1, 3650), "days that finished webhook deliveries are kept"
     )
@@ -353,6 +360,8 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         raise ConfigError(problems)
     if values["database_url"] is None:
         values["database_url"] = f"sqlite+aiosqlite:///{values['data_dir'] / 'trunkline.db'}"
+    if values["node_sip"] is None and not values["sip_listen"][0].is_any:
+        values["node_sip"] = HostPort(values["sip_listen"][0].host, 0)
     if values["rtp_threads"] is None:
         values["rtp_threads"] = _spare_processors()
     known = {PREFIX + name for variable in VARIABLES for name in (variable.name, variable.former) if name}

@@ -398,6 +398,7 @@ def _control_settings(settings: Settings) -> CallControlSettings:
         trusted_sources=settings.trusted_sources,
         fronts=settings.sip_fronts,
         front=settings.sip_outbound_proxy if settings.sip_fronts else None,
+        node_sip=None if (own := settings.node_sip) is None else Listen("udp", own.host, own.port),
         ping_every_s=settings.options_interval_s,
         media_timeout_s=settings.media_timeout_s,
         hold_timeout_s=settings.hold_timeout_s,

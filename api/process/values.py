@@ -303,6 +303,14 @@ def parse_node(text: str) -> str:
     return node
 
 
+def parse_node_sip(text: str) -> HostPort:
+    """Read the address at which other nodes reach this one: an IP address that is not any, and a port."""
+    address = parse_host_port(text.strip())
+    if not _is_address(address.host) or address.is_any:
+        raise ValueError(f"{text!r} is not an IP address of this machine and a port, such as 10.0.0.11:0")
+    return address
+
+
 def parse_networks(text: str) -> tuple[IpNetwork, ...]:
     """Read comma-separated CIDRs; a bare address is a network of one."""
     networks: list[IpNetwork] = []

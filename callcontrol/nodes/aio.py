@@ -54,6 +54,9 @@ class Membership:
         registrations: Duty of registering with the carriers.
         is_renewed: False while the lease is not renewed because renewals fail.
         adoptions: Adoptions of other nodes by this one.
+        sip_address: Host and port of this server's SIP for other nodes, which they learn with the next
+            renewal; None for none.
+        others: The other nodes, as they were at the last renewal.
 
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
@@ -74,6 +77,8 @@ class Membership:
         self.drain_requested = asyncio.Event()
         self.is_renewed = True
         self.adoptions = AdoptionMetrics()
+        self.sip_address: str | None = None
+        self.others: list[Node] = []
         self._database = database.shared
         self._writer = writer
         self._node = Node(node, new_id(), place, url(), self._settings.lease_s)
@@ -182,6 +187,11 @@ class Membership:
         """Name of this node among those that share the database; None without PostgreSQL."""
         return None if self._database is None else self._node.node
 
+    @property
+    def incarnation(self) -> str:
+        """Identifier of this run of the node."""
+        return self._node.incarnation
+
     async def is_another(self, node: str) -> bool:
         """Return True if a node is another one that lives."""
         if self._database is None or node == self._node.node:
@@ -215,7 +225,7 @@ class Membership:
         while True:
             pause_s = self._settings.retry_s
             try:
-                others = await self._renew(database)
+                others = self.others = await self._renew(database)
                 if not self.is_renewed:
                     log.warning("the lease of this node is renewed again")
                 self.is_renewed = True
@@ -244,9 +254,14 @@ class Membership:
             Fenced: The lease is another's.
         """
         own, began_s = self._node, _now_s()
-        if not await database.write_lease(
-            partial(store.renew, node=own, url=self._url(), lease_s=self._settings.lease_s)
-        ):
+        renewal = partial(
+            store.renew,
+            node=own,
+            url=self._url(),
+            lease_s=self._settings.lease_s,
+            sip_address=self.sip_address,
+        )
+        if not await database.write_lease(renewal):
             raise Fenced("the lease is another's")
         self._renewals.renewed(_now_s())
         await self._renew_duties(database, began_s)

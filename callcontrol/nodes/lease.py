@@ -44,6 +44,7 @@ class Node:
         lease_left_s: Time left of its lease; negative when it is over.
         adopted_by: The node that ends its calls, if one does.
         is_draining: It takes no new calls, or will not from its next renewal on.
+        sip_address: Host and port of its SIP for other nodes; None if it has none.
     """
 
     node: str
@@ -53,6 +54,7 @@ class Node:
     lease_left_s: float
     adopted_by: str | None = None
     is_draining: bool = False
+    sip_address: str | None = None
 
     @property
     def state(self) -> "NodeState":

@@ -1,6 +1,6 @@
 """SQL of nodes, for PostgreSQL alone: leases go by its clock."""
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -16,13 +16,13 @@ _JOIN: Final = sa.text(
     ON CONFLICT (node) DO UPDATE
     SET incarnation = excluded.incarnation, place = excluded.place, url = excluded.url,
         started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL,
-        draining_since = NULL
+        draining_since = NULL, sip_address = NULL
     WHERE nodes.lease_until <= {CLOCK_US}
         OR (nodes.place = excluded.place AND nodes.place <> '' AND nodes.adopted_by IS NULL)
     """
 )
 _RENEW: Final = sa.text(
-    f"UPDATE nodes SET lease_until = {CLOCK_US} + :lease_us, url = :url,"
+    f"UPDATE nodes SET lease_until = {CLOCK_US} + :lease_us, url = :url, sip_address = :sip_address,"
     f" draining_since = coalesce(draining_since, CASE WHEN :is_draining THEN {CLOCK_US} END)"
     " WHERE node = :node AND incarnation = :incarnation"
 )
@@ -47,7 +47,7 @@ _LEAVE: Final = sa.text(
 )
 _COLUMNS: Final = f"""
     node, incarnation, place, url, (lease_until - {CLOCK_US})::float8 / 1000000, adopted_by,
-    draining_since IS NOT NULL
+    draining_since IS NOT NULL, sip_address
 """
 _SELECT: Final = f"SELECT {_COLUMNS} FROM nodes"
 _ALL: Final = sa.text(f"{_SELECT} ORDER BY node")
@@ -74,6 +74,21 @@ _REPORTS: Final = sa.text(
     FROM nodes ORDER BY node
     """
 )
+# A node that is not adopted may still have its conference, whatever its lease says.
+_CLAIM_CONFERENCE: Final = sa.text(
+    """
+    INSERT INTO conferences (account_sid, name, node) VALUES (:account_sid, :name, :node)
+    ON CONFLICT (account_sid, name) DO UPDATE SET node = excluded.node
+    WHERE conferences.node = excluded.node OR NOT EXISTS (
+        SELECT 1 FROM nodes WHERE nodes.node = conferences.node AND nodes.adopted_by IS NULL
+    )
+    """
+)
+_CONFERENCE: Final = sa.text("SELECT node FROM conferences WHERE account_sid = :account_sid AND name = :name")
+_LEAVE_CONFERENCE: Final = sa.text(
+    "DELETE FROM conferences WHERE account_sid = :account_sid AND name = :name AND node = :node"
+)
+_LEAVE_CONFERENCES: Final = sa.text("DELETE FROM conferences WHERE node = :node")
 
 
 def join(connection: Connection, node: Node, lease_s: float) -> bool:
@@ -87,10 +102,17 @@ def join(connection: Connection, node: Node, lease_s: float) -> bool:
     return connection.execute(_JOIN, {**values, "lease_us": _micros(lease_s)}).rowcount == 1
 
 
-def renew(connection: Connection, node: Node, url: str, lease_s: float) -> bool:
+def renew(
+    connection: Connection, node: Node, url: str, lease_s: float, sip_address: str | None = None
+) -> bool:
     """Renew the lease of a node; False if another node has adopted it, or another server has its name."""
-    values = {"node": node.node, "incarnation": node.incarnation, "is_draining": node.is_draining}
-    return connection.execute(_RENEW, {**values, "url": url, "lease_us": _micros(lease_s)}).rowcount == 1
+    values: dict[str, Any] = {
+        "node": node.node,
+        "incarnation": node.incarnation,
+        "is_draining": node.is_draining,
+    }
+    values |= {"url": url, "sip_address": sip_address, "lease_us": _micros(lease_s)}
+    return connection.execute(_RENEW, values).rowcount == 1
 
 
 def drain(connection: Connection, node: str) -> bool:
@@ -119,6 +141,27 @@ def take_duty(connection: Connection, duty: str, node: str) -> bool:
 def leave_duty(connection: Connection, duty: str, node: str) -> None:
     """Leave a duty to other nodes."""
     connection.execute(_LEAVE_DUTY, {"duty": duty, "node": node})
+
+
+def claim_conference(connection: Connection, account_sid: str, name: str, node: str) -> Node | None:
+    """Acquire a conference that no other node has; return that other node, or None if it is this node's."""
+    key = {"account_sid": account_sid, "name": name}
+    while connection.execute(_CLAIM_CONFERENCE, {**key, "node": node}).rowcount != 1:
+        owner = one_node(connection, connection.execute(_CONFERENCE, key).scalar_one())
+        if owner is not None:
+            return owner
+        # That node has left since: nodes do so out of turn.
+    return None
+
+
+def leave_conference(connection: Connection, account_sid: str, name: str, node: str) -> None:
+    """Leave a conference to the next node that asks for it."""
+    connection.execute(_LEAVE_CONFERENCE, {"account_sid": account_sid, "name": name, "node": node})
+
+
+def leave_conferences(connection: Connection, node: str) -> None:
+    """Leave all conferences of a node, which has no call left."""
+    connection.execute(_LEAVE_CONFERENCES, {"node": node})
 
 
 def one_node(connection: Connection, node: str) -> Node | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from callcontrol.bootstrap.aio.services import call_features
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
+from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
@@ -48,6 +49,7 @@ class World:
         *,
         speech: Synthesizer | None = None,
         places: MemoryPlaces | None = None,
+        conferences: ConferenceOwners | None = None,
         **settings: Any,
     ) -> None:
         self.directory = MemoryDirectory()
@@ -82,6 +84,7 @@ class World:
                 features=call_features(control_settings, self.directory, destinations, _unchanged),
                 speech=speech,
                 places=places,
+                conferences=conferences,
             ),
         )
 

@@ -31,6 +31,7 @@ from callcontrol.bootstrap.directory_rows import changes_since
 from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures, CallServices
 from callcontrol.calls.aio.host_limits import CallGate
+from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners
 from callcontrol.calls.aio.sandbox import SandboxCalls
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.effects import Effect
@@ -147,6 +148,7 @@ class Storage:
         outbox: Delivers webhooks.
         listener: Hears of changes that other servers make.
         places: Counts legs at trunks with limits; None on SQLite, where limits are counted in memory.
+        conferences: Nodes that have conferences; None on SQLite, where this one has all.
         housekeeper: Deletes expired rows.
         calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
             masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
@@ -172,6 +174,9 @@ class Storage:
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
         self.places = None if database.shared is None else TrunkPlaces(database, self.writer, node)
+        self.conferences = None
+        if database.shared is not None:
+            self.conferences = ConferenceOwners(self.membership, self.writer, secrets, node)
         self.uploads = UploadQueue(database, self.writer, node=node)
         self.calls = CallStore(
             database,
@@ -266,6 +271,8 @@ class Storage:
                     log.info("%d idempotency keys of interrupted requests are released", freed)
                 if storage.places is not None:
                     await storage.places.sweep()
+                if storage.conferences is not None:
+                    await storage.conferences.sweep()
                 storage.listener.start()
                 storage.housekeeper.start()
         except BaseException:
@@ -278,13 +285,15 @@ class Storage:
         await self.directory.refresh_after_miss()
 
     def release_node(self, connection: Connection, node: str) -> None:
-        """Release what a dead node held: idempotency keys, deliveries, messages, dialogs, places."""
+        """Release what a dead node held: keys, deliveries, messages, dialogs, places, conferences."""
         self.idempotency.free_node(connection, node)
         deliveries.release(connection, node)
         chat_queue.release(connection, node)
         self.calls.take_dialogs(connection, node)
         if self.places is not None:
             self.places.release(connection, node)
+        if self.conferences is not None:
+            self.conferences.release(connection, node)
 
     def _look_again(self) -> None:
         """Look for changes of other servers that were not notified."""
@@ -403,6 +412,7 @@ class Services:
                 speech=providers.speech,
                 registering=storage.membership.registrations,
                 places=storage.places,
+                conferences=storage.conferences,
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)

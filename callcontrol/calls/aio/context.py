@@ -43,6 +43,7 @@ from sip.protection.rate_limits import ProtectionSettings
 
 if TYPE_CHECKING:
     from callcontrol.calls.aio.media.conferences import Conferences
+    from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners, SharedConferences
     from callcontrol.calls.aio.on_net import OnNet
     from callcontrol.calls.aio.registry import CallRegistry
     from callcontrol.calls.aio.sip_legs import SipLegs
@@ -57,7 +58,8 @@ class CallControlSettings:
     lists; ``allowed_countries`` are ISO 3166 codes. An INVITE from an unknown source gets 403, or no response
     when the server is ``silent_to_unknown_sources``. ``trusted_sources`` are never banned, and neither are
     ``fronts``: the SIP proxies before this server, which name the source of each request; ``front`` is the
-    one by which carriers reach it. Recordings go to ``data_dir/recordings``.
+    one by which carriers reach it. At ``node_sip`` it receives SIP of the other nodes of its database.
+    Recordings go to ``data_dir/recordings``.
 
     A party on hold hears ``hold_music``: a WAV file, ``tones`` for the built-in melody, or ``none``. For the
     timeouts and the tone plan see ``callcontrol.calls.aio.media.leg.MediaSettings``.
@@ -86,6 +88,7 @@ class CallControlSettings:
     front: str | None = None
     protection: ProtectionSettings = field(default_factory=ProtectionSettings)
     ping_every_s: float = PING_EVERY_S
+    node_sip: Listen | None = None
     hep: HepSettings | None = None
 
 
@@ -135,7 +138,8 @@ class CallServices:
 
     ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
     an entry is missing: another process may have added it a moment ago. ``places`` counts legs at trunks with
-    limits over all servers; without it each counts for itself.
+    limits over all servers; without it each counts for itself. ``conferences`` is set where calls of several
+    nodes meet in one conference.
     """
 
     calls: CallStore
@@ -152,6 +156,7 @@ class CallServices:
     speech: Synthesizer | None = None
     registering: Duty = field(default_factory=lambda: Duty("registrations"))
     places: TrunkPlaces | None = None
+    conferences: "ConferenceOwners | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +178,7 @@ class CallContext:
     quality: QualityMetrics
     metrics: CallMetrics
     conferences: "Conferences"
+    shared_conferences: "SharedConferences | None"
     service_route: Callable[[Carrier, Gateway], tuple[str, ...]]
     on_gateway: Callable[[str, SessionEvent], None]
     """Called with the session events of calls at each gateway."""

@@ -21,6 +21,7 @@ from callcontrol.calls.aio.inbound import Arrivals
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
+from callcontrol.calls.aio.media.shared_conferences import SharedConferences
 from callcontrol.calls.aio.on_net import OnNet
 from callcontrol.calls.aio.outbound import Originator
 from callcontrol.calls.aio.registry import CallRegistry
@@ -155,6 +156,7 @@ class CallControl:
             self._begin_outbound,
         )
         self._context: CallContext
+        self._shared: SharedConferences | None = None
         self.hep: HepSender | None = None
         self._traces: TraceBook
         self._clock: WallClock
@@ -181,6 +183,9 @@ class CallControl:
                 settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
             )
         self.user_agent.on_message = self._traces.note if self.hep is None else self._note_and_copy
+        owners = self._services.conferences
+        if owners is not None:
+            self._shared = SharedConferences(owners, self.engine, hold_music, settings.sip)
         self._context = CallContext(
             settings=settings,
             services=self._services,
@@ -198,7 +203,8 @@ class CallControl:
             ),
             quality=self.quality,
             metrics=self.metrics,
-            conferences=Conferences(self.engine, hold_music),
+            conferences=Conferences(self.engine, hold_music) if self._shared is None else self._shared.local,
+            shared_conferences=self._shared,
             service_route=self._registrations.service_route,
             on_gateway=self._prober.note,
         )
@@ -215,6 +221,8 @@ class CallControl:
         self.guard.own = self._on_net.source
         self._recovery.begin()
         self._prober.start()
+        if self._shared is not None:
+            await self._shared.start(settings.node_sip)
         self._started = True
         self._registrations.start()
 
@@ -249,10 +257,16 @@ class CallControl:
         self._succeeded = succeeded
         await self._leave_registrars()
         try:
-            await asyncio.wait_for(self._all_ended.wait(), timeout_s)
+            await asyncio.wait_for(self._drained(), timeout_s)
         except TimeoutError:
             log.info("%d calls are active after draining; ending them", len(self._runners))
         await self._end_all()
+
+    async def _drained(self) -> None:
+        """Wait until no call is left, here or of another node in a conference here."""
+        await self._all_ended.wait()
+        if self._shared is not None:
+            await self._shared.drained()
 
     def hand_over(self) -> HandedOverState:
         """
@@ -288,6 +302,8 @@ class CallControl:
             self._started = False
             await self._recovery.close()
             await self._prober.close()
+            if self._shared is not None:
+                await self._shared.close()
             await self._on_net.close()
             await self.user_agent.close()
         if self.hep is not None:

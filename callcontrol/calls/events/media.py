@@ -131,10 +131,14 @@ class ConferenceBegan(Event):
 
 @dataclass(frozen=True, slots=True)
 class ConferenceRefused(Event):
-    """The leg may not join: the conference is full, or the media engine refused it."""
+    """
+    The leg may not join: the conference is full, or the media engine refused it.
+
+    With ``unavailable`` the conference is on a node that cannot be reached, or no node could be chosen.
+    """
 
     leg: LegId
-    problem: Literal["full", "media"]
+    problem: Literal["full", "media", "unavailable"]
 
 
 @dataclass(frozen=True, slots=True)

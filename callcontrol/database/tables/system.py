@@ -1,4 +1,4 @@
-"""The counter of revisions, idempotency keys, the probe of the writer, leases and duties of nodes."""
+"""The counter of revisions, idempotency keys, the probe of the writer, and what concerns nodes."""
 
 from typing import Final
 
@@ -56,6 +56,7 @@ nodes: Final = sa.Table(
     text("adopted_by"),
     # Written by the operator's command as well as by the node, so it is in no key either.
     whole("draining_since"),
+    text("sip_address"),
     sa.UniqueConstraint("node", "incarnation"),
 )
 
@@ -64,5 +65,14 @@ duties: Final = sa.Table(
     metadata,
     sa.Column("duty", sa.Text, primary_key=True),
     # Held while this node lives, which is no key of the table: the row outlasts a start of the node.
+    text("node", nullable=False),
+)
+
+conferences: Final = sa.Table(
+    "conferences",
+    metadata,
+    sa.Column("account_sid", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    # As a duty's, this node is no key of the table of nodes.
     text("node", nullable=False),
 )

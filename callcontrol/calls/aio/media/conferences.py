@@ -1,5 +1,6 @@
 """The conferences of this process, by account and name."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,17 +30,22 @@ _GOING: Final[list[Sound]] = [Clip(tone(440.0, 120, -18.0))]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConferenceMember:
-    """A leg that takes part in a conference; ``post`` receives the events of its membership."""
+    """
+    A leg that takes part in a conference; ``post`` receives the events of its membership.
+
+    ``link`` is the Call-ID of a leg between nodes, by which the party of a call elsewhere takes part.
+    """
 
     call_sid: str
     leg: LegId
     stream: RtpStream
     post: Callable[[Event], None]
+    link: str = ""
 
     @property
     def name(self) -> str:
         """Unique name of the member."""
-        return f"{self.call_sid} {self.leg}"
+        return f"{self.call_sid} {self.leg} {self.link}"
 
 
 @dataclass(slots=True, eq=False)
@@ -57,17 +63,27 @@ class Conferences:
     """
     All conferences of the process. Conferences of two accounts with the same name are separate.
 
-    Members that wait for the beginning hear ``music``, and not each other.
+    Members that wait for the beginning hear ``music``, and not each other. ``on_empty`` is called with the
+    account and the name of a conference that is over.
     """
 
-    def __init__(self, engine: MediaEngine, music: Clip) -> None:
+    def __init__(
+        self,
+        engine: MediaEngine,
+        music: Clip,
+        on_empty: Callable[[tuple[str, str]], None] = lambda key: None,
+    ) -> None:
         self._engine = engine
+        self._on_empty = on_empty
         self._music = music if music.pcm else Clip(hold_music())
         self._halls: dict[tuple[str, str], _Hall] = {}
         self._of: dict[str, _Hall] = {}
 
     def __len__(self) -> int:
         return len(self._halls)
+
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        return key in self._halls
 
     def enter(
         self, account_sid: str, name: str, member: ConferenceMember, terms: MemberTerms, max_members: int
@@ -114,6 +130,7 @@ class Conferences:
             del self._halls[hall.key]
             if hall.media is not None:
                 hall.media.close()
+            self._on_empty(hall.key)
         elif hall.media is not None and terms.beeps:
             hall.media.play(_GOING)
 
@@ -170,10 +187,12 @@ class ConferencePerformer(EffectPerformer):
 
     def __init__(self, call: ActiveCall) -> None:
         self._conferences = call.context.conferences
+        self._shared = call.context.shared_conferences
         self._record = call.record
         self._media = call.media
         self._mailbox = call.mailbox
         self._members: dict[int, str] = {}
+        self._joining: dict[int, asyncio.Task[None]] = {}
 
     def release(self) -> None:
         """Leave all conferences: the call is over."""
@@ -188,14 +207,23 @@ class ConferencePerformer(EffectPerformer):
         record = self._record
         member = ConferenceMember(record.call_sid, effect.leg, stream, self._mailbox.post)
         self._members[effect.leg] = member.name
-        self._mailbox.post_outcome(
-            self._conferences.enter(record.account_sid, effect.name, member, effect.terms, effect.max_members)
-        )
+        wanted = (record.account_sid, effect.name, member, effect.terms, effect.max_members)
+        if self._shared is None:
+            self._mailbox.post_outcome(self._conferences.enter(*wanted))
+        else:
+            self._joining[effect.leg] = self._mailbox.spawn_helper(self._shared.join(*wanted))
 
     def _leave(self, effect: do.LeaveConference) -> None:
+        joining = self._joining.pop(effect.leg, None)
+        if joining is not None:
+            joining.cancel()
         name = self._members.pop(effect.leg, None)
-        if name is not None:
+        if name is None:
+            return
+        if self._shared is None:
             self._conferences.leave(name)
+        else:
+            self._shared.leave(name)
 
 
 CONFERENCE_EFFECTS: Final[dict[type[Effect], Callable[[ConferencePerformer, Any], None]]] = {

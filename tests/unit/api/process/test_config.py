@@ -179,6 +179,9 @@ def test_a_wrong_value_under_a_former_name_names_the_setting() -> None:
         ("TONE_PLAN", "fr"),
         ("TONE_PLAN", "425/0"),
         ("DATABASE_URL", "mysql://x"),
+        ("NODE_SIP", "10.0.0.11"),
+        ("NODE_SIP", "0.0.0.0:5070"),
+        ("NODE_SIP", "a.example.com:5070"),
         ("SANDBOX_CARRIER", "maybe"),
         ("SANDBOX_LISTEN", "tcp:127.0.0.1:5080"),
         ("SANDBOX_RTP_PORTS", "29990-30100"),
@@ -244,6 +247,20 @@ def test_an_advertised_address_of_each_kind() -> None:
     assert set(problems(both | {"TRUNKLINE_SIP_ADVERTISE": "203.0.113.5"})) == {"TRUNKLINE_SIP_LISTEN"}
     settings = load_settings(both | {"TRUNKLINE_SIP_ADVERTISE": "203.0.113.5, 2001:db8::5"})
     assert [listen.advertise for listen in sip_listens(settings)] == ["203.0.113.5", "2001:db8::5"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({"TRUNKLINE_SIP_LISTEN": "udp:10.0.0.5:5060,udp:10.0.0.6:5060"}, HostPort("10.0.0.5", 0)),
+        ({"TRUNKLINE_NODE_SIP": "10.0.0.11:5070"}, HostPort("10.0.0.11", 5070)),
+        ({"TRUNKLINE_SIP_LISTEN": "udp:0.0.0.0:5060", "TRUNKLINE_SIP_ADVERTISE": "203.0.113.5"}, None),
+    ],
+)
+def test_other_nodes_send_to_an_address_of_this_machine(
+    environment: dict[str, str], address: HostPort | None
+) -> None:
+    assert load_settings(environment).node_sip == address
 
 
 def test_all_problems_are_named_at_once() -> None:

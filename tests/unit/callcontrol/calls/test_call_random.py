@@ -153,7 +153,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(MessageEnded, st.integers(1, 2), st.just("m"), st.just("/m.wav"), st.just(900)),
     st.builds(MessageEnded, st.just(1), st.just("m"), st.just("/m.wav"), st.just(0), st.just("disk full")),
     st.builds(ConferenceEntered, legs, st.booleans()),
-    st.builds(ConferenceRefused, legs, st.sampled_from(["full", "media"])),
+    st.builds(ConferenceRefused, legs, st.sampled_from(["full", "media", "unavailable"])),
     st.builds(ConferenceBegan, legs),
     st.builds(ConferenceOver, legs),
     st.builds(RecordingEnded, legs, st.just("/x.wav"), st.just(1), st.sampled_from([None, "disk full"])),

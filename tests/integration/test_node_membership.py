@@ -42,11 +42,16 @@ class Table:
         self.rows[node.node] = Row(node, _now_s() + lease_s)
         return True
 
-    def renew(self, _: Any, node: Node, url: str, lease_s: float) -> bool:
+    def renew(self, _: Any, node: Node, url: str, lease_s: float, sip_address: str | None = None) -> bool:
         row = self.rows.get(node.node)
         if row is None or row.node.incarnation != node.incarnation:
             return False
-        row.node = replace(row.node, url=url, is_draining=row.node.is_draining or node.is_draining)
+        row.node = replace(
+            row.node,
+            url=url,
+            sip_address=sip_address,
+            is_draining=row.node.is_draining or node.is_draining,
+        )
         row.lease_until_s = _now_s() + lease_s
         return True
 

@@ -151,7 +151,7 @@ class ApiStage:
                 account_sid=ACCOUNT,
                 amount_paise=available,
                 now=MOMENT,
-                kind="purchase",
+                kind="number_purchase",
                 reference="all",
             )
         )

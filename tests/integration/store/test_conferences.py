@@ -65,8 +65,9 @@ async def test_of_nodes_that_ask_at_once_one_gets_it(shared: str) -> None:
 async def test_a_dead_node_has_its_conferences_until_it_is_adopted(shared: str) -> None:
     """It may go on until then; afterwards the next node that asks gets them."""
 
-    async def adopt(node: str, before: datetime) -> None:
+    async def adopt(node: str, before: datetime) -> int:
         adopted.append(node)
+        return 0
 
     adopted: list[str] = []
     async with running(shared, "a") as living:

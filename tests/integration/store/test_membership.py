@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -27,6 +28,8 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.real_time(reason="PostgreSQL")
 
 LEASES = LeaseSettings(lease_s=1.0, renew_every_s=0.2, retry_s=0.1, adoption_s=5.0)
+LONG_LEASES = replace(LEASES, lease_s=60.0)
+"""For tests in which nobody dies, whatever else the machine does."""
 
 
 @pytest.fixture
@@ -36,16 +39,18 @@ async def shared(postgres: PostgresServer) -> AsyncIterator[str]:
     await postgres.drop(made)
 
 
-async def start(url: str, node: str, place: str = "") -> Storage:
+async def start(url: str, node: str, place: str = "", leases: LeaseSettings = LEASES) -> Storage:
     settings = StorageSettings(
-        node=node, place=place, leases=LEASES, node_url=lambda: f"http://{node}.example.com:8080"
+        node=node, place=place, leases=leases, node_url=lambda: f"http://{node}.example.com:8080"
     )
     return await Storage.open(url, settings, secrets=SECRETS)
 
 
 @asynccontextmanager
-async def running(url: str, node: str, place: str = "") -> AsyncIterator[Storage]:
-    storage = await start(url, node, place)
+async def running(
+    url: str, node: str, place: str = "", leases: LeaseSettings = LEASES
+) -> AsyncIterator[Storage]:
+    storage = await start(url, node, place, leases)
     yield storage
     await storage.close()
 
@@ -278,7 +283,10 @@ def follow(storage: Storage) -> list[bool]:
 
 async def test_one_node_has_a_duty(shared: str) -> None:
     """A node keeps its duty while it lives; one that leaves it has another successor at once."""
-    async with running(shared, "a") as first, running(shared, "b") as second:
+    async with (
+        running(shared, "a", leases=LONG_LEASES) as first,
+        running(shared, "b", leases=LONG_LEASES) as second,
+    ):
         told = follow(first)
         await until(lambda: told == [True])
         others = follow(second)
@@ -315,11 +323,11 @@ async def test_a_duty_is_lost_before_another_has_it(shared: str) -> None:
 
 async def test_a_duty_outlasts_a_start_of_its_node(shared: str) -> None:
     """A node that starts anew within its lease goes on with its duty, which is free after its end."""
-    earlier = await start(shared, "a", "here")
+    earlier = await start(shared, "a", "here", LONG_LEASES)
     told = follow(earlier)
     await until(lambda: told == [True])
     stand_still(earlier)
-    async with running(shared, "a", "here") as later, running(shared, "b") as other:
+    async with running(shared, "a", "here", LONG_LEASES) as later, running(shared, "b") as other:
         others = follow(other)
         again = follow(later)
         await until(lambda: again == [True])

@@ -145,6 +145,7 @@ def test_a_call_is_controlled_through_another_node(exchange: Exchange, other: Se
         assert (ended.status, ended.body["error"]["code"]) == (409, "CALL_ENDED")
 
 
+@pytest.mark.long(reason="waits until the last call of a node that drains has ended")
 def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess) -> None:
     """
     A node drained by `trunkline nodes drain`, from any machine, refuses new calls and exits 0 when its last
@@ -156,7 +157,8 @@ def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess
         drained = pool.submit(other.command, "nodes", "drain", "a", "--wait")
         assert wait_until(lambda: node.request("GET", "/ready").status == 503, PATIENCE_S), node.log()
         address = f"127.0.0.1:{node.sip_port}"
-        assert ask(address, "OPTIONS", f"sip:{address}") == 503
+        # Load balancers have two seconds to see it.
+        assert wait_until(lambda: ask(address, "OPTIONS", f"sip:{address}") == 503, PATIENCE_S)
         assert place(node, exchange, f"sip:callee@127.0.0.1:{exchange.callee_port}").status == 503
         assert nodes(other) == {"a": "draining", "b": "up"}
         assert other.command("nodes", "drain", "a")["active_calls"] == CALLS

@@ -138,7 +138,7 @@ def _hangup(message: Mapping[str, Any]) -> AgentHangup:
     reason = body.get("reason", "completed")
     if not isinstance(reason, str) or not _REASON.fullmatch(reason):
         raise CommandError("hangup.reason must be 1 to 64 letters, digits, spaces or . _ -")
-    return AgentHangup(_boolean(body, "drain", default=True), reason)
+    return AgentHangup(_boolean(body, "drain", default=True), reason, ends_call=True)
 
 
 def _stop(message: Mapping[str, Any]) -> AgentHangup:

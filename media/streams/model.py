@@ -148,10 +148,15 @@ class AgentDtmf:
 
 @dataclass(frozen=True, slots=True)
 class AgentHangup:
-    """The agent ends the call, after the queued audio if `drain`."""
+    """
+    The agent ends its stream, after the queued audio if `drain`.
+
+    With `ends_call` the call ends too, whatever would follow the stream.
+    """
 
     drain: bool = True
     reason: str = "completed"
+    ends_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ async def test_a_whole_conversation() -> None:
         hold = await events.next()
         assert isinstance(hold, AgentHold)
         stream.refuse("hold", "no hold here")
-        assert await events.next() == AgentHangup(False, "done")
+        assert await events.next() == AgentHangup(False, "done", ends_call=True)
         await stream.stop("stopped", "stream_hangup")
 
     assert [frame["event"] for frame in bot.received[:4]] == ["connected", "start", "media", "media"]

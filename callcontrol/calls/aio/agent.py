@@ -226,7 +226,7 @@ def _event_of(event: AgentEvent) -> Event | None:
         case StreamClosed():
             return AgentClosed(_exit_of(event), event.code)
         case AgentHangup():
-            return events.AgentHangup(event.drain)
+            return events.AgentHangup(event.drain, event.ends_call)
         case AgentDtmf():
             return events.AgentDigits(event.digits, event.duration_ms, event.gap_ms)
         case AgentTransfer():

@@ -42,9 +42,10 @@ class AgentClosed(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentHangup(Event):
-    """The agent asks to end the call, after its queued audio or at once."""
+    """The agent asks to end its stream, after its queued audio or at once; ``ends_call``: also the call."""
 
     drain: bool = True
+    ends_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

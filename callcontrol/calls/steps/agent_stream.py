@@ -321,22 +321,29 @@ class AgentStep(TableStep[StreamState]):
 
     # --- leaving ------------------------------------------------------------------------------------------
 
-    def _drain(self, _: Event | None) -> Iterator[Effect]:
+    def _drain(self, event: Event | None) -> Iterator[Effect]:
+        self._heed_end(event)
         yield from self._transfer.abandon()
         yield from self._controls.end()
         yield Arm(Timer.DRAIN, DRAIN_LIMIT_S)
         yield DrainAgent(self.call.a_leg.id)
 
-    def _drained(self, _: Event | None) -> Iterator[Effect]:
+    def _drained(self, event: Event | None) -> Iterator[Effect]:
         yield Disarm(Timer.DRAIN)
-        yield from self._leave(None)
+        yield from self._leave(event)
 
-    def _leave(self, _: Event | None) -> Iterator[Effect]:
+    def _leave(self, event: Event | None) -> Iterator[Effect]:
+        self._heed_end(event)
         yield from self._transfer.abandon()
         yield from self._controls.end()
         self.ending = Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "stream")
         yield StopAgent("stopped", "stream_hangup")
         yield self._saved("stopped", "stream.stopped", {"reason": "stream_hangup"})
+
+    def _heed_end(self, event: Event | None) -> None:
+        """Drop the rest of the plan if the agent ends the call, and not its stream alone."""
+        if isinstance(event, AgentHangup) and event.ends_call:
+            self.call.set_next_steps(())
 
     def _leave_early(self, _: Event | None) -> Iterator[Effect]:
         """The agent left before the party answered."""

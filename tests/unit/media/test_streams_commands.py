@@ -30,8 +30,11 @@ from media.streams import (
         ),
         ({"event": "dtmf", "dtmf": {"digit": "5"}}, AgentDtmf("5")),
         ({"event": "sendDTMF", "dtmf": "123#"}, AgentDtmf("123#")),
-        ({"event": "hangup"}, AgentHangup(True, "completed")),
-        ({"event": "hangup", "hangup": {"drain": False, "reason": "busy"}}, AgentHangup(False, "busy")),
+        ({"event": "hangup"}, AgentHangup(True, "completed", ends_call=True)),
+        (
+            {"event": "hangup", "hangup": {"drain": False, "reason": "busy"}},
+            AgentHangup(False, "busy", ends_call=True),
+        ),
         ({"event": "stop", "stop": {"anything": 1}}, AgentHangup()),
         ({"event": "transfer", "transfer": {"to": "+919812345678"}}, AgentTransfer("+919812345678")),
         (

@@ -29,10 +29,17 @@ from callcontrol.calls.events.agent import (
 )
 from callcontrol.calls.events.answers import Timer
 from callcontrol.calls.events.instructions import InstructionsReceived
-from callcontrol.calls.events.legs import LegAnswered, LegCancelled, LegEnded, LegFailed, LegProgress
+from callcontrol.calls.events.legs import (
+    LegAnswered,
+    LegCancelled,
+    LegConfirmed,
+    LegEnded,
+    LegFailed,
+    LegProgress,
+)
 from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded, PlayoutDrained
 from callcontrol.calls.events.transfers import LegReferred
-from callcontrol.calls.plan import FALLBACK_EVENT, Play, RequestInstructions, Stream
+from callcontrol.calls.plan import FALLBACK_EVENT, Pause, Play, RequestInstructions, Stream
 from callcontrol.models import CallStatus
 from tests.support.call_drive import (
     AGENT,
@@ -98,6 +105,20 @@ def test_an_agent_that_leaves_is_heard_to_its_end(leaving: AgentClosed | AgentHa
     drive.after(4)
     drive.feed(PlayoutDrained(A))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream")
+    assert_nothing_left(drive)
+
+
+@pytest.mark.parametrize("drain", [True, False])
+@pytest.mark.parametrize("ends_call", [True, False])
+def test_an_agent_ends_the_call_or_its_stream_alone(drain: bool, ends_call: bool) -> None:
+    drive = Drive(AGENT, Pause(3.0)).start()
+    drive.feed(AgentOpened(), LegConfirmed(A))
+    drive.feed(AgentHangup(drain, ends_call))
+    if drain:
+        drive.feed(PlayoutDrained(A))
+    assert (drive.record.status is CallStatus.COMPLETED) is ends_call
+    drive.after(3.1)
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "stream" if ends_call else "system")
     assert_nothing_left(drive)
 
 

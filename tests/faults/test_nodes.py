@@ -25,6 +25,7 @@ from tests.support.waiting import PATIENCE_S
 pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
     pytest.mark.durable,
+    pytest.mark.long(reason="two servers in processes of their own, of which one dies or drains"),
 ]
 
 CALLS = 5
@@ -145,7 +146,6 @@ def test_a_call_is_controlled_through_another_node(exchange: Exchange, other: Se
         assert (ended.status, ended.body["error"]["code"]) == (409, "CALL_ENDED")
 
 
-@pytest.mark.long(reason="waits until the last call of a node that drains has ended")
 def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess) -> None:
     """
     A node drained by `trunkline nodes drain`, from any machine, refuses new calls and exits 0 when its last
@@ -224,7 +224,6 @@ def test_a_recording_is_deleted_on_a_node_that_is_away(exchange: Exchange, other
     assert not (files / f"{call_sid}.wav").exists()
 
 
-@pytest.mark.long(reason="waits out leases, 24 s")
 def test_the_calls_of_a_killed_node_are_ended_by_another(exchange: Exchange, other: ServerProcess) -> None:
     """After a kill another node ends the calls of the first within ten seconds, and its name is free."""
     peers = start_calls(exchange)
@@ -236,7 +235,6 @@ def test_the_calls_of_a_killed_node_are_ended_by_another(exchange: Exchange, oth
     assert nodes(other) == {"a": "up", "b": "up"}
 
 
-@pytest.mark.long(reason="waits out leases, 24 s")
 def test_a_node_that_stood_still_ends(exchange: Exchange, other: ServerProcess) -> None:
     """A process that is stopped for longer than its lease is adopted once; continued, it ends by itself."""
     peers = start_calls(exchange)
@@ -310,7 +308,6 @@ def test_a_limit_of_calls_at_once_holds_over_both_nodes(
     exchange.finish(callee)
 
 
-@pytest.mark.long(reason="waits out leases, 24 s")
 def test_the_places_of_a_killed_node_come_back(exchange: Exchange, other: ServerProcess) -> None:
     """The legs of a killed node count at their trunk until another node adopts it, and not longer."""
     _, [port] = exchange.own_trunk(max_concurrent_calls=LIMIT)

@@ -27,6 +27,7 @@ __all__ = [
     "TestOutcome",
     "UpdateSubscription",
     "WebhookUrl",
+    "wrong_url",
     "wrong_webhook",
 ]
 
@@ -65,16 +66,21 @@ _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date
 
 def wrong_webhook(sound: Mapping[str, Any]) -> list[FieldError]:
     """Errors of a webhook by the rules of the domain; the URL's host is checked elsewhere."""
-    errors = wrong_values(CALL_EVENTS, sound)
-    if "url" in sound:
-        schemes = ("http", "https") if sound["url"].lower().startswith("http:") else ("https",)
-        try:
-            check_url(sound["url"], schemes=schemes, allow_private=True)
-        except ValidationFailed as refusal:
-            errors += refusal.errors
-        except DomainError as refusal:
-            errors.append(FieldError("url", refusal.message))
-    return errors
+    return wrong_values(CALL_EVENTS, sound) + wrong_url(sound)
+
+
+def wrong_url(sound: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of the field `url`, if it is there; its host is checked elsewhere."""
+    if "url" not in sound:
+        return []
+    schemes = ("http", "https") if sound["url"].lower().startswith("http:") else ("https",)
+    try:
+        check_url(sound["url"], schemes=schemes, allow_private=True)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    except DomainError as refusal:
+        return [FieldError("url", refusal.message)]
+    return []
 
 
 class CreateSubscription(RequestModel):

@@ -9,7 +9,7 @@ from pydantic import Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Day, Id, Name, Timestamp
-from api.schemas.subscriptions import Secret, WebhookUrl
+from api.schemas.subscriptions import Secret, WebhookUrl, wrong_url
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.otp.otp import period_of
@@ -20,6 +20,7 @@ from callcontrol.tools.definitions import (
     MAX_TIMEOUT_S,
     MAX_TITLE_CHARS,
     HttpMethod,
+    value_errors,
 )
 
 __all__ = [
@@ -116,7 +117,16 @@ _Headers = Annotated[
 _Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S, description="Timeout of a request in seconds.")]
 
 
-class RegisterTool(RequestModel):
+class _ToolFields(RequestModel):
+    """Rules of both requests that define a tool."""
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the single fields; the reach of the URL is checked elsewhere."""
+        return value_errors(sound) + wrong_url(sound)
+
+
+class RegisterTool(_ToolFields):
     """A tool that sends requests to your server."""
 
     name: _ToolName
@@ -132,7 +142,7 @@ class RegisterTool(RequestModel):
     secret: Secret | None = None
 
 
-class UpdateTool(RequestModel):
+class UpdateTool(_ToolFields):
     """Fields of a tool to change; omitted fields keep their values."""
 
     not_accepted: ClassVar[Mapping[str, str]] = {

@@ -117,15 +117,23 @@ def changed_tool(former: HttpTool, values: Mapping[str, Any], now: datetime) -> 
     return _checked(replace(former, updated_at=now), values, emptied, errors)
 
 
+def value_errors(values: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of the given fields, each by itself; None and unknown fields have none."""
+    return [
+        error
+        for name, check in _CHECKS.items()
+        if values.get(name) is not None
+        for error in check(values[name])
+    ]
+
+
 def _checked(
     former: HttpTool, values: Mapping[str, Any], missing: list[str], errors: list[FieldError] | None = None
 ) -> HttpTool:
     errors = [*(errors or ()), *(FieldError(name, "is required") for name in missing)]
     errors += [FieldError(name, "is not a known field") for name in values if name not in _FIELDS]
     given = {name: value for name, value in values.items() if name in _FIELDS and name not in missing}
-    for name, check in _CHECKS.items():
-        if given.get(name) is not None:
-            errors += check(given[name])
+    errors += value_errors(given)
     if errors:
         raise ValidationFailed(errors)
     if isinstance(given.get("annotations"), Mapping):

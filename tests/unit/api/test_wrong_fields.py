@@ -91,3 +91,16 @@ async def test_a_binding(client: Client, retries: int) -> None:
     )
     named = {"stream_url", *wrong} | ({"stream_max_retries"} if retries > 10 else set())
     assert (answer.status, answer.code, set(answer.fields)) == (400, "bind_failed", named)
+
+
+@pytest.mark.parametrize("beside", [{"annotations": {"zz": 1}}, {"title": ""}], ids=str)
+async def test_a_tool(client: Client, beside: dict[str, object]) -> None:
+    body = {
+        **{"name": "a b", "description": "", "url": "ftp://x", "secret": " ", "headers": {"Host": "x"}},
+        **{"input_schema": {"type": "array"}, "output_schema": {"type": 7}, **beside},
+    }
+    made = await client.post("/integrations/admin/tools", body, key=ADMIN_KEY)
+    assert (made.status, {field.partition(".")[0] for field in made.fields}) == (400, set(body))
+    del body["name"]
+    changed = await client.post("/integrations/admin/tools/find_order", body, key=ADMIN_KEY)
+    assert (changed.status, {field.partition(".")[0] for field in changed.fields}) == (400, set(body))

@@ -251,6 +251,6 @@ def _message(item: ErrorDetails) -> str:
         # A limit behind another check is told of as that of a collection.
         message = re.sub(r" items$", " characters", message)
     message = re.sub(r"\b1 (item|character)s$", r"1 \1", message)
-    message = re.sub(r"\bone of ('[\w.+/-]*')$", r"\1", message)
+    message = re.sub(r"\bone of ('[\w.+/*-]*')$", r"\1", message)
     # pydantic quotes the expected values: 'a', 'b' or 'c'; quotes do not help readers of JSON.
-    return re.sub(r"'([\w.+/-]*)'", r"\1", message) if "expected" in context else message
+    return re.sub(r"'([\w.+/*-]*)'", r"\1", message) if "expected" in context else message

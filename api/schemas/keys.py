@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -15,7 +16,10 @@ from callcontrol.accounts.keys import (
     EVERY_SCOPE,
     MAX_OVERLAP_S,
     SCOPES,
+    check_environment,
+    scope_errors,
 )
+from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import Account, ApiKey, Environment, Service
 
 __all__ = [
@@ -68,6 +72,18 @@ class CreateAccountKey(RequestModel):
         ]
         | None
     ) = None
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the scopes and the environment, which depend on the service."""
+        if "service" not in sound:
+            return []
+        service, errors = sound["service"], scope_errors(sound["service"], sound.get("scopes"))
+        try:
+            check_environment(service, sound.get("environment", "live"))
+        except ValidationFailed as refusal:
+            errors += refusal.errors
+        return errors
 
 
 class RotateAccountKey(RequestModel):

@@ -151,6 +151,15 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     return chosen
 
 
+def scope_errors(service: Service, wanted: Iterable[str] | None) -> list[FieldError]:
+    """Errors of the wanted scopes of a new key; see `scopes_of`."""
+    try:
+        scopes_of(service, wanted)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    return []
+
+
 def granted(service: Service, scopes: Iterable[str]) -> frozenset[str]:
     """Scopes by which requests with a key are judged: its own, and those that ``*`` stands for."""
     own = frozenset(scopes)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Timestamp
-from callcontrol.accounts.keys import MAX_OVERLAP_S
+from callcontrol.accounts.keys import MAX_OVERLAP_S, scope_errors
+from callcontrol.errors import FieldError
 
 __all__ = ["CreateKey", "KeyObject", "KeyObjects", "NewKeyObject", "RotateKey", "RotatedKeyObject"]
 
 Environment = Literal["live", "sandbox"]
-Scope = Literal["assistant", "assistant.keys"]
+Scope = Literal["assistant", "assistant.keys", "*"]
+
+
+_SCOPES_HELP = "assistant.keys manages keys; * alone: every scope. Default: assistant."
 
 
 class CreateKey(RequestModel):
@@ -27,10 +32,20 @@ class CreateKey(RequestModel):
     scopes: (
         Annotated[
             list[Scope],
-            Field(min_length=1, max_length=10, description="assistant.keys manages keys; default assistant."),
+            Field(
+                min_length=1,
+                max_length=10,
+                description=_SCOPES_HELP,
+                json_schema_extra={"anyOf": [{"items": {"const": "*"}}, {"items": {"not": {"const": "*"}}}]},
+            ),
         ]
         | None
     ) = None
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the scopes together."""
+        return scope_errors("assistant", sound.get("scopes"))
 
 
 class RotateKey(RequestModel):

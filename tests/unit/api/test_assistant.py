@@ -158,6 +158,21 @@ async def test_keys_are_managed_by_keys_that_may(client: Client, storage: Storag
     assert not any("key" in item for item in listed)
 
 
+async def test_a_key_may_have_every_scope_of_the_assistant(client: Client, stage: ApiStage) -> None:
+    body = {"name": "CI", "scopes": ["*"]}
+    refused = await client.post("/api/v1/keys", body, key=LIVE)
+    assert refused.status == 403 and "lacks the scope *" in refused.json()["error"]["message"]
+    key = "va_" + "w" * 43
+    await stage.add_key(key, "assistant", ["*"])
+    made = await client.post("/api/v1/keys", body, key=key)
+    assert (made.status, made.data["scopes"]) == (201, ["*"])
+    assert (await client.get("/api/v1/keys", key=made.data["key"])).status == 200
+    mixed = await client.post("/api/v1/keys", {"name": "", "scopes": ["*", "assistant"]}, key=key)
+    assert (mixed.status, set(mixed.fields)) == (400, {"name", "scopes"})
+    unknown = await client.post("/api/v1/keys", {"name": "CI", "scopes": ["x"]}, key=key)
+    assert unknown.fields == {"scopes[0]": "must be one of assistant, assistant.keys or *"}
+
+
 async def test_a_word_in_a_path_is_not_taken_for_an_identifier(client: Client) -> None:
     answer = await client.get(f"{CALLS}/outbound", key=LIVE)
     assert (answer.status, answer.headers["Allow"]) == (405, "POST")

@@ -156,6 +156,14 @@ async def test_a_key_of_the_sandbox_is_the_assistants(client: Client) -> None:
     assert (refused.status, set(refused.fields)) == (400, {"environment"})
 
 
+async def test_a_scope_and_an_environment_are_named_beside_a_field_of_a_wrong_form(client: Client) -> None:
+    body = {"service": "messaging", "name": "", "scopes": ["calls.read"], "environment": "sandbox"}
+    refused = await client.post(KEYS, body, key=ALL_KEY)
+    assert (refused.status, set(refused.fields)) == (400, {"name", "scopes", "environment"})
+    refused = await client.post(KEYS, {**body, "service": "x"}, key=ALL_KEY)
+    assert set(refused.fields) == {"service", "name"}
+
+
 async def test_keys_of_other_accounts_do_not_exist(client: Client, stage: ApiStage) -> None:
     record, _ = await stage.storage.keys.issue(OTHER_ACCOUNT, "platform")
     for answer in (

@@ -10,6 +10,7 @@ from api.schemas.serializers import shown
 from api.schemas.tools import ExecutedTool, ExecuteTool, ToolObject, ToolObjects
 from callcontrol.errors import (
     CallEnded,
+    ChannelNotConfigured,
     Conflict,
     InsufficientBalance,
     NumberNotOwned,
@@ -40,6 +41,7 @@ async def list_tools(context: Context[NoBody, NoQuery]) -> Reply:
         InsufficientBalance,
         SpendLimitReached,
         NumberNotOwned,
+        ChannelNotConfigured,
         SendFailed,
         ToolFailed,
         ToolTimedOut,

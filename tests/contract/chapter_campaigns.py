@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.clock import timestamp
 from callcontrol.messaging.aio import campaigns as campaign_service
-from callcontrol.messaging.store import channels
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
-from tests.contract.givens import limited, used_key
+from tests.contract.givens import disconnected_channel, limited, used_key
 from tests.contract.stage import Answer, Stage
 from tests.support.campaigns import approve
 from tests.support.waiting import PATIENCE_S, look_again
@@ -85,22 +82,6 @@ async def _status_of(stage: Stage, campaign_id: Any, status: str) -> dict[str, A
             if found["status"] == status:
                 return found
             await look_again()
-
-
-@asynccontextmanager
-async def _disconnected(stage: Stage) -> AsyncIterator[None]:
-    """The account's channel is not connected."""
-    storage, sid = stage.server.storage, stage.own.account_sid
-
-    async def set_to(connected: bool) -> None:
-        values = {"is_connected": connected}
-        await storage.writer.commit(lambda rows: channels.change(rows, sid, values, utc_now()))
-
-    await set_to(False)
-    try:
-        yield
-    finally:
-        await set_to(True)
 
 
 async def _runs_to_its_end(stage: Stage, answer: Answer) -> None:
@@ -213,7 +194,7 @@ CASES = (
             body=_body(variables={"2": "10 %", "name": "Asha"}),
             fields=("variables.1", "variables.name"),
         ),
-        refused(400, "CHANNEL_NOT_CONFIGURED", body=_body(), during=_disconnected),
+        refused(400, "CHANNEL_NOT_CONFIGURED", body=_body(), during=disconnected_channel),
         refused(404, "NOT_FOUND", body=_body(templateName="no_such_template")),
         refused(404, "NOT_FOUND", name="in another language", body=_body(language="hi")),
         refused(409, "CONFLICT", body=_body(), during=limited(campaign_service, "MAX_OPEN")),
@@ -256,7 +237,7 @@ CASES = (
     *row(
         f"POST {_LIST}/{{campaignId}}/send",
         ok(path={"campaignId": _draft}, then=_is_sent),
-        refused(400, "CHANNEL_NOT_CONFIGURED", path={"campaignId": _draft}, during=_disconnected),
+        refused(400, "CHANNEL_NOT_CONFIGURED", path={"campaignId": _draft}, during=disconnected_channel),
         refused(404, "NOT_FOUND", path={"campaignId": _NO_CAMPAIGN}),
         refused(409, "CONFLICT", path={"campaignId": _scheduled}),
         foreign(404, "NOT_FOUND", path={"campaignId": _draft}),

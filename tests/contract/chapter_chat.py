@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
-from callcontrol.aio.tokens import utc_now
-from callcontrol.messaging.store import channels
 from tests.contract.cases import foreign, ok, refused, row, unseen
-from tests.contract.givens import NOWHERE
+from tests.contract.givens import NOWHERE, disconnected_channel
 from tests.contract.stage import Answer, Stage
 from tests.support.waiting import PATIENCE_S, look_again
 
@@ -100,16 +95,6 @@ async def _nothing(_: Stage, answer: Answer) -> None:
     assert (answer.data, answer.body["pagination"]["total"]) == ([], 0)
 
 
-@asynccontextmanager
-async def _disconnected(stage: Stage) -> AsyncIterator[None]:
-    """The account's channel is not connected."""
-    writer, sid = stage.server.storage.writer, stage.own.account_sid
-    change = partial(channels.change, account_sid=sid, now=utc_now())
-    await writer.commit(partial(change, values={"is_connected": False}))
-    yield
-    await writer.commit(partial(change, values={"is_connected": True}))
-
-
 CASES = (
     *row(
         f"POST {_MESSAGES}",
@@ -191,7 +176,7 @@ CASES = (
             body={**_BODY, "to": _UNREACHABLE},
             then=_is_kept_as_failed,
         ),
-        refused(400, "CHANNEL_NOT_CONFIGURED", body=_BODY, during=_disconnected),
+        refused(400, "CHANNEL_NOT_CONFIGURED", body=_BODY, during=disconnected_channel),
         unseen(200, body=_BODY, then=_is_nobody_elses),
     ),
     *row(

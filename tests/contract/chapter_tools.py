@@ -14,6 +14,7 @@ from tests.contract.givens import (
     ELSEWHERE,
     NOWHERE,
     caller_id,
+    disconnected_channel,
     ended_call,
     has_no_route,
     limited,
@@ -269,6 +270,13 @@ CASES = (
             path={"name": "send_message"},
             body={"arguments": {**_MESSAGE, "to": _REFUSED_AT_ONCE}},
             then=_names_the_message,
+        ),
+        refused(
+            400,
+            "CHANNEL_NOT_CONFIGURED",
+            path={"name": "send_message"},
+            body={"arguments": _MESSAGE},
+            during=disconnected_channel,
         ),
         refused(
             400,

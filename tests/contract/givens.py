@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -13,10 +14,11 @@ import pytest
 
 from api.http import pipeline
 from api.http.ratelimit import allowances_of
-from callcontrol.aio.tokens import new_id
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.recording import RECORDINGS_FOLDER, recording_file
 from callcontrol.calls.records.store import calls
 from callcontrol.masking.calls import ENDED as MASKED_ENDED
+from callcontrol.messaging.store import channels
 from callcontrol.models import Binding, CallStatus, Message
 from callcontrol.otp.otp import PER_DESTINATION
 from media.audio import Clip, tone, write_wav
@@ -142,6 +144,18 @@ def account_sid(by: str) -> Given:
         return stage.accounts[by].account_sid
 
     return given
+
+
+@asynccontextmanager
+async def disconnected_channel(stage: Stage) -> AsyncIterator[None]:
+    """The channel of the own account is not connected."""
+    writer, sid = stage.server.storage.writer, stage.own.account_sid
+    change = partial(channels.change, account_sid=sid, now=utc_now())
+    await writer.commit(partial(change, values={"is_connected": False}))
+    try:
+        yield
+    finally:
+        await writer.commit(partial(change, values={"is_connected": True}))
 
 
 # Calls

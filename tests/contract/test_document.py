@@ -69,6 +69,24 @@ def test_the_chapter_about_errors_has_every_code() -> None:
     assert {code for code in codes if f"`{code}`" not in text} == set()
 
 
+def test_the_table_of_errors_has_every_status_and_code_and_no_others() -> None:
+    text = (Path(__file__).parents[2] / "docs/api/keys.md").read_text()
+    (table,) = re.findall(r"^\| status \| code \| meaning \|\n.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    shown: set[tuple[int, str]] = set()
+    for row in table.strip().splitlines()[2:]:
+        statuses, codes = (cell.strip() for cell in row.split("|")[1:3])
+        of, names = [int(status) for status in statuses.split(", ")], re.findall(r"`([A-Z_]+)`", codes)
+        shown |= set(zip(of * len(names) if len(of) == 1 else of, names, strict=True))
+    declared = {
+        status_of(error)
+        for endpoint in ENDPOINTS
+        if endpoint.style is ErrorStyle.GENERAL
+        for error in endpoint.all_errors
+    }
+    of_the_request = zip((405, 408, 413, 415, 417), _OF_THE_REQUEST, strict=True)
+    assert shown == {*declared, *of_the_request, (416, "RANGE_NOT_SATISFIABLE")}
+
+
 def test_operations_have_names_of_their_own() -> None:
     names = [endpoint.name for endpoint in ENDPOINTS]
     assert len(set(names)) == len(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -154,6 +154,10 @@ class CreateCall(CallFields):
 
 class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
+
+    not_accepted: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("webhook_url", "webhook_method", "webhook_format", "verbs"), "is a field of POST /v1/calls only"
+    )
 
     stream_url: (
         Annotated[StreamUrl, Field(description="Required unless app_sid has one or agent_id names an agent.")]

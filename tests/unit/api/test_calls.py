@@ -266,6 +266,13 @@ async def test_a_call_needs_one_thing_to_do(client: Client) -> None:
     assert list(both.fields) == ["verbs"]
 
 
+async def test_a_call_for_a_streaming_agent_has_no_instructions(client: Client) -> None:
+    fields = {"webhook_url": "https://x.example/", "webhook_method": "GET", "webhook_format": "form"}
+    body = {**STREAM_CALL, **fields, "verbs": [{"verb": "hangup"}]}
+    answer = await client.post(f"/v1/Accounts/{ACCOUNT}/Calls", body)
+    assert answer.fields == dict.fromkeys([*fields, "verbs"], "is a field of POST /v1/calls only")
+
+
 async def test_a_call_may_be_controlled_by_a_webhook_or_talk_to_an_agent(
     client: Client, services: Services
 ) -> None:
@@ -317,7 +324,7 @@ async def test_the_streaming_endpoint_needs_a_stream(client: Client) -> None:
     answer = await client.post(BOTH_PATHS[1], VERB_CALL)
     assert answer.fields == {
         "stream_url": "is required, unless agent_id or app_sid says what to do with the call",
-        "verbs": "is not a known field",
+        "verbs": "is a field of POST /v1/calls only",
     }
 
 

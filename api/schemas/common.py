@@ -25,6 +25,7 @@ __all__ = [
     "EndDate",
     "Filled",
     "Id",
+    "Language",
     "Name",
     "Page",
     "PerPage",
@@ -62,6 +63,18 @@ def _filled(text: str) -> str:
         raise ValueError("must not be empty")
     return text
 
+
+_LANGUAGE = r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}"
+
+
+def _language(tag: str) -> str:
+    if re.fullmatch(_LANGUAGE, tag) is None:
+        raise ValueError("must be a language such as en-IN or hi")
+    return tag
+
+
+Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE}$"})]
+"""Tag of a language, with any script and region (RFC 5646)."""
 
 Filled = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"\S"}), AfterValidator(_filled)]
 """A text of more than spaces."""

@@ -13,6 +13,7 @@ from api.schemas.common import (
     E164,
     Day,
     EndDate,
+    Language,
     Page,
     PeriodRequest,
     PerPage,
@@ -66,11 +67,8 @@ class SendOtp(RequestModel):
         Field(ge=domain.MIN_DIGITS, le=domain.MAX_DIGITS, description="Length of a generated one."),
     ] = domain.DEFAULT_DIGITS
     language: Annotated[
-        str,
-        Field(
-            pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$",
-            description="As in hi-IN: en, hi, bn, gu, kn, ml, mr, pa, ta or te, with any region.",
-        ),
+        Language,
+        Field(description="As in hi-IN: en, hi, bn, gu, kn, ml, mr, pa, ta or te, with any region."),
     ] = "en-IN"
     repeat: Annotated[int, Field(ge=1, le=domain.MAX_REPEAT, description="Number of repetitions.")] = (
         domain.DEFAULT_REPEAT

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
-from api.schemas.common import E164, Page, PerPage, QueryNumber, Timestamp
+from api.schemas.common import E164, Language, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.masking.calls import Party, TwoParties
 from callcontrol.errors import FieldError
 from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, NOT_A_MOBILE, mobile_of
@@ -122,20 +122,17 @@ class SessionObject(ResponseModel):
     updated_at: Timestamp
 
 
-Language = Annotated[
-    str,
-    Field(
-        pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$",
-        description="In which unknown callers are told: en, hi, bn, gu, kn, ml, mr, pa, ta or te.",
-    ),
-]
-
-
 class EnrolNumber(RequestModel):
     """A number of the account to use for masking."""
 
     number: Annotated[E164, Field(description="A number of the account.")]
-    language: Language | None = None
+    language: (
+        Annotated[
+            Language,
+            Field(description="In which unknown callers are told: en, hi, bn, gu, kn, ml, mr, pa, ta or te."),
+        ]
+        | None
+    ) = None
     force: Annotated[bool, Field(description="Take over a number whose calls are bound elsewhere.")] = False
 
 

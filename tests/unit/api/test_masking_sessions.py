@@ -158,6 +158,8 @@ async def test_sessions_that_are_not_there_and_keys_that_may_not(client: Client)
 
 @pytest.mark.usefixtures("session")
 async def test_numbers(client: Client) -> None:
+    wrong = await client.post(NUMBERS, {"number": NUMBER, "language": "kn-X"})
+    assert wrong.fields == {"language": "must be a language such as en-IN or hi"}
     added = await client.post(NUMBERS, {"number": NUMBER.removeprefix("+"), "language": "ta-IN"})
     assert (added.status, added.data["language"]) == (201, "ta")
     shown = (await client.get(NUMBERS)).data

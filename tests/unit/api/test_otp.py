@@ -107,6 +107,11 @@ async def test_wrong_fields_of_every_kind_are_named_at_once(client: Client, body
     assert set(answer.fields) == set(body) - {"otp"}
 
 
+async def test_a_language_that_is_none_is_refused_in_words(client: Client) -> None:
+    answer = await client.post(SEND, {"to": TO, "language": "kn-X"})
+    assert answer.fields == {"language": "must be a language such as en-IN or hi"}
+
+
 async def test_a_length_that_contradicts_the_password(client: Client) -> None:
     assert set((await client.post(SEND, {"to": TO, "otp": "271828", "length": 4})).fields) == {"length"}
     assert (await client.post(SEND, {"to": TO, "otp": "2718", "length": 4})).status == 201

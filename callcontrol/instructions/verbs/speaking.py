@@ -56,7 +56,7 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
     if not isinstance(language, str):
         values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
     elif not isinstance(text, str):
-        values.wrong(f"{path}.text", "is needed: what is to be said")
+        values.wrong(f"{path}.text", "is required" if text is None else "must be a string")
     else:
         try:
             # Check the language with a safe text first, to tell its errors from those of the text.

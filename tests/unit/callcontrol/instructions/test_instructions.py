@@ -242,6 +242,13 @@ def test_every_wrong_value_is_named_by_its_path(answer: Any, fields: list[str]) 
     assert problems(answer) == fields
 
 
+@pytest.mark.parametrize(("given", "message"), [({}, "is required"), ({"text": 7}, "must be a string")])
+def test_a_text_that_is_missing_is_told_as_in_requests(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationFailed) as refusal:
+        read([{"verb": "say", **given}])
+    assert [error.message for error in refusal.value.errors] == [message]
+
+
 def test_nobody_can_be_passed_through_of_a_call_that_was_placed() -> None:
     assert problems([dial(caller_id="passthrough")], caller=None) == ["verbs[0].caller_id"]
 

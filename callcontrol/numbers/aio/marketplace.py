@@ -336,7 +336,7 @@ def _charge(connection: Connection, order: Order, number: PhoneNumber) -> int | 
         number.created_at,
         kind="number_purchase",
         reference=f"number_purchase:{order.order_id}",
-        note=f"{number.number}, {order.months} months",
+        note=f"{number.number}, {order.months} month{'s' if order.months > 1 else ''}",
     )
 
 

@@ -101,6 +101,7 @@ async def test_a_purchase_charges_and_gives_the_number(shop: Shop, account: Acco
     assert known == number
     entry, _ = (await shop.storage.wallet.ledger(sid)).items
     assert (entry.kind, entry.amount_paise) == ("number_purchase", -3 * cost_paise)
+    assert entry.note == f"{number.number}, 3 months"
     assert await shop.states() == []
 
 
@@ -108,6 +109,8 @@ async def test_setup_is_charged_once(shop: Shop, account: Account) -> None:
     listing = next(item for item in shop.inventory.listings.values() if item.number_type == "140_series")
     bought = await shop.buy(account, listing.live_ref, acknowledged_paise=25_000 + 59_900)
     assert bought.total_paise == 84_900
+    entry, *_ = (await shop.storage.wallet.ledger(account.account_sid)).items
+    assert entry.note == f"{bought.number}, 1 month"
 
 
 async def test_no_number_without_kyc(shop: Shop) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.examples import THOROUGH
 from tests.support.report import RETRIED, RunReport
 from tests.support.server_process import ServerProcess
+from tests.support.shares import shares
 from tests.support.stillness import Watch, tries
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -27,8 +28,17 @@ settings.load_profile("thorough" if THOROUGH else "quick")
 _HERE = Path(__file__).parent
 # Folders whose tests run on virtual time unless they say otherwise.
 _VIRTUAL_TIME = {"contract", "integration"}
-# Folders whose tests take long, the longest first: what is left at the end is short.
-_LONGEST_FIRST = ["faults", "native", "interop", "sipp", "acceptance", "integration", "contract", "security"]
+# About what a test takes, in seconds, where that is more than a moment.
+_DURATION_S = {
+    "faults": 3.5,
+    "interop": 2.9,
+    "sipp": 2.3,
+    "native": 1.3,
+    "acceptance": 0.65,
+    "integration": 0.6,
+    "security": 0.4,
+    "contract": 0.05,
+}
 # Some frames of 20 ms: what is heard is no longer what was said.
 _STILL_S = 0.05
 
@@ -47,10 +57,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long."""
-    place = {folder: number for number, folder in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: place.get(item.path.relative_to(_HERE).parts[0], len(place)))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the tests by the shares of the runners, each of which begins with what takes long."""
+    runners = getattr(config, "workerinput", {}).get("workercount", 1)
+    if runners > 1:
+        items[:] = shares(items, runners, duration_s=_duration_s)
+
+
+def _duration_s(item: pytest.Item) -> float:
+    return _DURATION_S.get(item.path.relative_to(_HERE).parts[0], 0.0)
 
 
 def pytest_collection_finish() -> None:

@@ -189,7 +189,10 @@ def _call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         stream_fields=fields,
         needs_stream=asked is None,
         status_webhook_url=body.status_webhook_url,
-        status_webhook_events=tuple(body.status_webhook_events),
+        # An application says what the request does not, so a default of ours is no wish of the customer's.
+        status_webhook_events=(
+            tuple(body.status_webhook_events) if "status_webhook_events" in body.model_fields_set else None
+        ),
     )
 
 

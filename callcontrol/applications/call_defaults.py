@@ -26,10 +26,12 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
     if request.needs_stream and not says and binding.target not in _STREAMS:
         message = f"is required: the application {application.name} has none"
         raise ValidationFailed.of("stream_url", message)
+    events = request.status_webhook_events
     filled = replace(
         request,
         record=request.record or application.record_all_calls,
         status_webhook_url=request.status_webhook_url or binding.status_webhook_url,
+        status_webhook_events=binding.status_webhook_events if events is None else events,
         fallback_url=request.fallback_url or binding.fallback_url,
     )
     return filled if says else replace(filled, **_task(request, binding))

@@ -71,7 +71,7 @@ class CreateCall:
     stream_fields: Mapping[str, object] = field(default_factory=dict)
     needs_stream: bool = False
     status_webhook_url: str | None = None
-    status_webhook_events: Sequence[str] = DEFAULT_STATUS_EVENTS
+    status_webhook_events: Sequence[str] | None = None
 
     @property
     def says_what_to_do(self) -> bool:

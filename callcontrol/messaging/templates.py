@@ -98,9 +98,17 @@ def _wrong_name(name: str) -> list[FieldError]:
 def _wrong_language(language: str) -> list[FieldError]:
     if language in LANGUAGES:
         return []
-    near = difflib.get_close_matches(language[:16].replace("-", "_"), sorted(LANGUAGES), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = _nearest(language[:16].replace("-", "_"))
+    hint = f"; did you mean {near}?" if near else ""
     return [FieldError("language", f"must be a language of the network, such as en_US or hi{hint}")]
+
+
+def _nearest(language: str) -> str | None:
+    """Return a language of the network in other letters, without its region, or that is written alike."""
+    known = {name.lower(): name for name in sorted(LANGUAGES)}
+    wanted = language.lower()
+    alike = difflib.get_close_matches(wanted, known, n=1)
+    return known.get(wanted) or known.get(wanted.partition("_")[0]) or (known[alike[0]] if alike else None)
 
 
 def _read_body(body: str) -> int:

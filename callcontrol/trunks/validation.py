@@ -96,9 +96,11 @@ def check_media(carrier: Carrier, codecs: Collection[str], *, srtp: bool) -> Non
         raise ValidationFailed(errors)
 
 
-def check_carrier(carrier: Carrier) -> None:
+def check_carrier(carrier: Carrier, changed: Collection[str] | None = None) -> None:
     """
     Reject a carrier with invalid fields.
+
+    ``changed`` are the fields that a change gives: half of a credential that was there before stays.
 
     Raises:
         ValidationFailed: With every wrong field.
@@ -111,7 +113,7 @@ def check_carrier(carrier: Carrier) -> None:
             errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
     if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
         errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
-    errors += _trunk_type_errors(carrier)
+    errors += _trunk_type_errors(carrier) or _credential_errors(carrier, changed)
     if errors:
         raise ValidationFailed(errors)
 
@@ -126,6 +128,18 @@ def _trunk_type_errors(carrier: Carrier) -> list[FieldError]:
         message = "is needed with register_password when trunk_type is auth, unless the carrier has"
         return [FieldError("register_username", f"{message} inbound_auth_username and inbound_auth_password")]
     return []
+
+
+def _credential_errors(carrier: Carrier, changed: Collection[str] | None) -> list[FieldError]:
+    """Require user names and passwords together: a challenge could never be answered with half of them."""
+    pairs = (("register_username", "register_password"), ("inbound_auth_username", "inbound_auth_password"))
+    return [
+        FieldError(missing, f"is needed with {given}; change both at once")
+        for pair in pairs
+        if changed is None or not set(pair).isdisjoint(changed)
+        for given, missing in (pair, pair[::-1])
+        if getattr(carrier, given) and not getattr(carrier, missing)
+    ]
 
 
 def _way_out_errors(carrier: Carrier) -> list[FieldError]:

@@ -8,7 +8,7 @@ from callcontrol.agents.agent import with_agent
 from callcontrol.applications.call_defaults import applied
 from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.calls.plan import Plan
-from callcontrol.calls.requests import CallMetadata, CreateCall
+from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS, CallMetadata, CreateCall
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.instructions.call_plan import plan_of
@@ -44,12 +44,13 @@ class CallRequests:
             metadata = CallMetadata(product=PRODUCT, details=_details(agent, request))
             request = with_agent(request, agent)
         plan = plan_of(request, self._rules)
+        events = request.status_webhook_events
         return plan, replace(
             metadata,
             tag=request.tag,
             app_sid=request.app_sid,
             status_webhook_url=request.status_webhook_url,
-            status_webhook_events=tuple(request.status_webhook_events),
+            status_webhook_events=DEFAULT_STATUS_EVENTS if events is None else tuple(events),
         )
 
     async def _application(self, account_sid: str, app_sid: str) -> Application:

@@ -364,7 +364,7 @@ def _carrier(account_sid: str | None, values: Mapping[str, Any]) -> Carrier:
 
 def _check(carrier: Carrier, given: Mapping[str, Any]) -> None:
     """Check the carrier; media settings only when given, so those of another engine build stay valid."""
-    check_carrier(carrier)
+    check_carrier(carrier, given)
     if carrier.account_sid is None and carrier.app_sid is not None:
         raise ValidationFailed.of("app_sid", "only a carrier of an account's own has an application")
     if not given.keys().isdisjoint(("codecs", "srtp")):

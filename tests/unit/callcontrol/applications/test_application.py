@@ -164,6 +164,23 @@ def test_a_placed_call_streams_to_the_agent_of_its_application() -> None:
     assert step.choice.custom_parameters == (("a", "1"), ("b", "2"))
 
 
+@pytest.mark.parametrize(
+    ("events", "of_application", "expected"),
+    [
+        (None, ["completed"], ("completed",)),
+        (None, None, None),
+        (("answered",), ["completed"], ("answered",)),
+        ((), ["completed"], ()),
+    ],
+)
+def test_a_placed_call_is_told_as_its_application_says(
+    events: tuple[str, ...] | None, of_application: list[str] | None, expected: tuple[str, ...] | None
+) -> None:
+    chosen = {} if of_application is None else {"status_webhook_events": of_application}
+    application = make({**FORWARD, "status_webhook_url": "https://x.example/", **chosen})
+    assert applied(request(status_webhook_events=events), application).status_webhook_events == expected
+
+
 def test_what_the_request_says_wins() -> None:
     asked = applied(
         request(stream=StreamRequest("wss://mine.example/"), status_webhook_url="https://mine.example/"),

@@ -131,6 +131,22 @@ def test_what_is_wrong_is_named_alone(field: str, value: str) -> None:
     assert [error.field for error in refusal.value.errors] == [field]
 
 
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [
+        ("en-us", "en_US"),
+        ("en_us", "en_US"),
+        ("hi_IN", "hi"),
+        ("de_DE", "de"),
+        ("pt-BR", "pt_BR"),
+        ("EN", "en"),
+    ],
+)
+def test_the_language_that_was_meant_is_offered(written: str, offered: str) -> None:
+    with pytest.raises(ValidationFailed, match=f"did you mean {offered}"):
+        template(language=written)
+
+
 def test_all_that_is_wrong_is_named_at_once_and_a_language_that_is_near_is_offered() -> None:
     with pytest.raises(ValidationFailed) as refusal:
         template(name="Order", language="en-US", body="{{x}}")

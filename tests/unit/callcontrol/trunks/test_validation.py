@@ -35,6 +35,10 @@ def test_the_defaults_are_valid() -> None:
         ({"outbound_proxy": "sip:x\r\nEvil: 1"}, {"outbound_proxy"}),
         ({"trunk_type": "pigeon", "dtmf_type": "x", "srtp": "y"}, {"trunk_type", "dtmf_type", "srtp"}),
         ({"trunk_type": "auth"}, {"register_username"}),
+        ({"inbound_auth_username": "u"}, {"inbound_auth_password"}),
+        ({"inbound_auth_password": "p"}, {"inbound_auth_username"}),
+        ({"register_username": "u"}, {"register_password"}),
+        ({"register_password": "p"}, {"register_username"}),
         ({"trunk_type": "auth", "inbound_auth_username": "u"}, {"register_username"}),
         (
             {"trunk_type": "reg", "inbound_auth_username": "u", "inbound_auth_password": "p"},

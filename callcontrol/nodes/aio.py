@@ -56,7 +56,6 @@ class Membership:
         adoptions: Adoptions of other nodes by this one.
         sip_address: Host and port of this server's SIP for other nodes, which they learn with the next
             renewal; None for none.
-        others: The other nodes, as they were at the last renewal.
 
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
@@ -78,7 +77,6 @@ class Membership:
         self.is_renewed = True
         self.adoptions = AdoptionMetrics()
         self.sip_address: str | None = None
-        self.others: list[Node] = []
         self._database = database.shared
         self._writer = writer
         self._node = Node(node, new_id(), place, url(), self._settings.lease_s)
@@ -168,6 +166,11 @@ class Membership:
             nodes = await self.nodes()
             yield any(node.lease_left_s > 0 and node.node != self._node.node for node in nodes)
 
+    @property
+    def others(self) -> list[Node]:
+        """The other nodes, as they were at the last renewal."""
+        return [node for node in self._known.nodes if node.node != self._node.node]
+
     async def nodes(self) -> list[Node]:
         """Return all nodes, by name; empty without PostgreSQL."""
         return [] if self._database is None else await self._database.read(store.all_nodes)
@@ -225,7 +228,7 @@ class Membership:
         while True:
             pause_s = self._settings.retry_s
             try:
-                others = self.others = await self._renew(database)
+                others = await self._renew(database)
                 if not self.is_renewed:
                     log.warning("the lease of this node is renewed again")
                 self.is_renewed = True
@@ -271,7 +274,7 @@ class Membership:
         self._known.update(nodes, asked_s)
         if any(node.incarnation == own.incarnation and node.is_draining for node in nodes):
             self._heed_drain()
-        return [node for node in nodes if node.node != own.node]
+        return self.others
 
     def _heed_drain(self) -> None:
         if not self._node.is_draining and not self.drain_requested.is_set():

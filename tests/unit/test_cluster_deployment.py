@@ -351,6 +351,7 @@ def files_of(
     }
 
 
+# `make` installs none: Debian has that of 2021 alone. The other tests here need none.
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_takes_the_manifests(tmp_path: Path, version: str) -> None:

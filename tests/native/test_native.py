@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.builds import PLAIN, SANITIZED, THREADS, BuildFailed, build, folder
-from tests.support.ports import port_range
+from tests.support.ports import exclusive_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE_TESTS = sorted(path.name for path in (ROOT / "media/native/tests").glob("test_*.cpp"))
@@ -23,8 +23,6 @@ THREADED_TESTS = [
     name for name in ENGINE_TESTS if _THREADED.search((ROOT / "media/native/tests" / name).read_text())
 ]
 THREADED_WIRE_TESTS = ["test_service.cpp"]
-# Ports that the engines of one file may use at the same time.
-_PORTS = 1_000
 _MUTATIONS = 200
 
 sanitized = pytest.mark.long(reason="builds the engine again, with sanitizers")
@@ -40,16 +38,16 @@ def _built(kind: str) -> Path:
 
 
 def _run(program: Path, *arguments: str | Path) -> str:
-    first, _ = port_range(_PORTS)
-    environment = {"TRUNKLINE_TEST_PORT": str(first)}
-    done = subprocess.run(
-        [program, *arguments],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    # Some count the ports that they can open, and a server of other tests may use those of a usual range.
+    with exclusive_ports() as first:
+        done = subprocess.run(
+            [program, *arguments],
+            env=os.environ | {"TRUNKLINE_TEST_PORT": str(first)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
     assert done.returncode == 0, done.stdout[-20_000:]
     return done.stdout
 

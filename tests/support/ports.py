@@ -17,16 +17,21 @@ import random
 import socket
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-__all__ = ["NoPortLeft", "free_port", "port_range"]
+__all__ = ["EXCLUSIVE_PORTS", "NoPortLeft", "exclusive_ports", "free_port", "port_range"]
+
+# Size of a range that no other process uses.
+EXCLUSIVE_PORTS: Final = 1_000
 
 # Single ports and ranges come from parts of their own, in spans of one size. Spans of several sizes at
 # random places would leave gaps that no other fits into.
-_SINGLES: Final = range(2_000, 14_000)
-_RANGES: Final = range(14_000, 32_000)
+_SINGLES: Final = range(2_000, 12_800)
+_RANGES: Final = range(12_800, 28_800)
+_EXCLUSIVE: Final = range(28_800, 31_800)
 # Each SIPp listens for commands on the first of these that is free.
 _SIPP_COMMANDS: Final = range(8_888, 8_949)
 # A port is reused after three hundred others: later than tests that share a server need.
@@ -74,6 +79,20 @@ def port_range(size: int = 200) -> tuple[int, int]:
 
 
 _used: dict[int, int] = {}
+
+
+@contextmanager
+def exclusive_ports() -> Iterator[int]:
+    """Give the first of 1,000 ports that nobody else has until the block ends, and wait for them."""
+    places = range(_EXCLUSIVE.start, _EXCLUSIVE.stop - EXCLUSIVE_PORTS + 1, EXCLUSIVE_PORTS)
+    first = next((first for first in places if _lock(first, EXCLUSIVE_PORTS)), None)
+    if first is None:
+        first = random.choice(places)
+        fcntl.lockf(_locks(), fcntl.LOCK_EX, EXCLUSIVE_PORTS, first)
+    try:
+        yield first
+    finally:
+        fcntl.lockf(_locks(), fcntl.LOCK_UN, EXCLUSIVE_PORTS, first)
 
 
 @functools.cache

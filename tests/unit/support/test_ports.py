@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -29,22 +31,18 @@ except NoPortLeft:
     print("none left", end="")
 """
 
+_TAKES_PORTS_ALONE = """
+from tests.support.ports import exclusive_ports
+with exclusive_ports() as first:
+    print(first, flush=True)
+    input()
+"""
+
 
 def test_processes_that_run_at_the_same_time_are_given_no_port_twice(tmp_path: Path) -> None:
-    finders = [
-        subprocess.Popen(
-            [sys.executable, "-S", "-c", _FINDS_PORTS],
-            cwd=_ROOT,
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(8)
-    ]
-    found = [set(finder.stdout.readline().split()) for finder in finders if finder.stdout is not None]
-    for finder in finders:
-        finder.communicate("\n")
+    with contextlib.ExitStack() as stack:
+        finders = [stack.enter_context(_started(_FINDS_PORTS, tmp_path)) for _ in range(8)]
+        found = [set(_line(finder).split()) for finder in finders]
     assert len(found) == 8 and all(len(ports) == 1750 for ports in found)
     assert len(set.union(*found)) == 8 * 1750
 
@@ -59,6 +57,19 @@ def test_a_large_range_is_given_again_and_no_span_is_given_twice(tmp_path: Path)
         check=True,
     )
     assert said.stdout == "again none left"
+
+
+def test_exclusive_ports_are_those_of_one_process_until_it_gives_them_back(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        takers = [stack.enter_context(_started(_TAKES_PORTS_ALONE, tmp_path)) for _ in range(3)]
+        given = [_line(taker) for taker in takers]
+        assert len(set(given)) == 3
+        late = stack.enter_context(_started(_TAKES_PORTS_ALONE, tmp_path))
+        assert late.stdout is not None
+        assert select.select([late.stdout], [], [], 0.3)[0] == [], "given though others had all"
+        for taker in takers:
+            taker.communicate("\n")
+        assert _line(late) in given
 
 
 def test_single_ports_leave_room_for_media() -> None:
@@ -86,3 +97,21 @@ def test_ranges_follow_one_another_and_begin_with_an_even_port() -> None:
     assert (last - first, first % 2) == (100, 0)
     following, _ = port_range(50)
     assert following == last + 2 or following < first, "none is given twice in a row"
+
+
+def _started(program: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a program that finds its locks in this folder, and ends with its input."""
+    return subprocess.Popen(
+        [sys.executable, "-S", "-c", program],
+        cwd=_ROOT,
+        env={**os.environ, "TMPDIR": str(folder)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()

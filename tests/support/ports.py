@@ -83,7 +83,7 @@ _used: dict[int, int] = {}
 
 @contextmanager
 def exclusive_ports() -> Iterator[int]:
-    """Give the first of 1,000 ports that nobody else has until the block ends, and wait for them."""
+    """Hold 1,000 ports that nobody else has until the block ends, waiting for them, and yield the first."""
     places = range(_EXCLUSIVE.start, _EXCLUSIVE.stop - EXCLUSIVE_PORTS + 1, EXCLUSIVE_PORTS)
     first = next((first for first in places if _lock(first, EXCLUSIVE_PORTS)), None)
     if first is None:

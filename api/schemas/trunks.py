@@ -16,6 +16,7 @@ from callcontrol.errors import FieldError
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.gateway_health import Health
 from callcontrol.trunks.registration import RegistrationView
+from callcontrol.trunks.validation import AUTO_NEEDS_NO_PORT, carrier_errors, host_errors
 
 __all__ = [
     "CarrierObject",
@@ -141,6 +142,11 @@ class CreateCarrier(RequestModel):
             return [FieldError(name, _EITHER) for name in _REGISTER]
         return _half_given(given, *_REGISTER, needed=registers) + _half_given(given, *_INBOUND_AUTH)
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the single fields."""
+        return carrier_errors(sound)
+
 
 class UpdateCarrier(CreateCarrier):
     """Fields of a carrier to change; omitted fields keep their values."""
@@ -188,12 +194,20 @@ class CreateGateway(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse a netmask on a host name."""
+        """Refuse a netmask on a host name, and the protocol auto with a port."""
         errors: list[FieldError] = []
+        port = given.get("port", None if cls is UpdateGateway else 5060)
+        if given.get("protocol") == "auto" and port is not None:
+            errors.append(FieldError("protocol", AUTO_NEEDS_NO_PORT))
         host, netmask = given.get("host"), given.get("netmask", 32)
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+|[0-9A-Fa-f:.]+", host) is None:
             errors.append(FieldError("netmask", "needs an IP address as host"))
         return errors
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """The error of the host."""
+        return host_errors(sound["host"]) if "host" in sound else []
 
 
 class UpdateGateway(CreateGateway):

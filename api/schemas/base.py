@@ -213,7 +213,9 @@ def _summary(errors: list[FieldError]) -> str:
 
 
 def _field_error(item: ErrorDetails, not_accepted: Mapping[str, str]) -> FieldError:
-    field = _path(item["loc"])
+    # A part that a whole object lacks is named as if it were there.
+    part = (item["ctx"]["part"],) if item["type"] == "part_missing" else ()
+    field = _path((*item["loc"], *part))
     if item["type"] == "extra_forbidden" and field in not_accepted:
         return FieldError(field, not_accepted[field])
     return FieldError(field, _message(item))
@@ -255,7 +257,6 @@ _MESSAGES: Mapping[str, str] = {
     "greater_than": "must be more than {gt}",
     "union_tag_not_found": "is not of a known kind",
     "union_tag_invalid": "is not of a known kind",
-    "string_pattern_mismatch": "must match {pattern}",
     "too_short": "must have at least {min_length} items",
     "too_long": "must have at most {max_length} items",
 }

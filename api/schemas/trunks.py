@@ -34,6 +34,15 @@ _REGISTER = ("register_username", "register_password")
 _INBOUND_AUTH = ("inbound_auth_username", "inbound_auth_password")
 _EITHER = f"is required by trunk_type auth, unless {' and '.join(_INBOUND_AUTH)} are given"
 
+_PREFIX = "[0-9#*]{1,16}"
+
+
+def _prefix(text: str) -> str:
+    if re.fullmatch(_PREFIX, text) is None:
+        raise ValueError("must be 1 to 16 of 0-9, * and #")
+    return text
+
+
 Text = Annotated[Filled, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
 
@@ -81,7 +90,9 @@ class CreateCarrier(RequestModel):
     is_active: bool = True
     trunk_type: Literal["static_ip", "auth", "reg"] = "static_ip"
     e164_leading_plus: bool = True
-    tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{1,16}$")] | None = None
+    tech_prefix: (
+        Annotated[str, AfterValidator(_prefix), Field(json_schema_extra={"pattern": f"^{_PREFIX}$"})] | None
+    ) = None
     number_format: Annotated[
         Literal["e164", "national", "significant"],
         Field(description="How numbers of the carrier's country are written to it."),

@@ -241,3 +241,13 @@ async def test_a_message_of_no_type(client: Client) -> None:
     details = (await client.post("/api/v1/messages", body, key=MESSAGING_KEY)).json()["details"]
     named = {error["field"] for error in details["errors"]}
     assert named == {"to", "type", "media.url", "media.caption"}
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [("/v1/voice-otp/stats", KEY), ("/v1/masking/stats", KEY), ("/api/v1/analytics", ASSISTANT_KEY)],
+)
+async def test_a_day_that_has_not_begun_is_one_in_utc(client: Client, path: str, key: str) -> None:
+    answer = await client.get(f"{path}?start_date=2999-01-01", key=key)
+    (message,) = answer.fields.values()
+    assert (answer.status, message.endswith("UTC")) == (400, True)

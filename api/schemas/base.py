@@ -138,20 +138,24 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     names = field_names(model)
     known = [(name, text) for name, text in given if name in names]
     texts = dict(known)
+    refused = {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
     if len(texts) < len(known):
         counts = Counter(name for name, _ in known)
-        repeated = [name for name, count in counts.items() if count > 1]
-        raise ValidationFailed([FieldError(name, "is given more than once") for name in repeated])
-    unsafe = [name for name, text in known if UNSTORABLE.search(text)]
-    if unsafe:
-        raise ValidationFailed([FieldError(name, "must not contain NUL") for name in unsafe])
-    return _validate(model, texts, lambda: model.model_validate_strings(texts, strict=False))
+        refused |= {name: "is given more than once" for name, count in counts.items() if count > 1}
+    sound = {name: text for name, text in texts.items() if name not in refused}
+    errors = [FieldError(name, message) for name, message in refused.items()]
+    return _validate(model, sound, lambda: model.model_validate_strings(sound, strict=False), refused=errors)
 
 
 def _validate(
-    model: type[ModelT], given: Mapping[str, Any], run: Any, check_url: CheckUrl | None = None
+    model: type[ModelT],
+    given: Mapping[str, Any],
+    run: Any,
+    check_url: CheckUrl | None = None,
+    *,
+    refused: Sequence[FieldError] = (),
 ) -> ModelT:
-    between = model.cross_check(given)
+    between = [*refused, *model.cross_check(given)]
     single: list[FieldError] = []
     wrong: set[int | str] = {_TOP.split(error.field)[0] for error in between}
     result: ModelT | None = None

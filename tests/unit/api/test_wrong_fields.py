@@ -36,6 +36,8 @@ async def keys(stage: ApiStage) -> None:
         ("/v1/calls?status=x&start_date=q&cursor=z", KEY, {"status", "start_date", "cursor"}),
         ("/v1/calls?cursor=z&end_date=q", KEY, {"cursor", "end_date"}),
         ("/v1/calls?direction=x&start_date=2026-02-01&end_date=2026-01-01", KEY, {"direction", "end_date"}),
+        ("/v1/calls?to=x&status=busy&status=busy&tag=a&page=0", KEY, {"to", "status", "page"}),
+        ("/v1/calls?from=%00&end_date=q", KEY, {"from", "end_date"}),
         ("/v1/masking/call-logs?status=x&start_date=q", KEY, {"status", "start_date"}),
         ("/v1/wallet/ledger?page=0&start_date=z&kind=zzz", KEY, {"page", "start_date", "kind"}),
         ("/v1/voice-otp/calls?status=x&end_date=z", KEY, {"status", "end_date"}),

@@ -29,6 +29,7 @@ from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.clock import timestamp
+from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -194,7 +195,8 @@ class Pipeline:
         path = _path(request, endpoint, principal)
         query = validate_query(endpoint.query, request.query.items())
         raw = await read_body(request, endpoint.media_types)
-        body = _body(endpoint, raw, request.content_type)
+        check_url = self.services.storage.destinations.check_url
+        body = _body(endpoint, raw, request.content_type, check_url)
         if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
@@ -319,13 +321,13 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
     return {"success": True, "data": reply.data, "pagination": pagination}
 
 
-def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str) -> RequestModel:
+def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, check_url: CheckUrl) -> RequestModel:
     if not raw.strip() and endpoint.needs_body:
         raise ValidationFailed.of("body", "is required: a JSON object")
     model: type[RequestModel] = endpoint.body
     if not raw.strip() or endpoint.spoken is not None:
         return validate_body(model, {}) if endpoint.takes_body else NoBody()
-    return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw))
+    return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw), check_url)
 
 
 def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:

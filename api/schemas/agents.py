@@ -12,6 +12,7 @@ from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Page, PerPage, Timestamp
 from api.schemas.streams import CustomParameters, StreamAuth
 from callcontrol.agents.agent import LANGUAGE, built_in_errors, field_errors
+from callcontrol.egress.url_policy import STREAM_SCHEMES
 from callcontrol.errors import FieldError
 
 __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
@@ -44,6 +45,8 @@ class AgentFields(RequestModel):
         Annotated[AgentScript, Field(description="For agents without stream_url: what is said and asked.")]
         | None
     ) = None
+
+    urls = {"stream_url": STREAM_SCHEMES}
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -10,9 +11,14 @@ from api.schemas.base import ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
 from api.schemas.forms import StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
+from callcontrol.applications.application import name_errors
 from callcontrol.e164 import MAX_NUMBER_CHARS
+from callcontrol.errors import FieldError
+from callcontrol.numbers.binding import BINDING_URLS, target_errors, value_errors
 
 __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
+
+_OWN_FIELDS = ("name", "target", "record_all_calls")
 
 Target = Literal["voice_agent", "webhook", "media_stream", "forward"]
 
@@ -45,6 +51,17 @@ class CreateApplication(StreamFields):
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
 
+    urls = BINDING_URLS
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the name and the target's fields."""
+        errors = name_errors(sound["name"]) if "name" in sound else []
+        fields = {name: value for name, value in sound.items() if name not in _OWN_FIELDS}
+        return errors + (
+            target_errors(sound["target"], fields) if "target" in sound else value_errors(fields)
+        )
+
 
 class UpdateApplication(CreateApplication):
     """Fields of an application to change; null removes a value, omitted fields keep theirs."""
@@ -55,6 +72,11 @@ class UpdateApplication(CreateApplication):
     target: Annotated[Target, Field(description="Leaves the fields of the former one behind.")] = (
         "media_stream"
     )
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the name and the given fields; those that are missing may be there already."""
+        return [error for error in super().rules(sound) if error.field in sound]
 
 
 class ApplicationObject(ResponseModel):

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
+from callcontrol.egress.url_policy import CheckUrl, url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 
 __all__ = [
@@ -38,6 +39,9 @@ class RequestModel(BaseModel):
     #: Fields that are not accepted here, with the message to send instead of "unknown".
     not_accepted: ClassVar[Mapping[str, str]] = {}
 
+    #: Fields with URLs that the server will connect to, and the schemes of each.
+    urls: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
     def __repr_args__(self) -> Iterator[tuple[str | None, str]]:
         """
         Show the names of the given fields without their values.
@@ -61,8 +65,9 @@ class RequestModel(BaseModel):
         """
         Errors that the domain would find in the fields whose form is right; None is never among their values.
 
-        Runs only when other fields are of the wrong form or contradict each other, so that one response names
-        the errors of both kinds: any other request is checked by the domain itself.
+        Runs only when other fields are of the wrong form, contradict each other or have a URL that the server
+        must not connect to, so that one response names all errors: any other request is checked by the domain
+        itself.
         """
         return []
 
@@ -97,9 +102,11 @@ def all_optional(schema: dict[str, Any]) -> None:
 ModelT = TypeVar("ModelT", bound=RequestModel)
 
 
-def validate_body(model: type[ModelT], given: Any) -> ModelT:
+def validate_body(model: type[ModelT], given: Any, check_url: CheckUrl | None = None) -> ModelT:
     """
     Check a parsed JSON body against its model.
+
+    `check_url` is `Destinations.check_url`; without it any host of a URL is accepted.
 
     Raises:
         DomainError: The model's refusal, in general ``ValidationFailed``; it names every missing, unknown and
@@ -107,7 +114,7 @@ def validate_body(model: type[ModelT], given: Any) -> ModelT:
     """
     if not isinstance(given, dict):
         raise ValidationFailed.of("body", "must be a JSON object")
-    return _validate(model, given, lambda: model.model_validate(given))
+    return _validate(model, given, lambda: model.model_validate(given), check_url)
 
 
 @cache
@@ -131,18 +138,24 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     names = field_names(model)
     known = [(name, text) for name, text in given if name in names]
     texts = dict(known)
+    refused = {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
     if len(texts) < len(known):
         counts = Counter(name for name, _ in known)
-        repeated = [name for name, count in counts.items() if count > 1]
-        raise ValidationFailed([FieldError(name, "is given more than once") for name in repeated])
-    unsafe = [name for name, text in known if UNSTORABLE.search(text)]
-    if unsafe:
-        raise ValidationFailed([FieldError(name, "must not contain NUL") for name in unsafe])
-    return _validate(model, texts, lambda: model.model_validate_strings(texts, strict=False))
+        refused |= {name: "is given more than once" for name, count in counts.items() if count > 1}
+    sound = {name: text for name, text in texts.items() if name not in refused}
+    errors = [FieldError(name, message) for name, message in refused.items()]
+    return _validate(model, sound, lambda: model.model_validate_strings(sound, strict=False), refused=errors)
 
 
-def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT:
-    between = model.cross_check(given)
+def _validate(
+    model: type[ModelT],
+    given: Mapping[str, Any],
+    run: Any,
+    check_url: CheckUrl | None = None,
+    *,
+    refused: Sequence[FieldError] = (),
+) -> ModelT:
+    between = [*refused, *model.cross_check(given)]
     single: list[FieldError] = []
     wrong: set[int | str] = {_TOP.split(error.field)[0] for error in between}
     result: ModelT | None = None
@@ -152,9 +165,13 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
         details = error.errors(include_url=False, include_context=True)
         single = [_field_error(item, model.not_accepted) for item in details]
         wrong |= {item["loc"][0] for item in details if item["loc"]}
-    if wrong:
+    unreachable = [] if check_url is None else _by_urls(model, given, wrong, check_url)
+    if wrong or unreachable:
         between += _by_rules(model, given, wrong)
     named = {error.field for error in between}
+    # The rules say more of a URL: that it belongs to another target, or lacks a part.
+    between += [error for error in unreachable if error.field not in named]
+    named |= {error.field for error in unreachable}
     errors = [error for error in single if error.field not in named and f"{error.field}.verb" not in named]
     # An entry of an object may be wrong by its name and by its value.
     errors = list({error.field: error for error in reversed(errors)}.values())[::-1]
@@ -163,6 +180,19 @@ def _validate(model: type[ModelT], given: Mapping[str, Any], run: Any) -> ModelT
         kept = errors[:_MAX_ERRORS]
         raise model.refusal(given, kept, _summary(kept))
     return result
+
+
+def _by_urls(
+    model: type[RequestModel], given: Mapping[str, Any], wrong: Collection[int | str], check_url: CheckUrl
+) -> list[FieldError]:
+    """Errors of URLs, in fields other than the wrong ones, that the server must not connect to."""
+    found = {name: given.get(name) for name in model.urls if name not in wrong}
+    return [
+        error
+        for name, url in found.items()
+        if isinstance(url, str) and url
+        for error in url_errors(check_url, name, url, schemes=model.urls[name])
+    ]
 
 
 def _by_rules(
@@ -187,7 +217,9 @@ def _summary(errors: list[FieldError]) -> str:
 
 
 def _field_error(item: ErrorDetails, not_accepted: Mapping[str, str]) -> FieldError:
-    field = _path(item["loc"])
+    # A part that a whole object lacks is named as if it were there.
+    part = (item["ctx"]["part"],) if item["type"] == "part_missing" else ()
+    field = _path((*item["loc"], *part))
     if item["type"] == "extra_forbidden" and field in not_accepted:
         return FieldError(field, not_accepted[field])
     return FieldError(field, _message(item))
@@ -229,7 +261,6 @@ _MESSAGES: Mapping[str, str] = {
     "greater_than": "must be more than {gt}",
     "union_tag_not_found": "is not of a known kind",
     "union_tag_invalid": "is not of a known kind",
-    "string_pattern_mismatch": "must match {pattern}",
     "too_short": "must have at least {min_length} items",
     "too_long": "must have at most {max_length} items",
 }

@@ -26,6 +26,9 @@ from api.schemas.forms import Callee, QueryAddress, StreamRate, StreamUrl, WebUr
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import Verb, check_names
 from callcontrol.errors import FieldError
+from callcontrol.instructions.verbs import verb_errors
+from callcontrol.numbers.binding import BINDING_URLS
+from media.streams import StreamSetupError, choose_stream
 
 __all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
 
@@ -113,6 +116,20 @@ class CallFields(StreamFields):
         Annotated[Id, Field(description="A voice agent, instead of a stream_url; it has one.")] | None
     ) = None
 
+    urls = BINDING_URLS
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the stream."""
+        try:
+            choose_stream(
+                sound.get("stream_url"), {name: sound.get(name) for name in StreamFields.model_fields}
+            )
+        except StreamSetupError as error:
+            # An agent or an application may have the URL that is missing here.
+            return [FieldError(name, why) for name, why in error.faults.items() if name in sound]
+        return []
+
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Refuse fields of a stream in a request without one."""
@@ -150,6 +167,11 @@ class CreateCall(CallFields):
         if given.get("verbs") is not None:
             errors += check_names(given["verbs"])
         return errors + require_one_target(given, "stream_url", "webhook_url", "agent_id", "verbs")
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the stream and the verbs; hosts and prompts are checked elsewhere."""
+        return super().rules(sound) + verb_errors(sound.get("verbs", ()))
 
 
 class CreateStreamCall(CallFields):

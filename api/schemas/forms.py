@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from api.schemas.base import RequestModel
 from api.schemas.common import E164, with_plus
@@ -97,7 +98,8 @@ class CallTarget(RequestModel):
 
 def _complete(target: CallTarget) -> CallTarget:
     if not target.address:
-        raise ValueError(f"needs {'number' if target.type == 'phone' else 'sip_uri'} with type {target.type}")
+        lacking = {"part": "number" if target.type == "phone" else "sip_uri", "kind": target.type}
+        raise PydanticCustomError("part_missing", "is required with type {kind}", lacking)
     if target.number is not None and target.sip_uri is not None:
         raise ValueError("cannot have both number and sip_uri")
     return target

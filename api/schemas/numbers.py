@@ -14,8 +14,8 @@ from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
-from callcontrol.models import Binding, NumberConfiguration, PhoneNumber
-from callcontrol.numbers.binding import check_binding
+from callcontrol.models import NumberConfiguration, PhoneNumber
+from callcontrol.numbers.binding import BINDING_URLS, target_errors, value_errors
 from callcontrol.wallet.money import rupees
 
 __all__ = [
@@ -112,17 +112,13 @@ class InboundBinding(StreamFields):
         | None
     ) = None
 
+    urls = BINDING_URLS
+
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
         """Errors of the target's fields."""
-        fields = {name: value for name, value in sound.items() if name not in ("force", "timeout")}
-        if "target" not in fields:
-            return []
-        try:
-            check_binding(Binding(timeout_s=sound.get("timeout"), **fields))
-        except BindFailed as refusal:
-            return list(refusal.errors)
-        return []
+        fields = {name: value for name, value in sound.items() if name not in ("force", "target")}
+        return target_errors(sound["target"], fields) if "target" in sound else value_errors(fields)
 
     @classmethod
     def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:

@@ -23,6 +23,7 @@ from api.schemas.common import (
 )
 from api.schemas.forms import WebUrl
 from callcontrol.e164 import read_number
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError
 from callcontrol.numbers.binding import PROMPT_LANGUAGES
 from callcontrol.otp import otp as domain
@@ -99,6 +100,8 @@ class SendOtp(RequestModel):
         Annotated[str, Field(min_length=1, max_length=128, description="Your reference, returned unchanged.")]
         | None
     ) = None
+
+    urls = {"status_webhook_url": WEB_SCHEMES}
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import PeriodRequest, Timestamp
-from callcontrol.egress.url_policy import check_url
+from callcontrol.egress.url_policy import WEB_SCHEMES, check_url
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.webhooks.subscriptions import CALL_EVENTS, MAX_SECRET_CHARS, MIN_SECRET_CHARS, wrong_values
 
@@ -26,6 +26,7 @@ __all__ = [
     "SubscriptionObjects",
     "TestOutcome",
     "UpdateSubscription",
+    "WEBHOOK_URLS",
     "WebhookUrl",
     "wrong_url",
     "wrong_webhook",
@@ -64,6 +65,9 @@ _EventTypes = Annotated[
 _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
 
 
+WEBHOOK_URLS = {"url": WEB_SCHEMES}
+
+
 def wrong_webhook(sound: Mapping[str, Any]) -> list[FieldError]:
     """Errors of a webhook by the rules of the domain; the URL's host is checked elsewhere."""
     return wrong_values(CALL_EVENTS, sound) + wrong_url(sound)
@@ -90,6 +94,8 @@ class CreateSubscription(RequestModel):
     event_types: _EventTypes
     secret: Secret | None = None
 
+    urls = WEBHOOK_URLS
+
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
         """Errors of the URL and the secret."""
@@ -105,6 +111,8 @@ class UpdateSubscription(RequestModel):
     event_types: _EventTypes = []
     secret: Secret | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    urls = WEBHOOK_URLS
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

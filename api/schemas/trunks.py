@@ -16,6 +16,7 @@ from callcontrol.errors import FieldError
 from callcontrol.models import Carrier, Gateway
 from callcontrol.trunks.gateway_health import Health
 from callcontrol.trunks.registration import RegistrationView
+from callcontrol.trunks.validation import AUTO_NEEDS_NO_PORT, carrier_errors, host_errors
 
 __all__ = [
     "CarrierObject",
@@ -32,6 +33,15 @@ __all__ = [
 _REGISTER = ("register_username", "register_password")
 _INBOUND_AUTH = ("inbound_auth_username", "inbound_auth_password")
 _EITHER = f"is required by trunk_type auth, unless {' and '.join(_INBOUND_AUTH)} are given"
+
+_PREFIX = "[0-9#*]{1,16}"
+
+
+def _prefix(text: str) -> str:
+    if re.fullmatch(_PREFIX, text) is None:
+        raise ValueError("must be 1 to 16 of 0-9, * and #")
+    return text
+
 
 Text = Annotated[Filled, Field(max_length=256)]
 Secret = Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"writeOnly": True})]
@@ -80,7 +90,9 @@ class CreateCarrier(RequestModel):
     is_active: bool = True
     trunk_type: Literal["static_ip", "auth", "reg"] = "static_ip"
     e164_leading_plus: bool = True
-    tech_prefix: Annotated[str, Field(pattern=r"^[0-9#*]{1,16}$")] | None = None
+    tech_prefix: (
+        Annotated[str, AfterValidator(_prefix), Field(json_schema_extra={"pattern": f"^{_PREFIX}$"})] | None
+    ) = None
     number_format: Annotated[
         Literal["e164", "national", "significant"],
         Field(description="How numbers of the carrier's country are written to it."),
@@ -141,6 +153,11 @@ class CreateCarrier(RequestModel):
             return [FieldError(name, _EITHER) for name in _REGISTER]
         return _half_given(given, *_REGISTER, needed=registers) + _half_given(given, *_INBOUND_AUTH)
 
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the single fields."""
+        return carrier_errors(sound)
+
 
 class UpdateCarrier(CreateCarrier):
     """Fields of a carrier to change; omitted fields keep their values."""
@@ -188,12 +205,20 @@ class CreateGateway(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse a netmask on a host name."""
+        """Refuse a netmask on a host name, and the protocol auto with a port."""
         errors: list[FieldError] = []
+        port = given.get("port", None if cls is UpdateGateway else 5060)
+        if given.get("protocol") == "auto" and port is not None:
+            errors.append(FieldError("protocol", AUTO_NEEDS_NO_PORT))
         host, netmask = given.get("host"), given.get("netmask", 32)
         if isinstance(host, str) and netmask != 32 and re.fullmatch(r"[0-9.]+|[0-9A-Fa-f:.]+", host) is None:
             errors.append(FieldError("netmask", "needs an IP address as host"))
         return errors
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """The error of the host."""
+        return host_errors(sound["host"]) if "host" in sound else []
 
 
 class UpdateGateway(CreateGateway):

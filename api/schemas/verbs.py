@@ -7,6 +7,7 @@ The list is an addition to the specification, in the syntax of jambonz.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -50,6 +51,20 @@ def _spoken(language: str) -> str:
     except SpeechError as refusal:
         raise ValueError(str(refusal)) from None
     return language
+
+
+def _ending(most: int) -> AfterValidator:
+    """Make a validator of the keys that end an input."""
+    message = (
+        "must be one key of 0-9 * #, or empty" if most == 1 else f"must be at most {most} keys of 0-9 * #"
+    )
+
+    def check(keys: str) -> str:
+        if re.fullmatch(f"[0-9*#]{{0,{most}}}", keys) is None:
+            raise ValueError(message)
+        return keys
+
+    return AfterValidator(check)
 
 
 class Answer(RequestModel):
@@ -117,7 +132,9 @@ class Gather(RequestModel):
     say: Annotated[SpokenPrompt, Field(description="Instead of prompts.")] | None = None
     play: Annotated[PlayedPrompt, Field(description="Instead of prompts.")] | None = None
     num_digits: Annotated[int, Field(ge=1, le=32, description="Maximum number of digits.")] = 32
-    finish_on_key: Annotated[str, Field(pattern=r"^[0-9*#]?$", description="Empty for none.")] = "#"
+    finish_on_key: Annotated[
+        str, _ending(1), Field(description="Empty for none.", json_schema_extra={"pattern": "^[0-9*#]?$"})
+    ] = "#"
     timeout: Annotated[Wait, Field(description="Seconds without a key.")] = 5
     action_url: ActionUrl | None = None
     action_method: Method | None = None
@@ -130,7 +147,9 @@ class Record(RequestModel):
     verb: Literal["record"]
     max_length: Annotated[float, Field(ge=1, le=3600, description="Seconds.")] = 3600
     silence_timeout: Annotated[Wait, Field(description="Seconds of silence that end it.")] = 5
-    finish_on_key: Annotated[str, Field(pattern=r"^[0-9*#]{0,12}$")] = "1234567890*#"
+    finish_on_key: Annotated[str, _ending(12), Field(json_schema_extra={"pattern": "^[0-9*#]{0,12}$"})] = (
+        "1234567890*#"
+    )
     beep: bool = True
     action_url: ActionUrl | None = None
     action_method: Method | None = None

@@ -107,7 +107,7 @@ class ApplicationService:
             up = trunks.count_active_calls(connection, app_sid=app_sid)
             if up:
                 raise Conflict(
-                    "Calls are up on this application; wait until they end.", details={"calls": up}
+                    "Calls on this application have not ended; wait until they have.", details={"calls": up}
                 )
             found = attached(connection, app_sid)
             if found:

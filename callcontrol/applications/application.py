@@ -70,15 +70,19 @@ def changed_application(application: Application, values: Mapping[str, Any], now
     return _checked(changed, values)
 
 
+def name_errors(name: object) -> list[FieldError]:
+    """The error of a name that is none."""
+    if isinstance(name, str) and 0 < len(name.strip()) <= MAX_NAME_CHARACTERS:
+        return []
+    return [FieldError("name", f"must be text of 1 to {MAX_NAME_CHARACTERS} characters")]
+
+
 def _with(binding: Binding, values: Mapping[str, Any]) -> Binding:
     return replace(binding, **{name: values[name] for name in values if name in _BINDING_FIELDS})
 
 
 def _checked(application: Application, values: Mapping[str, Any]) -> Application:
-    errors = _unknown(values)
-    name = application.name
-    if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARACTERS:
-        errors.append(FieldError("name", f"must be text of 1 to {MAX_NAME_CHARACTERS} characters"))
+    errors = _unknown(values) + name_errors(application.name)
     try:
         binding = check_binding(application.binding)
     except BindFailed as refusal:

@@ -113,7 +113,9 @@ def query_of(
     except OverflowError:
         raise ValidationFailed.of("end_date", "is too long ago") from None
     if since >= until:
-        raise ValidationFailed.of("end_date", "must not be before start_date; without end_date it is today")
+        raise ValidationFailed.of(
+            "end_date", "must not be before start_date; without end_date it is today in UTC"
+        )
     # A period from one time to the same time of another day includes both.
     if until - MILLISECOND - since > timedelta(days=MAX_DAYS):
         raise ValidationFailed.of("start_date", f"must be at most {MAX_DAYS} days before end_date")

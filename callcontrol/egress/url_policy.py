@@ -19,6 +19,11 @@ from callcontrol.errors import DestinationForbidden, FieldError, ValidationFaile
 Address = IPv4Address | IPv6Address
 
 MAX_URL_CHARS: Final = 2048
+WEB_SCHEMES: Final = ("http", "https")
+"""Schemes of webhooks; plain ``http`` needs a server that may connect to its own network."""
+STREAM_SCHEMES: Final = ("ws", "wss")
+"""Schemes of agents' streams."""
+
 _MAX_HOST_CHARS: Final = 253
 
 _LINK_LOCAL: Final = (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10"))

@@ -6,7 +6,7 @@ Every wrong value is named by its path in the request (``verbs[0].url``).
 
 from callcontrol.calls.plan import Plan, Step, fallback_of
 from callcontrol.calls.requests import CreateCall
-from callcontrol.errors import ValidationFailed
+from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.instructions.verbs import (
     MAX_VERBS,
     VerbRules,
@@ -31,7 +31,12 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     # The caller-ID is needed to read the verbs; its errors are listed first.
     numbers = VerbValues(rules, None)
     caller_id = numbers.number("from", request.from_)
-    target = numbers.target("to", request.to)
+    refusal: Forbidden | None = None
+    target = None
+    try:
+        target = numbers.target("to", request.to)
+    except Forbidden as forbidden:
+        refusal = forbidden  # told once all values are right
     fallback = fallback_of(request.fallback_url, request.webhook_method, request.webhook_format)
     values = VerbValues(rules, caller_id, webhooks=WebhookDefaults(request.webhook_format, fallback))
     steps = _steps(request, values)
@@ -42,6 +47,8 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     if request.fallback_url is not None:
         values.check_url("fallback_url", request.fallback_url, ("http", "https"))
     errors = numbers.errors + values.errors
+    if refusal is not None and not errors:
+        raise refusal
     if caller_id is None or target is None or errors:
         raise ValidationFailed(errors)
     party = Party(

@@ -75,7 +75,9 @@ def period_of(start: datetime | None, end: datetime | None, now: datetime) -> tu
         ValidationFailed: It would end before it begins.
     """
     if end is None and start is not None and start > now:
-        raise ValidationFailed.of("start_date", "must not be in the future without an end_date")
+        raise ValidationFailed.of(
+            "start_date", "must not be in the future without an end_date; a date begins at 00:00 UTC"
+        )
     end = end or to_millisecond(now) + MILLISECOND
     try:
         start = start or end - MILLISECOND - timedelta(days=DEFAULT_DAYS)

@@ -26,7 +26,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from callcontrol.e164 import NOT_A_NUMBER, read_number
-from callcontrol.egress.url_policy import BAD_PORT, check_url, has_valid_port
+from callcontrol.egress.url_policy import (
+    BAD_PORT,
+    STREAM_SCHEMES,
+    WEB_SCHEMES,
+    check_url,
+    has_valid_port,
+)
 from callcontrol.errors import (
     BindFailed,
     DestinationForbidden,
@@ -53,6 +59,7 @@ _MAX_PARAMETERS: Final = 32
 _MAX_PARAMETER_CHARACTERS: Final = 512
 
 _REQUEST_NAMES: Final = {"timeout_s": "timeout"}
+_FIELD_NAMES: Final = {"timeout": "timeout_s"}
 _STREAM_FIELDS: Final = (
     "stream_protocol",
     "encoding",
@@ -64,6 +71,14 @@ _STREAM_FIELDS: Final = (
 )
 STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "completed")
 """Call events that a status webhook gets only on request; all others are always sent."""
+
+BINDING_URLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "stream_url": STREAM_SCHEMES,
+    "webhook_url": WEB_SCHEMES,
+    "fallback_url": WEB_SCHEMES,
+    "status_webhook_url": WEB_SCHEMES,
+}
+"""Fields with the URLs of a binding, and the schemes of each."""
 
 _STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
 _ANY_TARGET: Final = _STATUS | {"target", "record"}
@@ -175,13 +190,10 @@ def check_binding(binding: Binding) -> Binding:
         BindFailed: With every wrong field.
     """
     if binding.target not in _TARGET_FIELDS:
-        raise BindFailed(
-            [
-                FieldError(
-                    "target", "must be voice_agent, webhook, media_stream, forward, masking or missed_call"
-                )
-            ]
-        )
+        message = "must be voice_agent, webhook, media_stream, forward, masking or missed_call"
+        given = {_REQUEST_NAMES.get(name, name): value for name, value in binding.to_json().items()}
+        del given["target"]
+        raise BindFailed([FieldError("target", message), *value_errors(given)])
     errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
     errors += _web_url_errors("fallback_url", binding.fallback_url) + _event_errors(binding)
     if binding.status_webhook_events is not None:
@@ -190,6 +202,29 @@ def check_binding(binding: Binding) -> Binding:
     if errors:
         raise BindFailed(errors)
     return filled
+
+
+def target_errors(target: Any, values: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of a binding to a target, given by the names of its fields in a request."""
+    try:
+        check_binding(Binding(target, **{_FIELD_NAMES.get(name, name): values[name] for name in values}))
+    except BindFailed as refusal:
+        return list(refusal.errors)
+    return []
+
+
+def value_errors(values: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of values that no target takes, by the names of their fields in a request."""
+    found = {target: target_errors(target, values) for target in _TARGET_FIELDS}
+    wrong = set.intersection(*({error.field for error in errors} for errors in found.values()))
+    # An error of the value says more than that a target lacks the field.
+    own = {
+        error.field: error
+        for target, errors in found.items()
+        for error in errors
+        if _FIELD_NAMES.get(error.field, error.field) in _TARGET_FIELDS[target]
+    }
+    return [own[name] for name in values if name in wrong]
 
 
 def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:

@@ -18,6 +18,7 @@ from callcontrol.egress.url_policy import Destinations, url_errors
 from callcontrol.errors import (
     DomainError,
     FieldError,
+    Forbidden,
     ServiceUnavailable,
     ValidationFailed,
 )
@@ -228,7 +229,12 @@ class VoiceOtp:
 
     async def _check(self, request: SendOtp, code: str) -> _ValidatedRequest:
         errors: list[FieldError] = []
-        target = _checked(errors, lambda: _phone(request.to, self._allowed_countries))
+        target: Target | None = None
+        forbidden: Forbidden | None = None
+        try:
+            target = _checked(errors, lambda: _phone(request.to, self._allowed_countries))
+        except Forbidden as refusal:
+            forbidden = refusal  # told once all values are right
         from_ = request.from_
         if from_ is not None:
             from_ = _checked(errors, lambda: normalise_number(request.from_ or "", field="from"))
@@ -241,6 +247,8 @@ class VoiceOtp:
             sounds = await self._wording.sounds(request, code)
         except ValidationFailed as refusal:
             errors += refusal.errors
+        if forbidden is not None and not errors:
+            raise forbidden
         if errors or target is None:
             raise ValidationFailed(errors)
         return _ValidatedRequest(target, from_, sounds)

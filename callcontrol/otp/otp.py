@@ -231,7 +231,9 @@ def period_of(first: str | None, last: str | None, today: date) -> Period:
     if begin is None:
         begin = date.fromordinal(max(1, end.toordinal() - DEFAULT_PERIOD_DAYS + 1))
     if begin > end:
-        raise ValidationFailed.of("end_date", "must not be before start_date; without end_date it is today")
+        raise ValidationFailed.of(
+            "end_date", "must not be before start_date; without end_date it is today in UTC"
+        )
     if (end - begin).days >= MAX_PERIOD_DAYS:
         raise ValidationFailed.of("start_date", f"must be within {MAX_PERIOD_DAYS} days of end_date")
     return Period(begin, end)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import fields
+from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -21,6 +22,7 @@ MIN_SESSION_EXPIRES_S: Final = 90
 MAX_REGISTRARS: Final = 8
 MAX_FORWARDED_HEADERS: Final = 32
 TLS_PORT: Final = 5061
+AUTO_NEEDS_NO_PORT: Final = "auto needs the port null: both are looked up together"
 
 _MAX_TEXT_CHARACTERS: Final = 255
 _HOST_NAME: Final = re.compile(
@@ -105,6 +107,24 @@ def check_carrier(carrier: Carrier, changed: Collection[str] | None = None) -> N
     Raises:
         ValidationFailed: With every wrong field.
     """
+    errors = _value_errors(carrier)
+    errors += _trunk_type_errors(carrier) or _credential_errors(carrier, changed)
+    if errors:
+        raise ValidationFailed(errors)
+
+
+def carrier_errors(values: Mapping[str, Any]) -> list[FieldError]:
+    """Errors of the given fields of a carrier, each by itself."""
+    now = datetime.min
+    try:
+        given = typed(Carrier, {"name": "-", **values})
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    carrier = Carrier(carrier_sid="", account_sid="", created_at=now, updated_at=now, **given)
+    return [error for error in _value_errors(carrier) if error.field in values]
+
+
+def _value_errors(carrier: Carrier) -> list[FieldError]:
     errors = _text_errors(carrier) + _list_errors(carrier) + _limit_errors(carrier) + _way_out_errors(carrier)
     if not carrier.name.strip():
         errors.append(FieldError("name", "must not be empty"))
@@ -113,9 +133,7 @@ def check_carrier(carrier: Carrier, changed: Collection[str] | None = None) -> N
             errors.append(FieldError(name, f"must be one of {', '.join(choices)}"))
     if carrier.register_transport not in (None, *REGISTER_TRANSPORTS):
         errors.append(FieldError("register_transport", f"must be one of {', '.join(REGISTER_TRANSPORTS)}"))
-    errors += _trunk_type_errors(carrier) or _credential_errors(carrier, changed)
-    if errors:
-        raise ValidationFailed(errors)
+    return errors
 
 
 def _trunk_type_errors(carrier: Carrier) -> list[FieldError]:
@@ -212,15 +230,8 @@ def check_gateway(gateway: Gateway) -> None:
     Raises:
         ValidationFailed: With every wrong field.
     """
-    errors: list[FieldError] = []
     address = plain_address(gateway.host)
-    if address is None and not is_host_name(gateway.host):
-        errors.append(FieldError("host", "must be an IP address or a host name"))
-    elif address is not None and (address.is_multicast or address.is_unspecified):
-        errors.append(FieldError("host", "must be the address of one host"))
-    elif address is not None and address.is_link_local:
-        # Instance metadata services use link-local addresses; carriers do not.
-        errors.append(FieldError("host", "must not be a link-local address"))
+    errors = host_errors(gateway.host)
     errors += _way_errors(gateway, numbered=address is not None)
     errors += _netmask_errors(gateway, address)
     if not 0 <= gateway.priority <= 65535:
@@ -229,6 +240,19 @@ def check_gateway(gateway: Gateway) -> None:
         errors.append(FieldError("weight", "must be 0 to 65535"))
     if errors:
         raise ValidationFailed(errors)
+
+
+def host_errors(host: str) -> list[FieldError]:
+    """The error of a gateway's host that is none, or that no carrier has."""
+    address = plain_address(host)
+    if address is None:
+        return [] if is_host_name(host) else [FieldError("host", "must be an IP address or a host name")]
+    if address.is_multicast or address.is_unspecified:
+        return [FieldError("host", "must be the address of one host")]
+    if address.is_link_local:
+        # Instance metadata services use link-local addresses; carriers do not.
+        return [FieldError("host", "must not be a link-local address")]
+    return []
 
 
 def address_of(gateway: Gateway) -> tuple[str, int, str]:
@@ -247,7 +271,7 @@ def _way_errors(gateway: Gateway, *, numbered: bool) -> list[FieldError]:
     if gateway.protocol not in PROTOCOLS:
         errors.append(FieldError("protocol", f"must be one of {', '.join(PROTOCOLS)}"))
     elif gateway.protocol == "auto" and gateway.port != 0:
-        errors.append(FieldError("protocol", "auto needs the port null: both are looked up together"))
+        errors.append(FieldError("protocol", AUTO_NEEDS_NO_PORT))
     for name in ("max_concurrent_calls", "max_cps"):
         if not _is_none_or_within(getattr(gateway, name), 1, 100_000):
             errors.append(FieldError(name, "must be 1 to 100000"))

@@ -84,17 +84,22 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
     faults = _Faults()
     parts = faults.read(SplitResult("", "", "", "", ""), _split_url, stream_url)
     query = faults.read({}, _query, parts)
+    is_read = not faults.found
     protocol = faults.read("exotel", _protocol, body.get("stream_protocol"), query)
     rate = faults.read(8000, _sample_rate, body.get("sample_rate"), query)
     coding = faults.read("l16", _encoding, body.get("encoding"), query, protocol, rate)
-    if not faults.found.keys() & {"stream_protocol", "sample_rate", "encoding"}:
+    # A URL that cannot be read may have said what the body leaves out.
+    chosen = [body.get(name) for name in ("stream_protocol", "sample_rate", "encoding")]
+    is_known = is_read or None not in chosen
+    if is_known and not faults.found.keys() & {"stream_protocol", "sample_rate", "encoding"}:
         faults.read(None, _check_format, protocol, coding, rate)
     no_auth: tuple[str, BasicAuth | None] = "", None
     url, url_auth = faults.read(no_auth, _without_userinfo, parts, str(stream_url))
     parameters = faults.read((), _parameters, body.get("custom_parameters"), query)
     auth = faults.read(None, _auth, body.get("stream_auth"), url_auth)
-    # A protocol that is wrong itself says nothing about the tracks.
-    several = "stream_protocol" in faults.found or DIALECTS[protocol].both_tracks
+    # A protocol that is wrong or not known says nothing about the tracks.
+    is_known = is_read or chosen[0] is not None
+    several = "stream_protocol" in faults.found or not is_known or DIALECTS[protocol].both_tracks
     track = faults.read("inbound", _track, body.get("stream_track"), protocol, several)
     max_retries = faults.read(0, _max_retries, body.get("stream_max_retries"))
     events = faults.read(frozenset(), _events, query)

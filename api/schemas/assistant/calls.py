@@ -15,6 +15,7 @@ from api.schemas.forms import QueryAddress, WebUrl
 from callcontrol.aio.tokens import utc_now
 from callcontrol.assistant.analytics import query_of
 from callcontrol.assistant.calls import AssistantStatus
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = [
@@ -57,6 +58,8 @@ class StartCall(RequestModel):
     status_webhook_url: (
         Annotated[WebUrl, Field(description="Receives the status events of this call.")] | None
     ) = None
+
+    urls = {"status_webhook_url": WEB_SCHEMES}
 
 
 class AssistantCallList(PeriodRequest):

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from api.schemas.base import RequestModel, ResponseModel, all_optional
 from api.schemas.common import Timestamp
-from api.schemas.subscriptions import WebhookUrl, wrong_webhook
+from api.schemas.subscriptions import WEBHOOK_URLS, WebhookUrl, wrong_webhook
 from callcontrol.assistant.calls import AssistantEvent
 from callcontrol.errors import FieldError
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
@@ -50,6 +50,8 @@ class CreateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
+    urls = WEBHOOK_URLS
+
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
         """Errors of the URL and the secret."""
@@ -66,6 +68,8 @@ class UpdateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    urls = WEBHOOK_URLS
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

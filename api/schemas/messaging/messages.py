@@ -47,6 +47,8 @@ Recipient = Annotated[
         examples=["+919800100000"],
     ),
 ]
+# Types whose part has their name: it is checked although the type is wrong.
+_ONE_PART: tuple[MessageType, ...] = ("text", "template", "media")
 Text = Annotated[Filled, Field(max_length=MAX_TEXT)]
 Edge = Annotated[Filled, Field(max_length=MAX_EDGE)]
 
@@ -116,7 +118,10 @@ class SendMessageBody(CamelRequest):
         """Errors of the recipient and the parts."""
         errors = list(wrong_recipient("to", sound["to"])) if "to" in sound else []
         if "type" in sound:
-            errors += wrong_parts(sound["type"], sound, _check_url)
+            return [*errors, *wrong_parts(sound["type"], sound, _check_url)]
+        for kind in _ONE_PART:
+            if kind in sound:
+                errors += wrong_parts(kind, {kind: sound[kind]}, _check_url)
         return errors
 
 

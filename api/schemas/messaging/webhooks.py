@@ -11,7 +11,7 @@ from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
 from api.schemas.base import all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
-from api.schemas.subscriptions import TestOutcome, WebhookUrl, wrong_webhook
+from api.schemas.subscriptions import WEBHOOK_URLS, TestOutcome, WebhookUrl, wrong_webhook
 from callcontrol.errors import FieldError
 from callcontrol.messaging.events import MessagingEvent
 
@@ -37,6 +37,8 @@ class CreateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
+    urls = WEBHOOK_URLS
+
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
         """Errors of the URL and the secret."""
@@ -53,6 +55,8 @@ class UpdateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret = ""
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
+
+    urls = WEBHOOK_URLS
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

@@ -1,9 +1,15 @@
 """Reader of lists of verbs: those that control the call itself, and the table of all verbs."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
+import phonenumbers
+
 from callcontrol.calls.plan import Answer, Hangup, Reject, SendDtmf, Step
+from callcontrol.egress.url_policy import check_url
+from callcontrol.errors import FieldError, Forbidden
 from callcontrol.instructions.verbs.dialling import (
     CONFERENCE_FIELDS,
     DIAL_FIELDS,
@@ -24,7 +30,7 @@ from callcontrol.instructions.verbs.speaking import (
     read_record,
     read_say,
 )
-from callcontrol.instructions.verbs.values import VerbValues
+from callcontrol.instructions.verbs.values import VerbRules, VerbValues
 
 MAX_VERBS: Final = 50
 NO_REJECT: Final = "reject is for a caller who is not answered yet; use hangup"
@@ -33,6 +39,10 @@ REJECT_STATUSES: Final = (403, 404, 408, 410, 480, 484, 486, 488, 500, 502, 503,
 
 _MAX_DIGITS: Final = 64
 _DIGITS: Final = frozenset("0123456789*#ABCDwW")
+
+_ANY_SERVER: Final = VerbRules(
+    phonenumbers.SUPPORTED_REGIONS, prompts=None, check_url=partial(check_url, allow_private=True)
+)
 
 
 def read_verbs(values: VerbValues, path: str, verbs: object) -> list[Step]:
@@ -49,6 +59,15 @@ def read_verbs(values: VerbValues, path: str, verbs: object) -> list[Step]:
     for index, verb in enumerate(verbs):
         steps += _read_verb(values, f"{path}[{index}]", verb)
     return steps
+
+
+def verb_errors(verbs: Sequence[Mapping[str, Any]]) -> list[FieldError]:
+    """Errors of the verbs of a call to place, as far as they do not depend on the server's settings."""
+    values = VerbValues(_ANY_SERVER, None)
+    for index, verb in enumerate(verbs):
+        with contextlib.suppress(Forbidden):
+            _read_verb(values, f"verbs[{index}]", verb)
+    return values.errors
 
 
 def _read_verb(values: VerbValues, path: str, verb: object) -> Sequence[Step]:

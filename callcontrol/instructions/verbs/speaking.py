@@ -37,7 +37,7 @@ def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
     text = verb.get("url")
     url = text if isinstance(text, str) else ""
     if url.startswith("prompt:"):
-        if url[7:] not in values.rules.prompts:
+        if values.rules.prompts is not None and url[7:] not in values.rules.prompts:
             values.wrong(f"{path}.url", "names no prompt of this server")
     else:
         url = values.absolute(url)

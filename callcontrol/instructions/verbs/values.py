@@ -21,12 +21,12 @@ class VerbRules:
     """
     Rules for verbs.
 
-    ``allowed_countries`` may be dialled; ``prompts`` are the names that ``prompt:NAME`` may have;
+    ``allowed_countries`` may be dialled; ``prompts`` are the names that ``prompt:NAME`` may have, None any;
     ``check_url`` is ``Destinations.check_url``.
     """
 
     allowed_countries: Collection[str]
-    prompts: Collection[str]
+    prompts: Collection[str] | None
     check_url: CheckUrl
 
 

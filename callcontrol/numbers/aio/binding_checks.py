@@ -9,6 +9,7 @@ from callcontrol.egress.url_policy import Destinations, url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import Binding
 from callcontrol.models.parties import SipTarget
+from callcontrol.numbers.binding import BINDING_URLS
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import parse_target
 
@@ -28,7 +29,7 @@ async def binding_errors(
     bound: binding registers it.
     """
     errors: list[FieldError] = []
-    for field, schemes in _URLS:
+    for field, schemes in BINDING_URLS.items():
         url = getattr(binding, field)
         if url is not None:
             errors += url_errors(destinations.check_url, field, url, schemes=schemes)
@@ -70,14 +71,6 @@ def agent_errors(
 def _owner_of_agent(binding: Binding, directory: DirectoryLoader) -> tuple[str, str | None] | None:
     agent = directory.agent(binding.agent_id or "")
     return None if agent is None else (agent.account_sid, agent.workspace_id)
-
-
-_URLS = (
-    ("stream_url", ("ws", "wss")),
-    ("webhook_url", ("http", "https")),
-    ("fallback_url", ("http", "https")),
-    ("status_webhook_url", ("http", "https")),
-)
 
 
 async def _after_miss(

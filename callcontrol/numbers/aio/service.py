@@ -169,7 +169,9 @@ class NumberService:
                 raise Conflict("The number is on a carrier of your own; remove it in the trunk portal.")
             up = trunks.count_active_calls(connection, phone_number_id=phone_number_id)
             if up:
-                raise Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+                raise Conflict(
+                    "Calls on this number have not ended; wait until they have.", details={"calls": up}
+                )
             forget(connection, number, now)
             return number
 

@@ -124,7 +124,9 @@ class TrunkNumberService:
             _own(connection, account_sid, number_sid)
             up = trunks.count_active_calls(connection, phone_number_id=number_sid)
             if up:
-                raise Conflict("Calls are up on this number; wait until they end.", details={"calls": up})
+                raise Conflict(
+                    "Calls on this number have not ended; wait until they have.", details={"calls": up}
+                )
             numbers.delete(connection, number_sid, now)
 
         await self._rows.change(write)

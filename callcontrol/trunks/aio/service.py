@@ -199,7 +199,9 @@ class TrunkService:
             _own_gateway(connection, account_sid, carrier_sid, gateway_sid)
             up = max(legs, trunks.count_active_calls(connection, gateway_sid=gateway_sid))
             if up:
-                raise Conflict("Calls are up on this gateway; wait until they end.", details={"calls": up})
+                raise Conflict(
+                    "Calls on this gateway have not ended; wait until they have.", details={"calls": up}
+                )
             trunks.GATEWAYS.delete(connection, gateway_sid, now)
 
         await self._rows.change(write)
@@ -297,7 +299,9 @@ class TrunkService:
         def check(connection: Connection) -> None:
             up = max(legs, trunks.count_active_calls(connection, carrier_sid=carrier_sid)) if owner else 0
             if up:
-                raise Conflict("Calls are up on this carrier; wait until they end.", details={"calls": up})
+                raise Conflict(
+                    "Calls on this carrier have not ended; wait until they have.", details={"calls": up}
+                )
             attached = trunks.count_numbers(connection, carrier_sid)
             if attached:
                 raise Conflict(

@@ -9,7 +9,16 @@ import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import CallStatus, Quality
-from tests.support.api_facts import ACCOUNT, CARRIER_SID, GATEWAY_HOST, GATEWAY_SID, MOMENT, NOWHERE, call
+from tests.support.api_facts import (
+    ACCOUNT,
+    CARRIER_SID,
+    GATEWAY_HOST,
+    GATEWAY_SID,
+    MOMENT,
+    NOWHERE,
+    OTHER_CARRIER_SID,
+    call,
+)
 from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
 
@@ -34,6 +43,9 @@ async def test_an_entry(client: Client, stage: ApiStage) -> None:
     assert (entry["from"], entry["answered"], entry["duration"]) == ("+918047000001", True, 61)
     assert entry["attempted_at"] == entry["terminated_at"] == "2026-01-31T12:00:00.123Z"
     assert (entry["trunk"], entry["remote_host"], entry["mos"]) == ("Own trunk", GATEWAY_HOST, 4.2)
+    for carrier in (OTHER_CARRIER_SID, ACCOUNT):
+        found = await client.get(f"{LOGS}?start=2026-01-31&end=2026-01-31&carrier_sid={carrier}")
+        assert (found.status, found.data) == (200, [])
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,9 @@ async def test_what_numbers_and_urls_look_like_is_named_with_all_else(
 @pytest.mark.parametrize(
     ("changes", "field", "message"),
     [
-        ({"to": {"type": "phone"}}, "to", "needs number with type phone"),
-        ({"to": {"type": "sip", "number": "+919800000001"}}, "to", "needs sip_uri with type sip"),
+        ({"to": {"type": "phone"}}, "to.number", "is required with type phone"),
+        ({"to": {"type": "sip"}}, "to.sip_uri", "is required with type sip"),
+        ({"to": {"type": "sip", "number": "+919800000001"}}, "to.sip_uri", "is required with type sip"),
         ({"to": {"type": "teams", "number": "9198000001"}}, "to.type", "must be one of phone or sip"),
         ({"to": {"number": "+919800000001", "colour": 1}}, "to.colour", "is not a known field"),
         ({"to": None}, "to", "must be a string"),
@@ -226,7 +227,14 @@ async def test_single_fields(
         ([{"verb": "dial", "target": []}], {"verbs[0].target": "must have at least 1 item"}),
         (
             [{"verb": "dial", "target": [{"type": "sip", "number": "+919800000001"}]}],
-            {"verbs[0].target[0]": "needs sip_uri with type sip"},
+            {"verbs[0].target[0].sip_uri": "is required with type sip"},
+        ),
+        (
+            [{"verb": "gather", "finish_on_key": "##"}, {"verb": "record", "finish_on_key": "A"}],
+            {
+                "verbs[0].finish_on_key": "must be one key of 0-9 * #, or empty",
+                "verbs[1].finish_on_key": "must be at most 12 keys of 0-9 * #",
+            },
         ),
         ([{"verb": "send_digits", "digits": "hello"}], {"verbs[0].digits": None}),
         ([{"verb": ["play"]}], {"verbs[0].verb": None}),

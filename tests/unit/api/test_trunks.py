@@ -16,8 +16,9 @@ from tests.support.api_facts import (
     GATEWAY_SID,
     NOWHERE,
     OTHER_CARRIER_SID,
+    call,
 )
-from tests.support.api_stage import asked
+from tests.support.api_stage import ApiStage, asked
 from tests.unit.api.client import Client
 
 CARRIERS = "/v1/trunk-portal/carriers"
@@ -222,6 +223,16 @@ async def test_refusals_name_the_ways_that_there_are(client: Client) -> None:
     assert all(message.endswith(either) for message in answer.fields.values())
     gateway = await client.post(f"{CARRIERS}/{CARRIER_SID}/gateways", {"host": "10.0.0.1", "protocol": "sip"})
     assert gateway.fields == {"protocol": "must be one of udp, tcp, tls, tls/srtp or auto"}
+    prefixed = await client.post(CARRIERS, {"name": "x", "tech_prefix": "abc"})
+    assert prefixed.fields == {"tech_prefix": "must be 1 to 16 of 0-9, * and #"}
+
+
+async def test_a_carrier_with_a_call_that_nobody_has_answered_stays(client: Client, stage: ApiStage) -> None:
+    await stage.add_call(call(NOWHERE, carrier_sid=CARRIER_SID))
+    answer = await client.delete(f"{CARRIERS}/{CARRIER_SID}")
+    assert (answer.status, answer.json()["error"]["details"]) == (409, {"calls": 1})
+    message = answer.json()["error"]["message"]
+    assert message == "Calls on this carrier have not ended; wait until they have."
 
 
 @pytest.mark.parametrize(

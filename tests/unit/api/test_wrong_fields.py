@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 
 from callcontrol.accounts.keys import SCOPES
-from tests.support.api_facts import KEY, NUMBER, NUMBER_ID
+from tests.support.api_facts import (
+    ACCOUNT,
+    CARRIER_SID,
+    GATEWAY_SID,
+    KEY,
+    MESSAGING_KEY,
+    NUMBER,
+    NUMBER_ID,
+)
 from tests.support.api_stage import ApiStage
 from tests.support.api_webhooks import SUBSCRIPTION_ID
 from tests.unit.api.client import Client
 
 ASSISTANT_KEY, ADMIN_KEY = "va_" + "a" * 43, "vadm_" + "c" * 43
+APPLICATIONS, CALLS = "/v1/trunk-portal/applications", "/v1/calls"
+FAR, PRIVATE = "ftp://s.example.com/", "https://10.0.0.1/"
+URLS = ("webhook_url", "fallback_url", "status_webhook_url")
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +36,8 @@ async def keys(stage: ApiStage) -> None:
         ("/v1/calls?status=x&start_date=q&cursor=z", KEY, {"status", "start_date", "cursor"}),
         ("/v1/calls?cursor=z&end_date=q", KEY, {"cursor", "end_date"}),
         ("/v1/calls?direction=x&start_date=2026-02-01&end_date=2026-01-01", KEY, {"direction", "end_date"}),
+        ("/v1/calls?to=x&status=busy&status=busy&tag=a&page=0", KEY, {"to", "status", "page"}),
+        ("/v1/calls?from=%00&end_date=q", KEY, {"from", "end_date"}),
         ("/v1/masking/call-logs?status=x&start_date=q", KEY, {"status", "start_date"}),
         ("/v1/wallet/ledger?page=0&start_date=z&kind=zzz", KEY, {"page", "start_date", "kind"}),
         ("/v1/voice-otp/calls?status=x&end_date=z", KEY, {"status", "end_date"}),
@@ -104,3 +117,139 @@ async def test_a_tool(client: Client, beside: dict[str, object]) -> None:
     del body["name"]
     changed = await client.post("/integrations/admin/tools/find_order", body, key=ADMIN_KEY)
     assert (changed.status, {field.partition(".")[0] for field in changed.fields}) == (400, set(body))
+
+
+@pytest.mark.parametrize("url", [FAR, PRIVATE, "http://s.example.com/"])
+async def test_an_application_of_a_webhook(client: Client, url: str) -> None:
+    wrong = {"webhook_method": "PUT", "webhook_format": "xml", "timeout": 1, "status_webhook_events": ["x"]}
+    body = {"name": " ", "target": "webhook", **dict.fromkeys(URLS, url), **wrong}
+    answer = await client.post(APPLICATIONS, body)
+    assert (answer.status, set(answer.fields)) == (400, {"name", *URLS, *wrong})
+
+
+@pytest.mark.parametrize(
+    ("target", "wrong"),
+    [
+        ("webhook", {"webhook_url": FAR, "webhook_method": "PUT"}),
+        ("forward", {"forward_to": "x", "caller_id": "x", "timeout": 500}),
+        ("voice_agent", {"agent_id": "x", "workspace_id": "x"}),
+        ("media_stream", {"stream_url": "http://x.example/", "encoding": "x", "stream_max_retries": 11}),
+        ("nothing", {"target": "nothing", "webhook_method": "PUT", "agent_id": "x", "timeout": 500}),
+    ],
+)
+async def test_record_all_calls_beside_other_fields(
+    client: Client, target: str, wrong: dict[str, object]
+) -> None:
+    body = {"name": "Shop", "target": target, "record_all_calls": "yes", **wrong}
+    answer = await client.post(APPLICATIONS, body)
+    assert (answer.status, set(answer.fields)) == (400, {"record_all_calls", *wrong})
+
+
+async def test_a_change_of_an_application_names_given_fields_alone(client: Client) -> None:
+    made = await client.post(
+        APPLICATIONS, {"name": "Shop", "target": "webhook", "webhook_url": "https://s.example.com/"}
+    )
+    path = f"{APPLICATIONS}/{made.data['app_sid']}"
+    wrong = {"record_all_calls": "x", "webhook_method": "PUT"}
+    assert set((await client.patch(path, wrong)).fields) == set(wrong)
+    # The application has the URL that the request leaves out.
+    assert set((await client.patch(path, {"target": "webhook", **wrong})).fields) == set(wrong)
+    # A stream may have said its protocol in its URL.
+    told = {"record_all_calls": "x", "stream_track": "both", "encoding": "mulaw"}
+    assert set((await client.patch(path, told)).fields) == {"record_all_calls"}
+
+
+@pytest.mark.parametrize("url", ["http://bot.example.com/", "wss://10.0.0.1/"])
+@pytest.mark.parametrize("path", [CALLS, f"/v1/Accounts/{ACCOUNT}/Calls"])
+async def test_a_call_for_a_stream(client: Client, path: str, url: str) -> None:
+    wrong = {"stream_protocol": "x", "encoding": "y", "sample_rate": 7, "stream_track": "z"}
+    wrong |= {"stream_auth": {"type": "basic"}, "fallback_url": PRIVATE, "status_webhook_url": PRIVATE}
+    body = {"from": NUMBER, "to": "+919800000001", "stream_url": url, "timeout": 1, **wrong}
+    answer = await client.post(path, body)
+    assert (answer.status, set(answer.fields)) == (400, {"stream_url", "timeout", *wrong})
+
+
+@pytest.mark.parametrize("url", [FAR, PRIVATE])
+async def test_a_call_for_a_webhook(client: Client, url: str) -> None:
+    body = {"from": "x", "to": "+919800000001", "webhook_method": "PUT", **dict.fromkeys(URLS, url)}
+    answer = await client.post(CALLS, body)
+    assert (answer.status, set(answer.fields)) == (400, {"from", "webhook_method", *URLS})
+
+
+async def test_values_of_verbs_beside_other_fields(client: Client) -> None:
+    dial = {"verb": "dial", "target": [{"type": "phone", "number": "+442071838750"}], "caller_id": "xx"}
+    stream = {"verb": "stream", "url": "wss://bot.example.com/", "encoding": "x"}
+    verbs = [dial, stream, {"verb": "play", "url": "file:///x"}]
+    answer = await client.post(CALLS, {"from": "x", "to": "+919800000001", "verbs": verbs})
+    assert set(answer.fields) == {"from", "verbs[0].caller_id", "verbs[1].encoding", "verbs[2].url"}
+
+
+async def test_wrong_values_come_before_a_country_that_may_not_be_called(client: Client) -> None:
+    body = {"from": NUMBER, "to": "+14155550100", "stream_url": "wss://bot.example.com/"}
+    wrong = await client.post(CALLS, {**body, "encoding": "x"})
+    assert (wrong.status, set(wrong.fields)) == (400, {"encoding"})
+    assert (await client.post(CALLS, body)).status == 403
+    sent = {"to": "+14155550100"}
+    wrong = await client.post("/v1/voice-otp/send", {**sent, "language": "fr"})
+    assert (wrong.status, set(wrong.fields)) == (400, {"language"})
+    assert (await client.post("/v1/voice-otp/send", sent)).status == 403
+
+
+async def test_an_unknown_target_of_a_binding_beside_other_fields(client: Client) -> None:
+    body = {"target": "x", "webhook_method": "PUT", "timeout": 1, "fallback_url": PRIVATE, "language": "fr"}
+    answer = await client.put(f"/v1/phone-numbers/{NUMBER_ID}/inbound", body)
+    assert (answer.status, answer.code, set(answer.fields)) == (400, "bind_failed", set(body))
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["new", "changed"])
+async def test_a_carrier(client: Client, change: bool) -> None:
+    wrong = {
+        **{"name": "", "register_sip_realm": "\x01", "register_from_domain": "a b", "registrars": ["a b"]},
+        **{"outbound_proxy": "a b", "forwarded_headers": ["Via"], "codecs": ["PCMU", "PCMU"], "max_cps": 0},
+    }
+    path = "/v1/trunk-portal/carriers"
+    answer = await (client.patch(f"{path}/{CARRIER_SID}", wrong) if change else client.post(path, wrong))
+    assert (answer.status, set(answer.fields)) == (400, set(wrong))
+
+
+async def test_a_gateway(client: Client) -> None:
+    wrong = {"host": "0.0.0.0", "protocol": "auto", "weight": -1}
+    path = f"/v1/trunk-portal/carriers/{CARRIER_SID}/gateways"
+    assert set((await client.post(path, wrong)).fields) == set(wrong)
+    # The gateway may have the port null already.
+    changed = await client.patch(f"{path}/{GATEWAY_SID}", {"protocol": "auto", "weight": -1})
+    assert set(changed.fields) == {"weight"}
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "wrong"),
+    [
+        ("/v1/voice-otp/send", KEY, {"to": "x", "status_webhook_url": PRIVATE}),
+        ("/api/v1/calls/outbound", ASSISTANT_KEY, {"agent_id": "x", "status_webhook_url": PRIVATE}),
+        ("/api/v1/agents", ASSISTANT_KEY, {"name": "", "stream_url": "wss://10.0.0.1/"}),
+        ("/api/v1/webhooks", ASSISTANT_KEY, {"events": [], "url": PRIVATE}),
+    ],
+)
+async def test_a_host_that_is_not_reached(
+    client: Client, path: str, key: str, wrong: dict[str, object]
+) -> None:
+    right = {"phone_number": "+919800000001"} if "agent_id" in wrong else {}
+    answer = await client.post(path, {**right, **wrong}, key=key)
+    assert (answer.status, set(answer.fields)) == (400, set(wrong))
+
+
+async def test_a_message_of_no_type(client: Client) -> None:
+    body = {"to": "x", "type": "x", "media": {"type": "audio", "url": FAR, "caption": "x"}}
+    details = (await client.post("/api/v1/messages", body, key=MESSAGING_KEY)).json()["details"]
+    named = {error["field"] for error in details["errors"]}
+    assert named == {"to", "type", "media.url", "media.caption"}
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [("/v1/voice-otp/stats", KEY), ("/v1/masking/stats", KEY), ("/api/v1/analytics", ASSISTANT_KEY)],
+)
+async def test_a_day_that_has_not_begun_is_one_in_utc(client: Client, path: str, key: str) -> None:
+    answer = await client.get(f"{path}?start_date=2999-01-01", key=key)
+    (message,) = answer.fields.values()
+    assert (answer.status, message.endswith("UTC")) == (400, True)

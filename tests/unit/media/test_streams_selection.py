@@ -218,3 +218,13 @@ def test_every_fault_is_named_and_none_twice() -> None:
     with pytest.raises(StreamSetupError) as one:
         choose_stream(URL, {"stream_protocol": "x", "stream_track": "both", "encoding": "mulaw"})
     assert list(one.value.faults) == ["stream_protocol"]
+
+
+def test_a_url_that_cannot_be_read_contradicts_nothing() -> None:
+    fields = {"stream_track": "both", "encoding": "mulaw"}
+    with pytest.raises(StreamSetupError) as refused:
+        choose_stream("http://bot.example.com/?stream_protocol=twilio", fields)
+    assert list(refused.value.faults) == ["stream_url"]
+    with pytest.raises(StreamSetupError) as refused:
+        choose_stream("", {**fields, "stream_protocol": "jambonz", "sample_rate": 8000})
+    assert list(refused.value.faults) == ["stream_url", "encoding", "stream_track"]

@@ -16,8 +16,8 @@ from api.http.middleware import current_request
 from api.schemas.base import validate_body
 
 
-def _fails(model: Any, value: Any) -> Any:
-    body = validate_body(model, value)
+def _fails(*given: Any) -> Any:
+    body = validate_body(*given)
     if current_request().request_id.startswith("provoke"):
         raise RuntimeError(f"a planted defect met {body!r}")
     return body

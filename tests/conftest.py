@@ -52,7 +52,7 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell at the end where the time went; runners leave that to the process that started them."""
-    # Nothing of a collection is garbage: to look for it takes a sixth of the time.
+    # Nothing of a collection is garbage, and to look for it takes a good part of the time.
     gc.disable()
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(RunReport())

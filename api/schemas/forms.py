@@ -7,7 +7,7 @@ wrong field, including those that only the domain would find.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas.base import RequestModel
 from api.schemas.common import E164, with_plus
-from callcontrol.egress.url_policy import check_url
+from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, check_url
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 from callcontrol.routing.targets import parse_address, parse_sip_target
 from callcontrol.trunks.inbound_invite import ANONYMOUS
@@ -59,7 +59,7 @@ def _recorded_address(text: str) -> str:
         raise ValueError(f"{refusal.errors[0].message}, or {ANONYMOUS}") from None
 
 
-def _url(*schemes: str) -> AfterValidator:
+def _url(schemes: Sequence[str]) -> AfterValidator:
     # The server's settings, known to the domain, decide whether plain http is allowed.
     return _looks(lambda url: check_url(url, schemes=schemes, allow_private=True))
 
@@ -78,8 +78,8 @@ QueryAddress = Annotated[
     AfterValidator(_recorded_address),
 ]
 # The shortest URL is a minimum for the schema alone: whoever sends a word learns how a URL starts.
-WebUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url("http", "https")]
-StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 5}), _url("ws", "wss")]
+WebUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(WEB_SCHEMES)]
+StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 5}), _url(STREAM_SCHEMES)]
 StreamRate = Annotated[int, AfterValidator(_rate)]
 
 

@@ -77,7 +77,7 @@ def wrong_url(sound: Mapping[str, Any]) -> list[FieldError]:
     """Errors of the field `url`, if it is there; its host is checked elsewhere."""
     if "url" not in sound:
         return []
-    schemes = ("http", "https") if sound["url"].lower().startswith("http:") else ("https",)
+    schemes = WEB_SCHEMES if sound["url"].lower().startswith("http:") else ("https",)
     try:
         check_url(sound["url"], schemes=schemes, allow_private=True)
     except ValidationFailed as refusal:

@@ -6,6 +6,7 @@ Every wrong value is named by its path in the request (``verbs[0].url``).
 
 from callcontrol.calls.plan import Plan, Step, fallback_of
 from callcontrol.calls.requests import CreateCall
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.instructions.verbs import (
     MAX_VERBS,
@@ -43,9 +44,9 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     if request.send_digits is not None:
         steps = [*digit_steps(values, "send_digits", request.send_digits), *steps]
     if request.status_webhook_url is not None:
-        values.check_url("status_webhook_url", request.status_webhook_url, ("http", "https"))
+        values.check_url("status_webhook_url", request.status_webhook_url, WEB_SCHEMES)
     if request.fallback_url is not None:
-        values.check_url("fallback_url", request.fallback_url, ("http", "https"))
+        values.check_url("fallback_url", request.fallback_url, WEB_SCHEMES)
     errors = numbers.errors + values.errors
     if refusal is not None and not errors:
         raise refusal

@@ -26,13 +26,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from callcontrol.e164 import NOT_A_NUMBER, read_number
-from callcontrol.egress.url_policy import (
-    BAD_PORT,
-    STREAM_SCHEMES,
-    WEB_SCHEMES,
-    check_url,
-    has_valid_port,
-)
+from callcontrol.egress.url_policy import BAD_PORT, STREAM_SCHEMES, WEB_SCHEMES, check_url, has_valid_port
 from callcontrol.errors import (
     BindFailed,
     DestinationForbidden,
@@ -59,7 +53,7 @@ _MAX_PARAMETERS: Final = 32
 _MAX_PARAMETER_CHARACTERS: Final = 512
 
 _REQUEST_NAMES: Final = {"timeout_s": "timeout"}
-_FIELD_NAMES: Final = {"timeout": "timeout_s"}
+_FIELD_NAMES: Final = {given: name for name, given in _REQUEST_NAMES.items()}
 _STREAM_FIELDS: Final = (
     "stream_protocol",
     "encoding",
@@ -386,7 +380,7 @@ def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
     if not url:
         return []
     try:
-        check_url(url, schemes=("http", "https"), allow_private=True, field=field)
+        check_url(url, schemes=WEB_SCHEMES, allow_private=True, field=field)
     except ValidationFailed as refusal:
         return list(refusal.errors)
     except DestinationForbidden:
@@ -414,7 +408,7 @@ def stream_url_errors(url: str, field: str) -> list[FieldError]:
         parts = urlsplit(url)
     except ValueError:
         return [FieldError(field, "is not a URL")]
-    if parts.scheme not in ("ws", "wss") or not parts.hostname:
+    if parts.scheme not in STREAM_SCHEMES or not parts.hostname:
         return [FieldError(field, "must be a ws:// or wss:// URL")]
     if not has_valid_port(parts):
         return [FieldError(field, BAD_PORT)]

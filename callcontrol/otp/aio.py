@@ -14,7 +14,7 @@ from callcontrol.calls.plan import Announce, Plan
 from callcontrol.calls.requests import CallMetadata
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
-from callcontrol.egress.url_policy import Destinations, url_errors
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations, url_errors
 from callcontrol.errors import (
     DomainError,
     FieldError,
@@ -241,7 +241,7 @@ class VoiceOtp:
         url = request.status_webhook_url
         if url is not None:
             check_url = self._destinations.check_url
-            errors += url_errors(check_url, "status_webhook_url", url, schemes=("http", "https"))
+            errors += url_errors(check_url, "status_webhook_url", url, schemes=WEB_SCHEMES)
         sounds: Sequence[Sound] = ()
         try:
             sounds = await self._wording.sounds(request, code)

@@ -2,9 +2,9 @@
 Allocator of ports on 127.0.0.1 for servers, SIPp and engines of tests and benchmarks.
 
 They are below the system's ephemeral ports. Each process locks port spans until it ends, so that no two get
-the same. There are spans of 2,000 ports for nine processes, so a test takes no larger range, and gives the
+the same. There are spans of 2,000 ports for eight processes, so a test takes no larger range, and gives the
 processes that it starts ports of its own.
-Within a process, a port is reused after all others of its span.
+Within a process, a port is reused after all others of its span. What counts its ports gets exclusive ones.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-__all__ = ["EXCLUSIVE_PORTS", "NoPortLeft", "exclusive_ports", "free_port", "port_range"]
-
-# Size of a range that no other process uses.
-EXCLUSIVE_PORTS: Final = 1_000
+__all__ = ["NoPortLeft", "exclusive_ports", "free_port", "port_range"]
 
 # Single ports and ranges come from parts of their own, in spans of one size. Spans of several sizes at
 # random places would leave gaps that no other fits into.
@@ -40,6 +37,7 @@ _SINGLE_PORTS: Final = 1_200
 _STEP: Final = 4
 # Enough for a server and its sandbox with 800 ports each.
 _RANGED_PORTS: Final = 2_000
+_EXCLUSIVE_PORTS: Final = 1_000
 
 
 class NoPortLeft(Exception):
@@ -84,15 +82,15 @@ _used: dict[int, int] = {}
 @contextmanager
 def exclusive_ports() -> Iterator[int]:
     """Hold 1,000 ports that nobody else has until the block ends, waiting for them, and yield the first."""
-    places = range(_EXCLUSIVE.start, _EXCLUSIVE.stop - EXCLUSIVE_PORTS + 1, EXCLUSIVE_PORTS)
-    first = next((first for first in places if _lock(first, EXCLUSIVE_PORTS)), None)
+    places = range(_EXCLUSIVE.start, _EXCLUSIVE.stop - _EXCLUSIVE_PORTS + 1, _EXCLUSIVE_PORTS)
+    first = next((first for first in places if _lock(first, _EXCLUSIVE_PORTS)), None)
     if first is None:
         first = random.choice(places)
-        fcntl.lockf(_locks(), fcntl.LOCK_EX, EXCLUSIVE_PORTS, first)
+        fcntl.lockf(_locks(), fcntl.LOCK_EX, _EXCLUSIVE_PORTS, first)
     try:
         yield first
     finally:
-        fcntl.lockf(_locks(), fcntl.LOCK_UN, EXCLUSIVE_PORTS, first)
+        fcntl.lockf(_locks(), fcntl.LOCK_UN, _EXCLUSIVE_PORTS, first)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from pydantic import Field
 from api.schemas.common import Filled, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.e164 import MAX_NUMBER_CHARS
-from callcontrol.egress.url_policy import check_url
+from callcontrol.egress.url_policy import WEB_SCHEMES, check_url
 from callcontrol.errors import FieldError
 from callcontrol.messaging.messages import (
     MAX_BODY,
@@ -55,7 +55,7 @@ Edge = Annotated[Filled, Field(max_length=MAX_EDGE)]
 
 def _check_url(url: str) -> object:
     """Check a URL as such; its host is checked elsewhere."""
-    return check_url(url, schemes=("http", "https"), allow_private=True)
+    return check_url(url, schemes=WEB_SCHEMES, allow_private=True)
 
 
 class TemplatePart(CamelRequest):

@@ -18,7 +18,7 @@ from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.directory.aio.cached_rows import OwnedRows
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import Destinations, url_errors
+from callcontrol.egress.url_policy import STREAM_SCHEMES, Destinations, url_errors
 from callcontrol.errors import Conflict, ValidationFailed
 from callcontrol.models import Account, Page, SubscribedEvent, VoiceAgent
 from callcontrol.webhooks.aio.outbox import Outbox
@@ -121,7 +121,7 @@ class AgentService:
         if agent.stream is None or agent.stream.stream_url is None:
             return
         url = agent.stream.stream_url
-        errors = url_errors(self._destinations.check_url, "stream_url", url, schemes=("ws", "wss"))
+        errors = url_errors(self._destinations.check_url, "stream_url", url, schemes=STREAM_SCHEMES)
         if errors:
             raise ValidationFailed(errors)
 

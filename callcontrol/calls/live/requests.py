@@ -20,7 +20,7 @@ from callcontrol.calls.events.commands import (
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.plan import WebhookMethod
-from callcontrol.egress.url_policy import CheckUrl, url_errors
+from callcontrol.egress.url_policy import WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, Target
@@ -113,7 +113,7 @@ def commands_of(
 
 
 def _check_webhook(url: str, check_url: CheckUrl) -> None:
-    errors = url_errors(check_url, "webhook_url", url, schemes=("http", "https"))
+    errors = url_errors(check_url, "webhook_url", url, schemes=WEB_SCHEMES)
     if errors:
         raise ValidationFailed(errors)
 

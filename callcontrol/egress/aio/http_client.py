@@ -14,7 +14,7 @@ from yarl import URL
 from callcontrol.aio.tokens import unix_time_s
 from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.requests import FormRequest, RequestProblem, is_success, query_url, signed_headers
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 
@@ -78,7 +78,7 @@ class CustomerHttpClient:
     async def _ask(
         self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None
     ) -> tuple[str, bytes]:
-        self._destinations.check_url(event.url, schemes=("http", "https"))
+        self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
         get, limit = event.method == "GET", self._max_answer_bytes
         if form is not None:
             event = replace(event, body=form.body)

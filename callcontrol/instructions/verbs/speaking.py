@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from callcontrol.calls.plan import Gather, Pause, Play, RecordMessage, Say, Step
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.instructions.verbs.values import VerbValues
 from media.audio import SpeechError
 from media.audio.speech import speech_text
@@ -42,7 +43,7 @@ def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
     else:
         url = values.absolute(url)
         if url.lower().startswith(("http://", "https://")):
-            values.check_url(f"{path}.url", url, ("http", "https"))
+            values.check_url(f"{path}.url", url, WEB_SCHEMES)
         else:
             values.wrong(f"{path}.url", "must be prompt:NAME or the http(s) URL of a WAV file")
     return [Play(url, loops)] if len(values.errors) == count else []

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
-from callcontrol.egress.url_policy import CheckUrl, url_errors
+from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
@@ -135,7 +135,7 @@ class VerbValues:
         if not 1 <= len(url) <= _MAX_URL_CHARS:
             self.wrong(url_path, f"must be an http(s) URL of at most {_MAX_URL_CHARS} characters")
         else:
-            self.check_url(url_path, url, ("http", "https"))
+            self.check_url(url_path, url, WEB_SCHEMES)
         if method not in (None, "POST", "GET"):
             self.wrong(method_path, "must be POST or GET")
         if len(self.errors) > count:
@@ -157,7 +157,7 @@ class VerbValues:
             for name, reason in error.faults.items():
                 self.wrong(url_path if name == "stream_url" else prefix + name, reason)
             return []
-        self.check_url(url_path, choice.url, ("ws", "wss"))
+        self.check_url(url_path, choice.url, STREAM_SCHEMES)
         return [Stream(choice, self.webhooks.fallback)]
 
     def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:

@@ -14,7 +14,7 @@ from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.statements import to_micros
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import ChannelNotConfigured, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
@@ -178,4 +178,4 @@ class MessageService:
         # The network fetches the file, so plain http is taken; the host is judged as that of any other URL.
         plain = url[:5].lower() == "http:"
         judged = f"https:{url[5:]}" if plain else url
-        self._destinations.check_url(judged, schemes=("http", "https"))
+        self._destinations.check_url(judged, schemes=WEB_SCHEMES)

@@ -12,7 +12,7 @@ from yarl import URL
 from callcontrol.aio.tokens import new_id, unix_time_s, utc_now
 from callcontrol.egress.aio.http_client import NotAnswered, customer_session, problem_of, read_bounded
 from callcontrol.egress.requests import is_success, signed_headers
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError, ToolFailed, ToolTimedOut
 from callcontrol.models import WebhookEvent
 from callcontrol.tools.answers import MAX_ANSWER_BYTES, AnswerUnreadable, queried, read_answer, shown
@@ -78,7 +78,7 @@ class HttpToolClient:
             self._session = None
 
     async def _ask(self, tool: HttpTool, arguments: Mapping[str, Any]) -> _Answer:
-        self._destinations.check_url(tool.url, schemes=("http", "https"))
+        self._destinations.check_url(tool.url, schemes=WEB_SCHEMES)
         if self._session is None:
             self._session = customer_session(self._destinations, _ACCEPT)
         body = json.dumps(arguments, ensure_ascii=False).encode() if tool.sends_body else None

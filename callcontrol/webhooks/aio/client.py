@@ -12,7 +12,7 @@ from callcontrol.aio.tokens import unix_time_s, utc_now
 from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.aio.http_client import problem_of
 from callcontrol.egress.requests import is_success, query_url, signed_headers
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.retries import retry_after_s
@@ -82,7 +82,7 @@ class WebhookClient:
             return Answer(problem="the server failed; see its log")
 
     async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        self._destinations.check_url(event.url, schemes=("http", "https"))
+        self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
         headers = signed_headers(event, secrets, unix_time_s())
         get = event.method == "GET"
         async with self._session.request(

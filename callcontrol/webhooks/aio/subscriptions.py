@@ -15,7 +15,7 @@ from callcontrol.aio.tokens import new_id, new_webhook_secret, utc_now
 from callcontrol.clock import timestamp
 from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.aio.outbox import Outbox
@@ -323,7 +323,7 @@ async def reach_errors(destinations: Destinations, url: str, field: str = "url")
     A name that does not resolve within two seconds is accepted: it may not be set up yet, and every
     connection is checked again.
     """
-    schemes = ("http", "https") if destinations.allow_private else ("https",)
+    schemes = WEB_SCHEMES if destinations.allow_private else ("https",)
     try:
         destinations.check_url(url, schemes=schemes)
         parts = urlsplit(url)

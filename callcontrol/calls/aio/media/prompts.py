@@ -9,7 +9,7 @@ import aiohttp
 
 from callcontrol.egress.aio.connector import checked_connector
 from callcontrol.egress.aio.http_client import problem_of
-from callcontrol.egress.url_policy import Destinations
+from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from media.audio import AudioError, Clip, PromptLibrary, hold_music, read_wav
 
@@ -72,7 +72,7 @@ class AudioSource:
             AudioUnavailable: It cannot be fetched, or is no playable WAV.
         """
         try:
-            self._destinations.check_url(url, schemes=("http", "https"))
+            self._destinations.check_url(url, schemes=WEB_SCHEMES)
             data = await asyncio.wait_for(self._download(url), _FETCH_TIMEOUT_S)
             return await asyncio.to_thread(lambda: read_wav(data).for_engine())
         except DomainError as refusal:

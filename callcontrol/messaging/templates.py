@@ -104,11 +104,14 @@ def _wrong_language(language: str) -> list[FieldError]:
 
 
 def _nearest(language: str) -> str | None:
-    """Return a language of the network in other letters, without its region, or that is written alike."""
+    """Return a language of the network in other letters, of another region, or that is written alike."""
     known = {name.lower(): name for name in sorted(LANGUAGES)}
     wanted = language.lower()
+    spoken = wanted.partition("_")[0]
+    regional = (name for name in known if name.startswith(f"{spoken}_"))
     alike = difflib.get_close_matches(wanted, known, n=1)
-    return known.get(wanted) or known.get(wanted.partition("_")[0]) or (known[alike[0]] if alike else None)
+    near = next((name for name in (wanted, spoken, *regional, *alike) if name in known), None)
+    return known[near] if near else None
 
 
 def _read_body(body: str) -> int:

@@ -140,6 +140,8 @@ def test_what_is_wrong_is_named_alone(field: str, value: str) -> None:
         ("de_DE", "de"),
         ("pt-BR", "pt_BR"),
         ("EN", "en"),
+        ("pt", "pt_BR"),
+        ("zh", "zh_CN"),
     ],
 )
 def test_the_language_that_was_meant_is_offered(written: str, offered: str) -> None:

@@ -46,7 +46,7 @@ class IcmpError(NamedTuple):
 
 
 def enable_errors(sock: socket.socket) -> None:
-    """Have the system keep the ICMP errors of a UDP socket."""
+    """Ask the system to keep the ICMP errors of a UDP socket."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVERR, 1)
     else:

@@ -29,11 +29,13 @@ def sent(stage: Stage, target: Address, method: str) -> list[bytes]:
     ]
 
 
-def refuse(stage: Stage, target: Address, method: str, **changes: object) -> None:
-    """Have Alice's system report an ICMP error of the last such datagram."""
-    quoted = sent(stage, target, method)[-1][:QUOTED_BYTES]
-    error = IcmpError(target, quoted, REASON)._replace(**changes)
-    take_error(stage.alice.ua.layer, error)
+def refuse(
+    stage: Stage, target: Address, method: str, *, quoted: bytes | None = None, remote: Address | None = None
+) -> None:
+    """Report an ICMP error of the last such datagram to Alice, or of another one."""
+    if quoted is None:
+        quoted = sent(stage, target, method)[-1][:QUOTED_BYTES]
+    take_error(stage.alice.ua.layer, IcmpError(remote or target, quoted, REASON))
 
 
 async def test_the_second_error_ends_an_invite(stage: Stage) -> None:

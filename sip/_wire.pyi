@@ -317,6 +317,9 @@ class Engine:
     def is_wanted(self, number: int, /) -> bool:
         """True while no response has come to a request and nobody has abandoned it."""
 
+    def find_wanted(self, method: bytes, branch: bytes, /) -> int:
+        """Return the number of the request with that method and branch while it is wanted; 0 otherwise."""
+
     def state_of(self, number: int, /) -> int | None:
         """Number of the state of a transaction, in the order of passing; None once it has ended."""
 

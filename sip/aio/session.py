@@ -251,7 +251,8 @@ class Session:
 
     def on_failure(self, transaction: ClientTransaction, failure: Failure) -> None:
         """Handle a request that got no final response."""
-        self.on_unsent(transaction.purpose, failure, transaction.flow.transport_error)
+        reason = transaction.refusal or transaction.flow.transport_error
+        self.on_unsent(transaction.purpose, failure, reason)
 
     def on_unsent(self, purpose: Purpose, failure: Failure, transport_error: str | None = None) -> None:
         """Handle a request that was not sent or not answered; `transport_error` gives the reason."""

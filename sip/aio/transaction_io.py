@@ -44,7 +44,18 @@ class ClientTransaction:
     UDP flow that its request was too large for.
     """
 
-    __slots__ = ("call_id", "fallback", "flow", "layer", "number", "purpose", "request", "trial", "user")
+    __slots__ = (
+        "call_id",
+        "fallback",
+        "flow",
+        "layer",
+        "number",
+        "purpose",
+        "refusal",
+        "request",
+        "trial",
+        "user",
+    )
 
     def __init__(
         self,
@@ -62,6 +73,8 @@ class ClientTransaction:
         self.user = user
         self.purpose = purpose
         self.fallback: Flow | None = None
+        self.refusal: str | None = None
+        """Reason of an ICMP error of the request: the next one ends it."""
         self.trial: Timer | None = None
         """Timer of the wait for a connection."""
 

@@ -220,13 +220,11 @@ class TransactionLayer:
         # Nothing is kept for a source before the user agent knows it.
         opens = known and self.previous is None
         now, socket = self.clock.time(), flow.transport.socket_number
-        found = self._engine.receive(data, host, port, socket, flow.reliable, opens, now)
-        if found[0] == UNREAD:
-            read = self._read(data, flow, opens)
-            if read is None:
-                return
-            found = read
-        self.take_found(found, data, flow)
+        found: Found | None = self._engine.receive(data, host, port, socket, flow.reliable, opens, now)
+        if found is not None and found[0] == UNREAD:
+            found = self._read(data, flow, opens)
+        if found is not None:
+            self.take_found(found, data, flow)
 
     def take_found(self, found: "Found", data: bytes, flow: Flow) -> None:
         """Handle a message that the engine has matched."""
@@ -273,8 +271,7 @@ class TransactionLayer:
         if not isinstance(message, Response):
             self._take_request(found, flow)
         elif kind == STRAY:
-            if message.body:
-                self._open(message)
+            self._open(message)
             self.user.on_stray_answer(message, flow)
 
     def _take_response(self, found: "Found", flow: Flow) -> None:
@@ -286,8 +283,7 @@ class TransactionLayer:
         if answer is not None:
             transaction.send(answer)
         if kind == RESPONSE and transaction.user is not None and isinstance(response, Response):
-            if response.body:
-                self._open(response)
+            self._open(response)
             transaction.user.on_response(transaction, response)
 
     def _take_request(self, found: "Found", flow: Flow) -> None:
@@ -305,8 +301,7 @@ class TransactionLayer:
                 transaction.send(answer)
         if kind == REPEATED or not isinstance(request, Request):
             return
-        if request.body:
-            self._open(request)
+        self._open(request)
         if kind == ACK:
             self.user.on_ack(request)
         elif kind == CANCEL:
@@ -327,7 +322,7 @@ class TransactionLayer:
 
     def _open(self, message: Message) -> None:
         """Replace a multipart body by its session description."""
-        if message.content_type != ACCEPT:
+        if message.body and message.content_type != ACCEPT:
             unwrap(message)
 
     def _refuse(self, error: ParseError, flow: Flow) -> None:
@@ -482,6 +477,11 @@ class TransactionLayer:
         self._engine.release(transaction.number)
         self._handles.pop(transaction.number, None)
         transaction.end()
+
+    def wanted_client(self, method: bytes, branch: bytes) -> ClientTransaction | None:
+        """Return the transaction of a request over UDP that has no response yet and is not abandoned."""
+        handle = self._handles.get(self._engine.find_wanted(method, branch))
+        return handle if isinstance(handle, ClientTransaction) else None
 
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + make_token()

@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import errno
 import logging
+import select
 import socket
 import struct
 import time
 from collections import deque
 from collections.abc import Callable
 
+from sip.aio.icmp import IcmpError, enable_errors, read_errors
 from sip.aio.transport import Address, Flow, Listen, Transport
 from sip.aio.watchdog import Watchdog
 from sip.message.native import wire
@@ -60,7 +62,11 @@ class UdpTransport(Transport):
 
     Reading many datagrams per wake-up makes a busy socket cheap. What `protection` drops never becomes an
     object; without it every source is known. `on_wait` is called with the seconds that a datagram had waited,
-    when datagrams wait. A `watchdog` reads the socket while the loop stands still.
+    when datagrams wait. A `watchdog` reads the socket while the loop stands still. `on_error` is called with
+    each ICMP error of a datagram.
+
+    The loop watches an epoll descriptor in place of the socket: uvloop stops watching a descriptor that polls
+    as broken, as a socket with an ICMP error does.
     """
 
     name = "udp"
@@ -73,6 +79,7 @@ class UdpTransport(Transport):
         on_wait: Callable[[float], None] | None = None,
         watchdog: Watchdog | None = None,
         protection: Protection | None = None,
+        on_error: Callable[[IcmpError], None] | None = None,
     ) -> None:
         self.address = listen
         self._reader = wire.DatagramReader(None if protection is None else protection.sources)
@@ -80,10 +87,13 @@ class UdpTransport(Transport):
         self._watchdog = watchdog
         self._receive = receive
         self._on_wait = on_wait
+        self._on_error = on_error
         self._socket: socket.socket | None = None
         self._unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
         self._behind = False
+        self._reads = True
         self._loop: asyncio.AbstractEventLoop
+        self._poll: select.epoll
 
     async def open(self, inherited: socket.socket | None = None) -> None:
         """Bind the socket, or read from that of another process."""
@@ -92,14 +102,17 @@ class UdpTransport(Transport):
         sock = inherited or _bound(listen)
         self._socket = sock
         self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
-        self._loop.add_reader(sock.fileno(), self._readable)
+        self._poll = select.epoll()
+        self._poll.register(sock.fileno(), 0)
+        self._watch()
         if self._watchdog is not None:
             self.socket_number = self._watchdog.add(self, sock.fileno())
 
     def pause(self) -> socket.socket:
         """Stop reading; waiting and later datagrams go to the next reader of the socket."""
         assert self._socket is not None
-        self._loop.remove_reader(self._socket.fileno())
+        self._reads = False
+        self._watch()
         if self._watchdog is not None:
             self._watchdog.set_reading(self.socket_number, False)
             while not self._watchdog.catch_up():
@@ -109,7 +122,8 @@ class UdpTransport(Transport):
     async def resume(self) -> None:
         """Resume reading."""
         if self._socket is not None:
-            self._loop.add_reader(self._socket.fileno(), self._readable)
+            self._reads = True
+            self._watch()
             if self._watchdog is not None:
                 self._watchdog.set_reading(self.socket_number, True)
 
@@ -119,8 +133,8 @@ class UdpTransport(Transport):
         if sock is not None:
             if self._watchdog is not None:
                 self._watchdog.remove(self.socket_number)
-            self._loop.remove_reader(sock.fileno())
-            self._loop.remove_writer(sock.fileno())
+            self._loop.remove_reader(self._poll.fileno())
+            self._poll.close()
             sock.close()
 
     def flow_to(self, remote: Address, name: str | None = None) -> Flow:
@@ -138,7 +152,7 @@ class UdpTransport(Transport):
         sent = send_datagram(sock, data, remote)
         if sent is None:
             self._unsent.append((data, remote))
-            self._loop.add_writer(sock.fileno(), self._writable)
+            self._watch()
         return sent is not False
 
     def receive_buffer(self) -> tuple[int, int, int]:
@@ -151,6 +165,22 @@ class UdpTransport(Transport):
         except (OSError, struct.error):
             return 0, 0, 0  # This system does not report it.
         return waiting, limit, lost
+
+    def _watch(self) -> None:
+        """Watch for what there is to be done: reading, and sending what is queued."""
+        assert self._socket is not None
+        events = (select.EPOLLIN if self._reads else 0) | (select.EPOLLOUT if self._unsent else 0)
+        self._poll.modify(self._socket.fileno(), events)
+        if events:
+            self._loop.add_reader(self._poll.fileno(), self._ready)
+        else:
+            self._loop.remove_reader(self._poll.fileno())
+
+    def _ready(self) -> None:
+        if self._unsent:
+            self._writable()
+        if self._reads:
+            self._readable()
 
     def _readable(self) -> None:
         if self._watchdog is not None:
@@ -170,6 +200,9 @@ class UdpTransport(Transport):
             count = receive_datagrams(self._reader, self._socket, DATAGRAMS_PER_WAKE)
             if late and turn == 0:
                 self._note_wait()
+            if count == 0:
+                self._take_errors()  # An error, or no datagram: errors alone have woken us.
+                return False
             self._take_read()
             if count < DATAGRAMS_PER_WAKE:
                 return False
@@ -191,6 +224,16 @@ class UdpTransport(Transport):
                 host = None if peer is None else peer[0]
                 logger.exception("A datagram could not be handled", extra={"peer": host})
 
+    def _take_errors(self) -> None:
+        assert self._socket is not None
+        for error in read_errors(self._socket):
+            if self._on_error is None:
+                continue
+            try:
+                self._on_error(error)
+            except Exception:  # As above: the others must be read.
+                logger.exception("An ICMP error could not be handled", extra={"peer": error.remote[0]})
+
     def _note_wait(self) -> None:
         """Report how long the first of the datagrams read waited behind a full batch."""
         arrived_at_s = self._reader.arrived_at_s
@@ -208,7 +251,7 @@ class UdpTransport(Transport):
                 return
             self._unsent.popleft()  # Refused datagrams are dropped.
         if sock is not None:
-            self._loop.remove_writer(sock.fileno())
+            self._watch()
 
 
 def _bound(listen: Listen) -> socket.socket:
@@ -223,6 +266,7 @@ def _bound(listen: Listen) -> socket.socket:
         if family == socket.AF_INET6:
             # One IP version per socket: the Via of a request must name an address of the peer's version.
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        enable_errors(sock)
         sock.bind((listen.host, listen.port))
     except OSError:
         sock.close()

@@ -8,6 +8,7 @@ from functools import partial
 
 from sip.aio.guard import Admission, Guard
 from sip.aio.handover import SocketSharing
+from sip.aio.icmp import take_error
 from sip.aio.probes import Probes
 from sip.aio.recovery import OnOver, RecoveredDialogs
 from sip.aio.registrations import OnRegistration, RegistrationIO
@@ -149,11 +150,9 @@ class UserAgent:
     def _open(self, listen: Listen, receive: Receive) -> Transport:
         if listen.transport == "udp":
             layer, guard = self.layer, self.guard
-            if guard is None:
-                return UdpTransport(listen, layer.receive_admitted, None, layer.watchdog)
-            return UdpTransport(
-                listen, layer.receive_admitted, guard.note_wait, layer.watchdog, guard.protection
-            )
+            waits, protection = (None, None) if guard is None else (guard.note_wait, guard.protection)
+            on_error = partial(take_error, layer)
+            return UdpTransport(listen, layer.receive_admitted, waits, layer.watchdog, protection, on_error)
         streams, limits, guard = self.settings.streams, self.settings.limits, self.guard
         if listen.transport == "tcp":
             return TcpTransport(listen, receive, streams, limits, None, guard)

@@ -15,6 +15,7 @@ from sip.aio import Guard, InboundSession, Listen, UserAgent, UserAgentSettings
 from sip.aio.udp import UdpTransport
 from sip.message.message import Request, Response
 from sip.protection.rate_limits import ProtectionSettings
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.real_time(reason="the thread that serves the sockets goes by the system's clock")
@@ -129,6 +130,9 @@ async def calls_over_a_standstill(refuser: Refuser, duration_s: float) -> Caller
     caller = Caller(("127.0.0.1", refuser.ua.addresses[0].port), calls)
     caller.start()
     await until(lambda: caller.begun >= BEFORE)
+    [transport] = refuser.ua.layer.transports
+    # An ICMP error in the socket is in nobody's way.
+    transport.flow_to(("127.0.0.1", free_port())).send(b"x")
     stand_still(duration_s)
     await until(lambda: not caller.is_alive())
     return caller

@@ -125,6 +125,18 @@ async def test_a_call_in_both_directions(authority: Authority, local: Issued, ho
         await until(lambda: alice.events and isinstance(alice.events[-1], Ended))
 
 
+async def test_a_refused_connection_fails_at_once(authority: Authority, local: Issued) -> None:
+    alice, bob = (Party(settings(local, authority)) for _ in range(2))
+    async with running(alice):
+        async with running(bob):
+            pass  # Its port is free again.
+        clock = asyncio.get_running_loop().time
+        began_s = clock()
+        failed = await alice.refused_by(bob)
+        assert "refused" in failed.reason
+        assert clock() - began_s < 1.0  # By the virtual clock.
+
+
 @pytest.mark.parametrize(
     ("hosts", "verify", "complaint"),
     [

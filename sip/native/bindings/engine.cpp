@@ -260,6 +260,10 @@ double PythonEngine::due_s() {
     return due_ns ? static_cast<double>(*due_ns) / ns_per_s : std::numeric_limits<double>::infinity();
 }
 
+Id PythonEngine::find_wanted(const nb::bytes& method, const nb::bytes& branch) {
+    return service_.locked()->find_wanted(view_of(method), view_of(branch));
+}
+
 nb::object PythonEngine::state_of(Id id) {
     const auto state = service_.locked()->state_of(id);
     return state ? nb::object(nb::int_(*state)) : nb::none();
@@ -348,6 +352,7 @@ void PythonEngine::define(nb::module_& module) {
         .def("stop", &PythonEngine::stop)
         .def_prop_ro("wake_descriptor", &PythonEngine::wake_descriptor)
         .def("is_wanted", &PythonEngine::is_wanted)
+        .def("find_wanted", &PythonEngine::find_wanted)
         .def("state_of", &PythonEngine::state_of)
         .def_prop_ro("due_s", &PythonEngine::due_s)
         .def_prop_ro("transactions", &PythonEngine::transactions)

@@ -45,6 +45,7 @@ class PythonEngine {
     /// When something is due; infinite when no timer runs.
     double due_s();
     bool is_wanted(Id id) { return service_.locked()->is_wanted(id); }
+    Id find_wanted(const nb::bytes& method, const nb::bytes& branch);
     nb::object state_of(Id id);
     std::size_t transactions();
     std::size_t timers() { return service_.locked()->timers(); }

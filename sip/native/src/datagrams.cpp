@@ -50,9 +50,18 @@ bool is_keep_alive(std::string_view data) {
 }
 
 int send_datagram(int descriptor, std::string_view data, const Endpoint& remote) {
-    const auto sent =
-        sendto(descriptor, data.data(), data.size(), MSG_DONTWAIT, address_of(remote), remote.size);
-    return sent < 0 ? errno : 0;
+    // A socket that gets ICMP errors (IP_RECVERR) returns that of an earlier datagram, to whomever, and sends
+    // nothing; the call also takes the error away.
+    constexpr int most_attempts = 4;
+    int refused = 0;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        const auto sent =
+            sendto(descriptor, data.data(), data.size(), MSG_DONTWAIT, address_of(remote), remote.size);
+        if (sent >= 0) return 0;
+        refused = errno;
+        if (refused == EAGAIN || refused == EWOULDBLOCK || refused == EBADF) break;
+    }
+    return refused;
 }
 
 }  // namespace trunkline::signalling

@@ -253,6 +253,11 @@ bool Engine::is_wanted(Id id) const {
     return transaction->repeat_after_ns > 0;
 }
 
+Id Engine::find_wanted(std::string_view method, std::string_view branch) {
+    const Id id = find_by(clients_, client_key(branch, method));
+    return is_wanted(id) ? id : 0;
+}
+
 std::optional<std::uint8_t> Engine::state_of(Id id) const {
     const Transaction* const transaction = find(id);
     if (transaction == nullptr) return std::nullopt;

@@ -136,7 +136,8 @@ void Service::read(std::int32_t number, const Socket& socket, std::int64_t now_n
     source.socket = number;
     for (int batch = 0; batch < batches_per_look && !is_full(); ++batch) {
         const int count = datagrams_->receive(socket.descriptor, Datagrams::most_at_once);
-        if (count < 0 && errno == ECONNREFUSED) continue;  // An ICMP error of an earlier datagram.
+        const bool is_empty = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        if (count < 0 && !is_empty) continue;  // An ICMP error of an earlier datagram, which the loop reads.
         if (count <= 0) return;
         for (int place = 0; place < count; ++place) {
             source.remote = datagrams_->source(static_cast<std::size_t>(place));

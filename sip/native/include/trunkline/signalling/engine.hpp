@@ -186,6 +186,8 @@ class Engine {
 
     /// True while no response has come to a request and nobody has abandoned it.
     bool is_wanted(Id id) const;
+    /// The client transaction of a method and branch while it is wanted; 0 otherwise.
+    Id find_wanted(std::string_view method, std::string_view branch);
     /// Number of the state of a transaction's machine; nothing once it has ended.
     std::optional<std::uint8_t> state_of(Id id) const;
     const Flow* flow_of(Id id) const;

@@ -307,7 +307,8 @@ def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]
     if style is ErrorStyle.PLAIN:
         return {**_object(error=text), "additionalProperties": False}
     if style is ErrorStyle.TWILIO:
-        schema = _object(code={"enum": sorted(map(int, codes))}, message=text, status={"type": "integer"})
+        code, status = {"enum": sorted(map(int, codes))}, {"type": "integer"}
+        schema = _object(code=code, message=text, more_info=text, status=status)
     elif style is ErrorStyle.MESSAGING:
         schema = _object(success={"const": False}, error=text, code={"enum": sorted(codes)}, message=text)
     else:

@@ -31,6 +31,13 @@ EXAMPLES: Mapping[str, Any] = {
     "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
     "update_live_call": {"mute_status": "mute", "party": "a"},
     "call_from_sandbox": {"from": _ECHO, "to": _OWN, "hangup_after_seconds": 5},
+    "create_twilio_call": {
+        "From": _OWN,
+        "To": _ECHO,
+        "Twiml": "<Response><Say>Your order is on its way.</Say></Response>",
+        "StatusCallback": "https://app.example.com/calls",
+        "StatusCallbackEvent": ["answered", "completed"],
+    },
     "update_twilio_call": {"Status": "completed"},
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},

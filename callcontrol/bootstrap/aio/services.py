@@ -547,10 +547,12 @@ def call_features(
     if masked_routes is not None:
         effects[RouteCaller] = masked_routes.perform
         prepare[MASKED] = masked_routes.prepare
+    requests = CallRequests(routes, refresh, rules)
     return CallFeatures(
         products=PRODUCTS,
         steps=STEPS,
-        plan_request=CallRequests(routes, refresh, rules).plan,
+        plan_request=requests.plan,
+        read_verbs=requests.read_verbs,
         effects=effects,
         prepare=prepare,
         close=instructions.close,

@@ -264,7 +264,7 @@ class Pipeline:
 
     def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
         if isinstance(reply, FileReply):
-            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream")
+            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream", endpoint.style)
         if endpoint.response is None:
             return web.Response(status=endpoint.success)
         if self.check_replies:

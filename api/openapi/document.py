@@ -229,7 +229,8 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     if endpoint.media_type is not None:
         part = {**responses[str(endpoint.success)], "description": "The part that `Range` asks for."}
         responses |= {"206": part, "304": {"description": _UNCHANGED}}
-        codes[416] = {RANGE_NOT_SATISFIABLE: _BEYOND}
+        is_twilio = endpoint.style is ErrorStyle.TWILIO
+        codes[416] = {str(twilio_code(416)) if is_twilio else RANGE_NOT_SATISFIABLE: _BEYOND}
     for error in endpoint.all_errors:
         status, code = _shown_as(error, endpoint.style)
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]

@@ -39,6 +39,8 @@ EXAMPLES: Mapping[str, Any] = {
         "StatusCallbackEvent": ["answered", "completed"],
     },
     "update_twilio_call": {"Status": "completed"},
+    "end_twilio_conference": {"Status": "completed"},
+    "update_twilio_participant": {"Muted": True},
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},
     "purchase_did": {

@@ -35,6 +35,7 @@ from api.routes.masking import sessions as masking_sessions
 from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
 from api.routes.twilio_api import calls as twilio_calls
+from api.routes.twilio_api import conferences as twilio_conferences
 from api.routes.twilio_api import recordings as twilio_recordings
 
 __all__ = ["ENDPOINTS"]
@@ -45,6 +46,7 @@ _MODULES = (
     mcp,
     twilio_calls,
     twilio_recordings,
+    twilio_conferences,
     dids,
     numbers,
     trunks,

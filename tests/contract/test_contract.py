@@ -36,6 +36,7 @@ from tests.contract import (
     chapter_tools,
     chapter_trunks,
     chapter_twilio,
+    chapter_twilio_conferences,
     chapter_twilio_recordings,
     edges,
 )
@@ -65,6 +66,7 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_twilio_conferences,
     chapter_twilio_recordings,
     chapter_contacts,
     chapter_chat,

@@ -104,6 +104,30 @@ def read_recordings(client: Any, call_sid: str) -> None:
     assert client.recordings.list() == []
 
 
+def steer_a_conference(client: Any, caller: str, callee: str) -> None:
+    """Find a conference and its calls; mute, hold and remove one, and end it for the other."""
+    document = "<Response><Dial><Conference>sales</Conference></Dial><Pause length='60'/></Response>"
+    calls = [client.calls.create(to=callee, from_=caller, twiml=document) for _ in range(2)]
+    eventually(lambda: bool(client.conferences.list(friendly_name="sales", status="in-progress")))
+    (conference,) = client.conferences.list(friendly_name="sales")
+    assert client.conferences(conference.sid).fetch().friendly_name == "sales"
+    eventually(lambda: len(conference.participants.list()) == 2)
+    members = conference.participants.list()
+    assert {member.call_sid for member in members} == {call.sid for call in calls}
+    assert members[0].update(muted=True).muted is True
+    assert len(conference.participants.list(muted=True)) == 1
+    assert members[0].update(muted=False).muted is False
+    assert members[0].update(hold=True).hold is True
+    assert members[0].fetch().hold is True
+    assert members[0].delete() is True
+    eventually(lambda: len(conference.participants.list()) == 1)
+    assert client.calls(members[0].call_sid).fetch().status == "in-progress"
+    assert conference.update(status="completed").status == "completed"
+    assert client.conferences.list() == []
+    for call in calls:
+        call.update(status="completed")
+
+
 def be_refused(client: Any, caller: str, callee: str, refused: type[Exception]) -> None:
     """Read refusals as the library reads those of Twilio."""
 
@@ -136,6 +160,7 @@ def main(base_url: str, account_sid: str, key: str, caller: str, callee: str) ->
     call_sid = place_and_change(client, f"http://127.0.0.1:{server.server_port}", caller, callee)
     list_calls(client, callee)
     read_recordings(client, call_sid)
+    steer_a_conference(client, caller, callee)
     be_refused(client, caller, callee, errors.TwilioRestException)
     server.shutdown()
 

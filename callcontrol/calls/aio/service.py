@@ -382,6 +382,11 @@ class CallControl:
         """SIP messages of a call in wire order; empty when the trace is no longer kept."""
         return self._traces.of(call_sid)
 
+    @property
+    def conferences(self) -> Conferences:
+        """Conferences of this node."""
+        return self._context.conferences
+
     # --- calls by the API -----------------------------------------------------------------------------------
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:

@@ -41,6 +41,11 @@ EXAMPLES: Mapping[str, Any] = {
     "update_twilio_call": {"Status": "completed"},
     "end_twilio_conference": {"Status": "completed"},
     "update_twilio_participant": {"Muted": True},
+    "create_twilio_message": {
+        "To": "+919800100000",
+        "From": "+918001100000",
+        "Body": "Your parcel is here.",
+    },
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},
     "purchase_did": {

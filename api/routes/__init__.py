@@ -36,6 +36,7 @@ from api.routes.messaging import campaigns, contact_lists, contacts, messages, t
 from api.routes.messaging import webhooks as messaging_webhooks
 from api.routes.twilio_api import calls as twilio_calls
 from api.routes.twilio_api import conferences as twilio_conferences
+from api.routes.twilio_api import messages as twilio_messages
 from api.routes.twilio_api import recordings as twilio_recordings
 
 __all__ = ["ENDPOINTS"]
@@ -47,6 +48,7 @@ _MODULES = (
     twilio_calls,
     twilio_recordings,
     twilio_conferences,
+    twilio_messages,
     dids,
     numbers,
     trunks,

@@ -37,6 +37,7 @@ from tests.contract import (
     chapter_trunks,
     chapter_twilio,
     chapter_twilio_conferences,
+    chapter_twilio_messages,
     chapter_twilio_recordings,
     edges,
 )
@@ -67,6 +68,7 @@ CHAPTERS = (
     chapter_masklogs,
     chapter_twilio,
     chapter_twilio_conferences,
+    chapter_twilio_messages,
     chapter_twilio_recordings,
     chapter_contacts,
     chapter_chat,

@@ -41,8 +41,10 @@ def test_the_library_finds_what_it_expects(server: ServerProcess) -> None:
     key = re.search(r"vk_[\w-]{43}", server.log())
     assert key is not None, server.log()
     account_sid = server.request("GET", "/v1/account", key[0]).data["account_sid"]
+    channel = server.request("GET", "/api/v1/channel", key[0]).data["number"]
+    arguments = (server.url, account_sid, key[0], CALLER, ECHO, channel)
     done = subprocess.run(
-        [ENVIRONMENT / "bin" / "python", PROGRAM, server.url, account_sid, key[0], CALLER, ECHO],
+        [ENVIRONMENT / "bin" / "python", PROGRAM, *arguments],
         capture_output=True,
         text=True,
         timeout=200,

@@ -1,8 +1,8 @@
 """
 Twilio's library for Python as a customer uses it, in an environment of its own.
 
-Arguments: base URL, account, key, numbers to call from and to. It fails with a traceback at the first result
-that a program written for Twilio would not expect.
+Arguments: base URL, account, key, numbers to call from and to, and the number of the account's channel. It fails
+with a traceback at the first result that a program written for Twilio would not expect.
 """
 
 from __future__ import annotations
@@ -128,6 +128,18 @@ def steer_a_conference(client: Any, caller: str, callee: str) -> None:
         call.update(status="completed")
 
 
+def send_a_message(client: Any, sender: str, recipient: str) -> None:
+    """Send a text and a picture, follow the one, and find both."""
+    text = client.messages.create(to=recipient, from_=sender, body="Your parcel is here.")
+    picture = client.messages.create(
+        to=f"whatsapp:{recipient}", from_=f"whatsapp:{sender}", media_url=["https://example.com/shop.png"]
+    )
+    assert (text.direction, picture.num_media) == ("outbound-api", "1")
+    eventually(lambda: text.fetch().status == "read")
+    found = client.messages.list(to=recipient, page_size=1)
+    assert {message.sid for message in found} == {text.sid, picture.sid}
+
+
 def be_refused(client: Any, caller: str, callee: str, refused: type[Exception]) -> None:
     """Read refusals as the library reads those of Twilio."""
 
@@ -149,7 +161,7 @@ def be_refused(client: Any, caller: str, callee: str, refused: type[Exception]) 
     assert status_and_code(lambda: ended.update(status="completed"))[:2] == (404, 20404)
 
 
-def main(base_url: str, account_sid: str, key: str, caller: str, callee: str) -> None:
+def main(base_url: str, account_sid: str, key: str, caller: str, callee: str, channel: str) -> None:
     """Run all of it."""
     rest = importlib.import_module("twilio.rest")
     errors = importlib.import_module("twilio.base.exceptions")
@@ -161,6 +173,7 @@ def main(base_url: str, account_sid: str, key: str, caller: str, callee: str) ->
     list_calls(client, callee)
     read_recordings(client, call_sid)
     steer_a_conference(client, caller, callee)
+    send_a_message(client, channel, callee)
     be_refused(client, caller, callee, errors.TwilioRestException)
     server.shutdown()
 

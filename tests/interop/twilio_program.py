@@ -1,7 +1,7 @@
 """
 Twilio's library for Python as a customer uses it, in an environment of its own.
 
-Arguments: base URL, account, key, numbers to call from and to, and the number of the account's channel. It fails
+Arguments: base URL, account, key, numbers to call from and to, number of the channel. It fails
 with a traceback at the first result that a program written for Twilio would not expect.
 """
 

@@ -131,8 +131,14 @@ class ApiError(Exception):
         if self.style is ErrorStyle.TWILIO:
             code = twilio_code(self.status)
             more = {"details": self.details} if self.details else {}
-            more = {"more_info": _TWILIO_MORE_INFO.format(code=code), "status": self.status, **more}
-            return {"code": code, "message": self.message, **more}
+            more_info = _TWILIO_MORE_INFO.format(code=code)
+            return {
+                "code": code,
+                "message": self.message,
+                "more_info": more_info,
+                "status": self.status,
+                **more,
+            }
         if self.style is ErrorStyle.MESSAGING:
             # Messaging clients expect a text in `error`; they branch on `code`.
             more = {"details": self.details} if self.details else {}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
+from callcontrol.aio.tokens import utc_now
+from callcontrol.egress.requests import form_signature
 from tests.contract.cases import Case, Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     BUSY,
@@ -19,6 +22,7 @@ from tests.contract.givens import (
     unregistered_caller_id,
 )
 from tests.contract.stage import Answer, Stage
+from tests.support.waiting import until
 
 _ALL = "/2010-04-01/Accounts/{sid}/Calls.json"
 _ONE = "/2010-04-01/Accounts/{sid}/Calls/{callSid}.json"
@@ -44,6 +48,34 @@ def _basic(user: str, key: str = "own") -> Given:
 async def _is_placed(stage: Stage, answer: Answer) -> None:
     assert (answer.body["status"], answer.body["to"]) == ("queued", ECHO)
     await stage.call_when(answer.body["sid"], "in-progress")
+
+
+async def _status_url(stage: Stage) -> str:
+    return stage.receiver.url("/twilio-status")
+
+
+async def _tells_in_forms(stage: Stage, answer: Answer) -> None:
+    """The server of the customer gets the chosen events, in forms that are signed as its library checks."""
+    call_sid = answer.body["sid"]
+    await stage.call_when(call_sid, "completed")
+
+    def told() -> list[tuple[dict[str, str], str]]:
+        got = [item for item in stage.receiver.requests if item.path == "/twilio-status"]
+        forms = [(dict(parse_qsl(item.body.decode())), item.headers["X-Twilio-Signature"]) for item in got]
+        return [(form, signature) for form, signature in forms if form["CallSid"] == call_sid]
+
+    async def complete() -> bool:
+        return len(told()) == 2
+
+    await until(complete)
+    account = stage.server.storage.directory.account(stage.own.account_sid)
+    assert account is not None
+    secret, _ = account.stream_secrets(utc_now())
+    assert secret is not None
+    found = {form["CallStatus"]: form["SequenceNumber"] for form, _ in told()}
+    assert found == {"in-progress": "0", "completed": "1"}
+    url = stage.receiver.url("/twilio-status")
+    assert all(signature == form_signature(secret, url, form) for form, signature in told())
 
 
 async def _is_ended(_: Stage, answer: Answer) -> None:
@@ -135,6 +167,17 @@ CASES: tuple[Case, ...] = (
                 "MachineDetection": "Enable",
                 "SendDigits": "ww1",
             },
+        ),
+        ok(
+            201,
+            name="with a status callback",
+            body={
+                **_PLACED,
+                "Twiml": "<Response/>",
+                "StatusCallback": _status_url,
+                "StatusCallbackEvent": ["answered", "completed"],
+            },
+            then=_tells_in_forms,
         ),
         foreign(403, "20403", path={"sid": account_sid("own")}, body=_PLACED),
         foreign(403, "20403", name="another's number", body=_PLACED),

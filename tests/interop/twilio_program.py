@@ -26,12 +26,12 @@ class Shop(BaseHTTPRequestHandler):
     """A server that answers every form with TwiML, and keeps the forms."""
 
     forms: list[dict[str, list[str]]] = []
+    statuses: list[dict[str, list[str]]] = []
 
     def do_POST(self) -> None:
         """Answer a form."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        if self.path == "/voice":
-            self.forms.append(parse_qs(body))
+        (self.forms if self.path == "/voice" else self.statuses).append(parse_qs(body))
         self.send_response(200)
         self.send_header("Content-Type", "text/xml")
         self.end_headers()
@@ -70,6 +70,10 @@ def place_and_change(client: Any, shop: str, caller: str, callee: str) -> str:
     assert client.calls(call.sid).fetch().status == "in-progress"
     call.update(twiml="<Response><Pause length='1'/><Hangup/></Response>")
     eventually(lambda: client.calls(call.sid).fetch().status == "completed")
+    eventually(lambda: len(Shop.statuses) == 4)
+    told = {form["SequenceNumber"][0]: form["CallStatus"][0] for form in Shop.statuses}
+    assert told == {"0": "initiated", "1": "ringing", "2": "in-progress", "3": "completed"}
+    assert {form["CallSid"][0] for form in Shop.statuses} == {call.sid}
 
     other = client.calls.create(to=callee, from_=caller, twiml=WAIT)
     eventually(lambda: other.fetch().status == "in-progress")

@@ -99,6 +99,7 @@ async def create_twilio_call(context: Context[CreateTwilioCall, NoQuery]) -> Rep
         carrier_sid=body.Byoc,
         status_webhook_url=body.StatusCallback,
         status_webhook_events=tuple(body.StatusCallbackEvent),
+        status_webhook_format="form" if body.StatusCallback is not None else "json",
     )
     try:
         record = await context.services.calls.create_call(context.account_sid, request)

@@ -8,6 +8,7 @@ from callcontrol.agents.agent import with_agent
 from callcontrol.applications.call_defaults import applied
 from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.calls.plan import Plan, Step, WebhookFormat
+from callcontrol.calls.records.call_form import STATUS_FORMAT
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS, CallMetadata, CreateCall
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, ValidationFailed
@@ -44,6 +45,9 @@ class CallRequests:
             metadata = CallMetadata(product=PRODUCT, details=_details(agent, request))
             request = with_agent(request, agent)
         plan = plan_of(request, self._rules)
+        # Events of a voice agent have names and a form of their own.
+        if request.status_webhook_format == "form" and metadata.product is None:
+            metadata = replace(metadata, details={STATUS_FORMAT: "form"})
         events = request.status_webhook_events
         return plan, replace(
             metadata,

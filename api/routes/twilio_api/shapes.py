@@ -52,4 +52,6 @@ def times(
     """
     if on is not None and (before is not None or after is not None):
         raise ValidationFailed.of(name, f"cannot be combined with {name}< or {name}>")
-    return time_span(after or on, before or on, (f"{name}>", f"{name}<") if on is None else (name, name))
+    if on is not None:
+        return time_span(on, on, (name, name))
+    return time_span(after, before, (f"{name}>", f"{name}<"))

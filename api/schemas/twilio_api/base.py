@@ -7,10 +7,21 @@ from urllib.parse import urlencode
 
 from pydantic import BeforeValidator, Field
 
+from api.http.cursor import MAX_CURSOR_CHARS
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import MAX_PAGE
 
-__all__ = ["API_VERSION", "Flag", "Moment", "Number", "Several", "TwilioPage", "TwilioQuery", "unavailable"]
+__all__ = [
+    "API_VERSION",
+    "Flag",
+    "Moment",
+    "Number",
+    "Several",
+    "TwilioCursorQuery",
+    "TwilioPage",
+    "TwilioQuery",
+    "unavailable",
+]
 
 API_VERSION = "2010-04-01"
 
@@ -31,11 +42,15 @@ def unavailable(*names: str) -> dict[str, str]:
 
 
 class TwilioQuery(RequestModel):
-    """Query of a list: its page, by number or by the token that the page before it names."""
+    """Query of a list that is read by the number of the page."""
 
     PageSize: Annotated[int, Field(ge=1, le=1000)] = _DEFAULT_PAGE_SIZE
     Page: Annotated[int, Field(ge=0, le=MAX_PAGE - 1)] = 0
-    PageToken: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+    @property
+    def token(self) -> str | None:
+        """Token of the page; None for one that is read by its number."""
+        return None
 
     def links(self, path: str, *, has_next: bool, token: str | None = None) -> dict[str, str | int | None]:
         """Fields of a page that name itself and its neighbours; `token` is that of the next page."""
@@ -46,7 +61,7 @@ class TwilioQuery(RequestModel):
             return f"{path}?{urlencode(query)}"
 
         tokens = {"PageToken": token} if token is not None else {}
-        own = {"PageToken": self.PageToken} if self.PageToken is not None else {}
+        own = {"PageToken": self.token} if self.token is not None else {}
         return {
             "uri": page(self.Page, **own),
             "first_page_uri": page(0),
@@ -55,6 +70,17 @@ class TwilioQuery(RequestModel):
             "page": self.Page,
             "page_size": self.PageSize,
         }
+
+
+class TwilioCursorQuery(TwilioQuery):
+    """Query of a list that is also read by the token which the page before it names."""
+
+    PageToken: Annotated[str, Field(min_length=1, max_length=MAX_CURSOR_CHARS)] | None = None
+
+    @property
+    def token(self) -> str | None:
+        """Token of the page; None for one that is read by its number."""
+        return self.PageToken
 
 
 class TwilioPage(ResponseModel):

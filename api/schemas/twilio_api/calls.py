@@ -11,7 +11,7 @@ from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, CallStatusName
 from api.schemas.common import E164, Digits, EndDate, Id, StartDate
 from api.schemas.forms import Address, QueryAddress, WebUrl
-from api.schemas.twilio_api.base import Flag, Moment, Number, Several, TwilioPage, TwilioQuery
+from api.schemas.twilio_api.base import Flag, Moment, Number, Several, TwilioCursorQuery, TwilioPage
 from api.schemas.twilio_api.base import unavailable as _unavailable
 from callcontrol.errors import FieldError
 
@@ -139,7 +139,7 @@ class TwilioCall(ResponseModel):
     subresource_uris: dict[str, str]
 
 
-class TwilioCallQuery(TwilioQuery):
+class TwilioCallQuery(TwilioCursorQuery):
     """Filters of a list of calls."""
 
     not_accepted: ClassVar[Mapping[str, str]] = _unavailable(

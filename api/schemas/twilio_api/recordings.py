@@ -9,7 +9,7 @@ from pydantic import Field
 
 from api.schemas.base import ResponseModel
 from api.schemas.common import EndDate, StartDate
-from api.schemas.twilio_api.base import Moment, TwilioPage, TwilioQuery, unavailable
+from api.schemas.twilio_api.base import Moment, TwilioCursorQuery, TwilioPage, TwilioQuery, unavailable
 
 __all__ = ["TwilioRecording", "TwilioRecordingList", "TwilioRecordingQuery", "TwilioRecordingsOfCallQuery"]
 
@@ -37,7 +37,7 @@ class TwilioRecording(ResponseModel):
     uri: str
 
 
-class TwilioRecordingQuery(TwilioQuery):
+class TwilioRecordingQuery(TwilioCursorQuery):
     """Filters of a list of recordings."""
 
     not_accepted: ClassVar[Mapping[str, str]] = unavailable("ConferenceSid", "IncludeSoftDeleted")
@@ -51,7 +51,9 @@ class TwilioRecordingQuery(TwilioQuery):
 class TwilioRecordingsOfCallQuery(TwilioQuery):
     """Page of the recordings of a call."""
 
-    not_accepted: ClassVar[Mapping[str, str]] = unavailable("DateCreated", "DateCreated<", "DateCreated>")
+    not_accepted: ClassVar[Mapping[str, str]] = unavailable(
+        "DateCreated", "DateCreated<", "DateCreated>", "PageToken"
+    )
 
 
 class TwilioRecordingList(TwilioPage):

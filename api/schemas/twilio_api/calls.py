@@ -13,6 +13,7 @@ from api.schemas.common import E164, Digits, EndDate, Id, StartDate
 from api.schemas.forms import Address, QueryAddress, WebUrl
 from api.schemas.twilio_api.base import Flag, Moment, Number, Several, TwilioCursorQuery, TwilioPage
 from api.schemas.twilio_api.base import unavailable as _unavailable
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError
 
 __all__ = ["CreateTwilioCall", "TwilioCall", "TwilioCallList", "TwilioCallQuery", "UpdateTwilioCall"]
@@ -29,6 +30,7 @@ _WAYS = ("Url", "Twiml", "ApplicationSid")
 class CreateTwilioCall(RequestModel):
     """Place a call, as Twilio's clients do."""
 
+    urls = dict.fromkeys(("Url", "FallbackUrl", "StatusCallback"), WEB_SCHEMES)
     repeatable: ClassVar[frozenset[str]] = frozenset({"StatusCallbackEvent"})
     not_accepted: ClassVar[Mapping[str, str]] = _unavailable(
         *("AsyncAmd", "AsyncAmdStatusCallback", "AsyncAmdStatusCallbackMethod", "CallReason", "CallToken"),
@@ -77,6 +79,7 @@ class CreateTwilioCall(RequestModel):
 class UpdateTwilioCall(RequestModel):
     """Change of an active call: other instructions, or its end."""
 
+    urls = {"Url": WEB_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = _unavailable(
         "FallbackMethod", "FallbackUrl", "StatusCallback", "StatusCallbackMethod"
     )

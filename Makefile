@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
+TWILIO := .cache/twilio
 TIME ?= 60
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
 NATIVE_PARTS := media sip
@@ -35,6 +36,9 @@ $(VENV)/.test-system: $(VENV)/.system
 # Where the tests find pipecat; the product needs nothing of it.
 $(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/pipecat-environment $(PIPECAT)
+
+$(TWILIO)/.ready: scripts/twilio-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/twilio-environment $(TWILIO)
 
 $(BIN)/pip: $(VENV)/.system
 	@scripts/step "creating $(VENV)" $(PYTHON) -m venv $(VENV)
@@ -72,7 +76,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak

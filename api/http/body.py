@@ -143,9 +143,9 @@ def _too_deep() -> ValidationFailed:
     return ValidationFailed.of(_BODY, f"must not be nested more than {_MAX_DEPTH} deep")
 
 
-def parse_form(data: bytes) -> dict[str, str]:
+def parse_form(data: bytes, repeatable: Collection[str] = ()) -> dict[str, str | list[str]]:
     """
-    Parse a form body, for clients of interfaces without JSON.
+    Parse a form body, for clients of interfaces without JSON; a `repeatable` field has a list of values.
 
     Raises:
         ValidationFailed: It is not a form in UTF-8, has more than 100 fields, repeats one, or holds NUL.
@@ -158,11 +158,12 @@ def parse_form(data: bytes) -> dict[str, str]:
     except ValueError:
         message = f"must be a form in UTF-8 of at most {_MAX_FIELDS} fields, such as Status=completed"
         raise ValidationFailed.of(_BODY, message) from None
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = [name for name in fields if names.count(name) > 1]
+    names = [name for name, _ in pairs]
+    repeated = [name for name in dict.fromkeys(names) if name not in repeatable and names.count(name) > 1]
+    if repeated:
         raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated])
-    if "\0" in "".join([*fields, *fields.values()]):
+    if any("\0" in name + value for name, value in pairs):
         raise ValidationFailed.of(_BODY, "must not contain NUL")
-    return fields
+    fields: dict[str, str | list[str]] = {name: value for name, value in pairs if name not in repeatable}
+    several = {name: [value for of, value in pairs if of == name] for name in names if name in repeatable}
+    return {**fields, **several}

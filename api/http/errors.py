@@ -5,7 +5,7 @@ Every error response has the body ``{"error": {"code", "message", "details"?}}``
 endpoints spell the codes of their own work in lower case; refusals before that work (key, scope, request
 rate) keep the general code there. Masking spells all codes in lower case, and webhook subscriptions answer
 ``{"error": "text"}`` for every error. The endpoints for Twilio's clients answer
-``{"code", "message", "status", "details"?}`` with numeric codes. Messaging answers
+``{"code", "message", "more_info", "status", "details"?}`` with numeric codes. Messaging answers
 ``{"success": false, "error", "code", "message", "details"?}`` with the general codes.
 """
 
@@ -91,6 +91,8 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
 
 # Twilio's clients expect 404 for a call that has ended.
 _TWILIO_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
+# Their clients show this address beside the message.
+_TWILIO_MORE_INFO = "https://www.twilio.com/docs/errors/{code}"
 # Twilio's codes are 20000 plus the status, with exceptions.
 _TWILIO_CODES: Mapping[int, int] = {400: 20001, 401: 20003, 405: 20004}
 
@@ -129,7 +131,14 @@ class ApiError(Exception):
         if self.style is ErrorStyle.TWILIO:
             code = twilio_code(self.status)
             more = {"details": self.details} if self.details else {}
-            return {"code": code, "message": self.message, "status": self.status, **more}
+            more_info = _TWILIO_MORE_INFO.format(code=code)
+            return {
+                "code": code,
+                "message": self.message,
+                "more_info": more_info,
+                "status": self.status,
+                **more,
+            }
         if self.style is ErrorStyle.MESSAGING:
             # Messaging clients expect a text in `error`; they branch on `code`.
             more = {"details": self.details} if self.details else {}

@@ -16,7 +16,7 @@ from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict
 from pydantic_core import to_json
 
-from api.http.errors import ApiError
+from api.http.errors import ApiError, ErrorStyle
 from api.http.middleware import current_request
 from callcontrol.errors import DomainError
 from callcontrol.recordings.objects import StoredObject
@@ -44,12 +44,13 @@ class PrivateFile(web.FileResponse):
     Shared caches must not store it, and the customer's own cache must revalidate it. A `Range` of several
     parts, in another unit or malformed is ignored, as the RFC allows: the response is the complete file. An
     `If-Range` that names an earlier version gets the complete file as well. A `Range` outside the file is
-    refused with the error envelope.
+    refused with an error in the `style` of its endpoint.
     """
 
-    def __init__(self, path: Path, media_type: str) -> None:
+    def __init__(self, path: Path, media_type: str, style: ErrorStyle = ErrorStyle.GENERAL) -> None:
         super().__init__(path, headers=_headers(path.name, media_type))
         self._file = path
+        self._style = style
         self._refusal = b""
         self._is_head = False
 
@@ -66,7 +67,7 @@ class PrivateFile(web.FileResponse):
         """Set the status; 416 replaces the file by an error, which the library would leave without a body."""
         super().set_status(status, reason)
         if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            self._refusal = _refuse_range(self)
+            self._refusal = _refuse_range(self, self._style)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """End the response, with the body of a refusal unless the request is a HEAD."""
@@ -82,7 +83,12 @@ class PrivateFile(web.FileResponse):
 
 
 async def send_object(
-    found: StoredObject, media_type: str, read: _Read, request: web.Request
+    found: StoredObject,
+    media_type: str,
+    read: _Read,
+    request: web.Request,
+    *,
+    style: ErrorStyle = ErrorStyle.GENERAL,
 ) -> web.StreamResponse:
     """
     Send an object of a store as `PrivateFile` sends a file; `read` returns the bytes of a part of it.
@@ -93,7 +99,7 @@ async def send_object(
     response = web.StreamResponse(headers=_headers(found.name, media_type))
     start, end = _outline(request, response, found)
     refused = response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-    part = _refuse_range(response) if refused else b""
+    part = _refuse_range(response, style) if refused else b""
     if request.method == "HEAD":
         part = b""
     elif start < end:
@@ -166,10 +172,10 @@ def _condition(request: web.Request, found: StoredObject) -> int | None:
     return None
 
 
-def _refuse_range(response: web.StreamResponse) -> bytes:
+def _refuse_range(response: web.StreamResponse, style: ErrorStyle) -> bytes:
     """Make a response a refusal of its range; returns the body."""
     message = "The range lies outside the file; Content-Range has its length in bytes."
-    error = ApiError(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, RANGE_NOT_SATISFIABLE, message)
+    error = ApiError(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, RANGE_NOT_SATISFIABLE, message, style=style)
     body = to_json(error.body())
     del response.headers["Content-Disposition"]
     response.content_type, response.charset = "application/json", "utf-8"

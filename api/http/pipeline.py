@@ -264,7 +264,7 @@ class Pipeline:
 
     def _respond(self, endpoint: Endpoint[Any, Any], reply: Reply | FileReply) -> web.StreamResponse:
         if isinstance(reply, FileReply):
-            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream")
+            return PrivateFile(reply.path, endpoint.media_type or "application/octet-stream", endpoint.style)
         if endpoint.response is None:
             return web.Response(status=endpoint.success)
         if self.check_replies:
@@ -327,7 +327,9 @@ def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, check_url
     model: type[RequestModel] = endpoint.body
     if not raw.strip() or endpoint.spoken is not None:
         return validate_body(model, {}) if endpoint.takes_body else NoBody()
-    return validate_body(model, parse_form(raw) if content_type == FORM else parse_json(raw), check_url)
+    if content_type == FORM:
+        return validate_body(model, parse_form(raw, model.repeatable), check_url)
+    return validate_body(model, parse_json(raw), check_url)
 
 
 def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:

@@ -229,7 +229,8 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     if endpoint.media_type is not None:
         part = {**responses[str(endpoint.success)], "description": "The part that `Range` asks for."}
         responses |= {"206": part, "304": {"description": _UNCHANGED}}
-        codes[416] = {RANGE_NOT_SATISFIABLE: _BEYOND}
+        is_twilio = endpoint.style is ErrorStyle.TWILIO
+        codes[416] = {str(twilio_code(416)) if is_twilio else RANGE_NOT_SATISFIABLE: _BEYOND}
     for error in endpoint.all_errors:
         status, code = _shown_as(error, endpoint.style)
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
@@ -307,7 +308,8 @@ def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]
     if style is ErrorStyle.PLAIN:
         return {**_object(error=text), "additionalProperties": False}
     if style is ErrorStyle.TWILIO:
-        schema = _object(code={"enum": sorted(map(int, codes))}, message=text, status={"type": "integer"})
+        code, status = {"enum": sorted(map(int, codes))}, {"type": "integer"}
+        schema = _object(code=code, message=text, more_info=text, status=status)
     elif style is ErrorStyle.MESSAGING:
         schema = _object(success={"const": False}, error=text, code={"enum": sorted(codes)}, message=text)
     else:

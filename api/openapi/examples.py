@@ -31,7 +31,21 @@ EXAMPLES: Mapping[str, Any] = {
     "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
     "update_live_call": {"mute_status": "mute", "party": "a"},
     "call_from_sandbox": {"from": _ECHO, "to": _OWN, "hangup_after_seconds": 5},
+    "create_twilio_call": {
+        "From": _OWN,
+        "To": _ECHO,
+        "Twiml": "<Response><Say>Your order is on its way.</Say></Response>",
+        "StatusCallback": "https://app.example.com/calls",
+        "StatusCallbackEvent": ["answered", "completed"],
+    },
     "update_twilio_call": {"Status": "completed"},
+    "end_twilio_conference": {"Status": "completed"},
+    "update_twilio_participant": {"Muted": True},
+    "create_twilio_message": {
+        "To": "+919800100000",
+        "From": "+918001100000",
+        "Body": "Your parcel is here.",
+    },
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},
     "purchase_did": {

@@ -24,7 +24,6 @@ from api.routes import (
     tools_admin,
     trunk_numbers,
     trunks,
-    twilio,
     wallet,
 )
 from api.routes.assistant import calls as assistant_calls
@@ -35,6 +34,10 @@ from api.routes.masking import logs as masking_logs
 from api.routes.masking import sessions as masking_sessions
 from api.routes.messaging import campaigns, contact_lists, contacts, messages, templates
 from api.routes.messaging import webhooks as messaging_webhooks
+from api.routes.twilio_api import calls as twilio_calls
+from api.routes.twilio_api import conferences as twilio_conferences
+from api.routes.twilio_api import messages as twilio_messages
+from api.routes.twilio_api import recordings as twilio_recordings
 
 __all__ = ["ENDPOINTS"]
 
@@ -42,7 +45,10 @@ _MODULES = (
     calls,
     sandbox,
     mcp,
-    twilio,
+    twilio_calls,
+    twilio_recordings,
+    twilio_conferences,
+    twilio_messages,
     dids,
     numbers,
     trunks,

@@ -42,6 +42,9 @@ class RequestModel(BaseModel):
     #: Fields with URLs that the server will connect to, and the schemes of each.
     urls: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
+    #: Fields that a form may give several times; their values are a list.
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+
     def __repr_args__(self) -> Iterator[tuple[str | None, str]]:
         """
         Show the names of the given fields without their values.
@@ -128,17 +131,19 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     Check query parameters against their model; numbers and booleans are read from their text.
 
     Parameters that the model does not know are ignored: the client may be newer than the server, and others
-    on the way add their own.
+    on the way add their own. Those that it does not accept are refused: they would change the response.
 
     Raises:
         ValidationFailed: It names every missing and invalid parameter, and every one given more than once.
     """
     if model is NoQuery:
         return model()
+    given = list(given)
     names = field_names(model)
     known = [(name, text) for name, text in given if name in names]
     texts = dict(known)
-    refused = {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
+    refused = {name: model.not_accepted[name] for name, _ in given if name in model.not_accepted}
+    refused |= {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
     if len(texts) < len(known):
         counts = Counter(name for name, _ in known)
         refused |= {name: "is given more than once" for name, count in counts.items() if count > 1}

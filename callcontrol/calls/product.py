@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
+from urllib.parse import urlencode
 
 from sqlalchemy.engine import Connection
 
@@ -19,6 +20,7 @@ from callcontrol.calls.dialer import Ending
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.calls.plan import Plan
+from callcontrol.calls.records.call_form import FORM_EVENTS, event_fields, gets_forms
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.clock import timestamp
@@ -156,30 +158,36 @@ class ProductPolicy:
 
         ``shown`` is the call at the time of the event; None stands for the present record. Increments
         ``record.sequence``: receivers see every number once, without gaps. ``details`` of the record name the
-        subscription of a product whose events go to one.
+        subscription of a product whose events go to one, and say if the call's events are forms.
         """
         url = record.status_webhook_url
         name = None if url is None else self.event_name(record, event)
-        if url is None or name is None:
+        is_form = gets_forms(record)
+        if url is None or name is None or (is_form and name not in FORM_EVENTS):
             return None
         record.sequence += 1
+        call = self.shape(record) if shown is None else shown
         body = {
             "event": name,
             "event_id": event_id,
             "timestamp": timestamp(at),
             "sequence": record.sequence,
-            "data": {**(self.shape(record) if shown is None else shown), **details},
+            "data": {**call, **details},
         }
         return WebhookEvent(
             event_id=event_id,
             account_sid=record.account_sid,
             event=name,
             url=url,
-            body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+            body=urlencode(event_fields(record, name, call, at)).encode() if is_form else _json(body),
             created_at=at,
             call_sid=record.call_sid,
             subscription_id=(record.details or {}).get("subscription_id"),
         )
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 NO_PRODUCT: Final = ProductPolicy()

@@ -72,6 +72,7 @@ class CreateCall:
     needs_stream: bool = False
     status_webhook_url: str | None = None
     status_webhook_events: Sequence[str] | None = None
+    status_webhook_format: WebhookFormat = "json"
 
     @property
     def says_what_to_do(self) -> bool:

@@ -7,13 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from callcontrol.models import WebhookEvent
+from media.streams import sign_as_twilio
 
 RequestProblem = Literal["dns", "connect", "tls", "http_status", "timeout", "protocol"]
 """Reason code of a request without a usable answer."""
 
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 _STANDARD_PREFIX: Final = "whsec_"
 
 
@@ -31,7 +35,42 @@ def is_success(status: int) -> bool:
     return 200 <= status <= 299
 
 
-def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int) -> dict[str, str]:
+def as_sent(url: str) -> str:
+    """Return a URL as it is sent, which Twilio's signature covers."""
+    return quote(url, safe=_ASCII)
+
+
+def form_signature(key: str, url: str, fields: Mapping[str, str]) -> str:
+    """The value of ``X-Twilio-Signature`` for the URL as it is sent and the fields of a POST."""
+    content = url + "".join(f"{name}{fields[name]}" for name in sorted(fields))
+    return sign_as_twilio(key, content)
+
+
+def form_request(
+    url: str, method: Literal["GET", "POST"], fields: Mapping[str, str], key: str | None
+) -> FormRequest:
+    """
+    Make a request with the fields of a form, signed as Twilio does with the key if there is one.
+
+    It has one signature only: servers of TwiML compare the whole header with the value that they expect.
+    """
+    url = as_sent(url)
+    if method == "GET":
+        parts = urlsplit(url)
+        query = "&".join(part for part in (parts.query, urlencode(fields)) if part)
+        whole = urlunsplit(parts._replace(query=query, fragment=""))
+        return FormRequest(whole, b"", _twilio_signed(whole, {}, key))
+    headers = {**_twilio_signed(url, fields, key), "Content-Type": FORM_TYPE}
+    return FormRequest(url, urlencode(fields).encode(), headers)
+
+
+def _twilio_signed(url: str, fields: Mapping[str, str], key: str | None) -> dict[str, str]:
+    return {"X-Twilio-Signature": form_signature(key, url, fields)} if key else {}
+
+
+def signed_headers(
+    event: WebhookEvent, secrets: Sequence[str], unix_time_s: int, form_secret: str | None = None
+) -> dict[str, str]:
     """
     HTTP header fields of one attempt.
 
@@ -40,6 +79,8 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
     rotation that of the previous secret, which they know. The Standard Webhooks fields sign id, time and body
     with the key that ``whsec_`` secrets encode; ``webhook-signature`` has the signatures of both secrets,
     separated by a space.
+
+    The body of an event is a JSON object, or else a form, which ``form_secret`` signs as Twilio does.
 
     A GET is signed over its empty body. A subscription may have no secret: its deliveries carry the ids and
     the time, and no signature.
@@ -63,7 +104,10 @@ def signed_headers(event: WebhookEvent, secrets: Sequence[str], unix_time_s: int
         headers["X-Service-Signature"] = f"sha256={_hex(keys[-1][0], body)}"
         headers["webhook-signature"] = " ".join(f"v1,{_base64(key, content)}" for _, key in keys)
     if event.method == "POST":
-        headers["Content-Type"] = "application/json"
+        headers["Content-Type"] = "application/json" if event.body.startswith(b"{") else FORM_TYPE
+    if headers.get("Content-Type") == FORM_TYPE:
+        fields = dict(parse_qsl(event.body.decode(), keep_blank_values=True))
+        headers |= _twilio_signed(as_sent(event.url), fields, form_secret)
     return headers
 
 

@@ -9,8 +9,9 @@ from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
+from callcontrol.calls.records.call_form import form_fields
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
-from callcontrol.egress.requests import FormRequest
+from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.ids import CallSid
@@ -23,7 +24,6 @@ from callcontrol.instructions.instructions import (
     read_instructions,
     request_body,
 )
-from callcontrol.instructions.twilio_request import form_fields, form_request
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import WebhookEvent
 

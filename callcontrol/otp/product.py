@@ -8,6 +8,7 @@ from callcontrol.calls.events.commands import (
     ListenRequested,
     RecordingRequested,
     RedirectRequested,
+    StepsRequested,
     TransferCommand,
 )
 from callcontrol.calls.product import ProductPolicy
@@ -79,7 +80,13 @@ def otp_event(record: CallRecord, event: str) -> str | None:
 
 OTP: Final = ProductPolicy(
     name=PRODUCT,
-    refused_commands=(RecordingRequested, ListenRequested, TransferCommand, RedirectRequested),
+    refused_commands=(
+        RecordingRequested,
+        ListenRequested,
+        TransferCommand,
+        RedirectRequested,
+        StepsRequested,
+    ),
     refused_because="the call speaks a one-time password, which nobody else may hear",
     event_name=otp_event,
     shape=otp_object,

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from callcontrol.numbers.binding import UUID as _UUID
 from tests.contract.stage import Answer, Stage
@@ -19,6 +20,8 @@ Then = Callable[[Stage, Answer], Awaitable[None]]
 
 During = Callable[[Stage], AbstractAsyncContextManager[None]]
 """Context in which the request is made."""
+
+_OF_FORMS = "/2010-04-01/"
 
 Proof = Literal["success", "refusal", "foreign"]
 
@@ -85,9 +88,11 @@ class Case:
 
     async def _ask(self, stage: Stage, path: str, query: Any, body: Any, headers: Any) -> Answer:
         method = self.row.split(" ", 1)[0]
-        return await stage.ask(
-            method, path, by=self.by, query=query, body=body, headers=headers, by_front=True
-        )
+        parts: dict[str, Any] = {"body": body}
+        if body is not None and path.startswith(_OF_FORMS):
+            parts = {"raw": urlencode(body, doseq=True).encode()}
+            headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return await stage.ask(method, path, by=self.by, query=query, headers=headers, by_front=True, **parts)
 
 
 def row(text: str, *cases: Case) -> tuple[Case, ...]:

@@ -36,6 +36,9 @@ from tests.contract import (
     chapter_tools,
     chapter_trunks,
     chapter_twilio,
+    chapter_twilio_conferences,
+    chapter_twilio_messages,
+    chapter_twilio_recordings,
     edges,
 )
 from tests.contract.cases import Case
@@ -64,6 +67,9 @@ CHAPTERS = (
     chapter_sessions,
     chapter_masklogs,
     chapter_twilio,
+    chapter_twilio_conferences,
+    chapter_twilio_messages,
+    chapter_twilio_recordings,
     chapter_contacts,
     chapter_chat,
     chapter_messaging_webhooks,

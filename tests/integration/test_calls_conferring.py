@@ -1,13 +1,17 @@
 """Conferences of real parties: who hears whom, who waits, and what is left when all are gone."""
 
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from callcontrol.calls.aio.media.conferences import ConferenceMember, Conferences
 from callcontrol.calls.conference_room import MemberTerms
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.media import ConferenceEntered, ConferenceOver
-from callcontrol.calls.plan import JoinConference, Plan, Step
+from callcontrol.calls.plan import JoinConference, Pause, Plan, Step
 from callcontrol.calls.requests import CallMetadata
+from callcontrol.errors import NotFound
 from media.aio import MediaEngine, RtpStream
 from media.audio import Clip, tone
 from sip import Ended
@@ -84,6 +88,82 @@ async def test_a_full_conference_takes_nobody_else(tmp_path: Path) -> None:
         await late.wait(Ended)
         assert world.published("conference.refused")["data"]["reason"] == "full"
         ann.hang_up()
+        await over(world)
+
+
+async def test_a_member_is_held_and_taken_back(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann, bob = await in_conference(world, ROOM), await in_conference(world, ROOM)
+        ann.speak(440.0)
+        bob.speak(1000.0)
+        await ann.hears(1000.0)
+        await bob.hears(440.0)
+        (state,) = world.control.conferences.of_account(ACCOUNT_SID)
+        held = state.participants[1].call_sid
+        change = partial(world.control.conferences.change, ACCOUNT_SID, state.conference_sid, held)
+        change(held=True)
+        await ann.hears_silence()
+        await bob.until(lambda: not bob.hears_now(440.0))
+        change(held=True, muted=True)
+        change(held=False)
+        await bob.hears(440.0)
+        await ann.hears_silence()
+        change(muted=False)
+        await ann.hears(1000.0)
+        (member,) = (
+            item
+            for item in world.control.conferences.find(ACCOUNT_SID, state.conference_sid).participants
+            if item.call_sid == held
+        )
+        assert not member.held and not member.terms.muted
+        change(held=True)
+        bob.hang_up()
+        ann.hang_up()
+        await over(world)
+
+
+async def test_who_is_held_while_it_waits_stays_held_when_the_conference_begins(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        guest = await in_conference(world, GUEST)
+        await guest.until(lambda: any(guest.heard))
+        conferences = world.control.conferences
+        (state,) = conferences.of_account(ACCOUNT_SID)
+        assert not state.begun
+        call_sid = state.participants[0].call_sid
+        conferences.change(ACCOUNT_SID, state.conference_sid, call_sid, held=True)
+        host = await in_conference(world, ROOM)
+        host.speak(1000.0)
+        assert await eventually(lambda: events(world, "conference.joined") == 2)
+        assert not guest.hears_now(1000.0)
+        conferences.change(ACCOUNT_SID, state.conference_sid, call_sid, held=False)
+        await guest.hears(1000.0)
+        conferences.end(ACCOUNT_SID, state.conference_sid)
+        await guest.wait(Ended)
+        await host.wait(Ended)
+        await over(world)
+        assert events(world, "conference.left") == 2
+        assert conferences.of_account(ACCOUNT_SID) == []
+
+
+async def test_who_is_removed_goes_on_with_its_next_step(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        ann = await in_conference(world, ROOM)
+        bob = await in_conference(world, ROOM, Pause(60))
+        await bob.until(lambda: len(world.control.conferences.of_account(ACCOUNT_SID)[0].participants) == 2)
+        (state,) = world.control.conferences.of_account(ACCOUNT_SID)
+        call_sid = state.participants[1].call_sid
+        world.control.conferences.dismiss(ACCOUNT_SID, state.conference_sid, call_sid)
+        assert await eventually(lambda: events(world, "conference.left") == 1)
+        assert world.control.active_calls == 2
+        for account, conference, call in (
+            (ACCOUNT_SID, state.conference_sid, call_sid),
+            (ACCOUNT_SID, call_sid, call_sid),
+            ("another", state.conference_sid, state.participants[0].call_sid),
+        ):
+            with pytest.raises(NotFound):
+                world.control.conferences.dismiss(account, conference, call)
+        for call_of_phone in (ann, bob):
+            call_of_phone.hang_up()
         await over(world)
 
 

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from callcontrol.calls.steps.webhook import MAX_REQUESTS
-from callcontrol.instructions.twilio_request import form_signature
+from callcontrol.egress.requests import form_signature
 from callcontrol.models import CallStatus
 from media.audio import Clip, read_wav, tone
 from sip import Answered, Ended, Failed

@@ -1,19 +1,20 @@
 """Resolution of requests to place a call: their application, their voice agent, and their plan."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from callcontrol.agents.agent import with_agent
 from callcontrol.applications.call_defaults import applied
 from callcontrol.assistant.calls import PRODUCT, assistant_details
-from callcontrol.calls.plan import Plan
+from callcontrol.calls.plan import Plan, Step, WebhookFormat
+from callcontrol.calls.records.call_form import STATUS_FORMAT
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS, CallMetadata, CreateCall
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.instructions.call_plan import plan_of
-from callcontrol.instructions.verbs import VerbRules
-from callcontrol.models import Application, VoiceAgent
+from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
+from callcontrol.models import Application, CallRecord, VoiceAgent
 
 
 class CallRequests:
@@ -44,6 +45,9 @@ class CallRequests:
             metadata = CallMetadata(product=PRODUCT, details=_details(agent, request))
             request = with_agent(request, agent)
         plan = plan_of(request, self._rules)
+        # Events of a voice agent have names and a form of their own.
+        if request.status_webhook_format == "form" and metadata.product is None:
+            metadata = replace(metadata, details={STATUS_FORMAT: "form"})
         events = request.status_webhook_events
         return plan, replace(
             metadata,
@@ -52,6 +56,25 @@ class CallRequests:
             status_webhook_url=request.status_webhook_url,
             status_webhook_events=DEFAULT_STATUS_EVENTS if events is None else tuple(events),
         )
+
+    def read_verbs(
+        self, record: CallRecord, verbs: Sequence[Mapping[str, Any]], webhook_format: WebhookFormat
+    ) -> list[Step]:
+        """
+        Return the steps of verbs that an active call is given.
+
+        A dialled party sees the account's number of the call unless a verb says otherwise.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            Forbidden: A number may not be dialled.
+        """
+        own = record.to if record.direction == "inbound" else record.from_
+        values = VerbValues(self._rules, own, webhooks=WebhookDefaults(webhook_format))
+        steps = read_verbs(values, "verbs", verbs)
+        if values.errors:
+            raise ValidationFailed(values.errors)
+        return steps
 
     async def _application(self, account_sid: str, app_sid: str) -> Application:
         found = self._routes.application(app_sid)

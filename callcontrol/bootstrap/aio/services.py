@@ -169,7 +169,13 @@ class Storage:
         )
         self.destinations = DestinationGuard(settings.allow_private_destinations)
         self.secrets_of = partial(_secrets_now, self.directory)
-        self.outbox = Outbox(self.writer, self.destinations, self.secrets_of, OutboxSettings(node=node))
+        self.outbox = Outbox(
+            self.writer,
+            self.destinations,
+            self.secrets_of,
+            OutboxSettings(node=node),
+            partial(_form_secret_now, self.directory),
+        )
         # Before the calls: transcripts, messages and uploads of a call must be durable when its end is.
         self.transcripts = TranscriptStore(database, self.writer)
         self.messages = MessageStore(database, self.writer, node=node)
@@ -518,6 +524,11 @@ def _secrets_now(directory: Directory, account_sid: str) -> tuple[str, ...]:
     return directory.secrets_of(account_sid, utc_now())
 
 
+def _form_secret_now(directory: Directory, account_sid: str) -> str | None:
+    account = directory.account(account_sid)
+    return None if account is None else account.stream_secrets(utc_now())[0]
+
+
 def _key_beside(url: str) -> SecretBox:
     try:
         parsed = make_url(url)
@@ -547,10 +558,12 @@ def call_features(
     if masked_routes is not None:
         effects[RouteCaller] = masked_routes.perform
         prepare[MASKED] = masked_routes.prepare
+    requests = CallRequests(routes, refresh, rules)
     return CallFeatures(
         products=PRODUCTS,
         steps=STEPS,
-        plan_request=CallRequests(routes, refresh, rules).plan,
+        plan_request=requests.plan,
+        read_verbs=requests.read_verbs,
         effects=effects,
         prepare=prepare,
         close=instructions.close,

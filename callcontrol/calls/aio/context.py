@@ -14,6 +14,7 @@ from callcontrol.calls.aio.media.prompts import AudioSource
 from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.effects import Effect
+from callcontrol.calls.live.requests import ReadVerbs
 from callcontrol.calls.plan import DEFAULT_TIME_LIMIT_S, Plan
 from callcontrol.calls.product import Products
 from callcontrol.calls.records.aio import CallStore
@@ -100,6 +101,7 @@ class CallFeatures:
     Attributes:
         plan_request: Plans a request to place a call: its application, its agent and its verbs. It raises
             ``ValidationFailed`` or ``Forbidden``.
+        read_verbs: Reads the verbs of an active call.
         effects: Performers of the effects that ``callcontrol.calls.aio`` does not perform.
         prepare: Completes the record of an inbound call before it is inserted, by the product of the call. It
             raises ``DomainError``.
@@ -109,6 +111,7 @@ class CallFeatures:
     products: Products
     steps: StepMakers
     plan_request: Callable[[str, CreateCall], Awaitable[tuple[Plan, CallMetadata]]]
+    read_verbs: ReadVerbs
     effects: "Mapping[type[Effect], Callable[[ActiveCall, Any], None]]"
     prepare: Mapping[str, Callable[[CallRecord], Awaitable[None]]] = field(default_factory=dict)
     close: Callable[[], Awaitable[None]]

@@ -382,6 +382,11 @@ class CallControl:
         """SIP messages of a call in wire order; empty when the trace is no longer kept."""
         return self._traces.of(call_sid)
 
+    @property
+    def conferences(self) -> Conferences:
+        """Conferences of this node."""
+        return self._context.conferences
+
     # --- calls by the API -----------------------------------------------------------------------------------
 
     async def create_call(self, account_sid: str, request: CreateCall) -> CallRecord:
@@ -482,10 +487,8 @@ class CallControl:
             ServiceUnavailable: The gateways to the target of a transfer are in cooldown or at their limit.
         """
         record, runner = await self._up(account_sid, call_sid)
-        services = self._services
-        commands = commands_of(
-            update, record, self.settings.allowed_countries, services.destinations.check_url
-        )
+        check_url, read = self._services.destinations.check_url, self._services.features.read_verbs
+        commands = commands_of(update, record, self.settings.allowed_countries, check_url, read)
         for command in commands:
             if isinstance(command, TransferCommand):
                 await self._originator.check_transfer(account_sid, command.to)

@@ -1,11 +1,12 @@
 """Commands of the API and of the server to an active call."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
-from callcontrol.calls.plan import WebhookMethod
+from callcontrol.calls.plan import Step, WebhookFormat, WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.models.parties import Party
 
@@ -35,6 +36,14 @@ class RedirectRequested(Event):
 
     url: str
     method: WebhookMethod = "POST"
+    format: WebhookFormat = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class StepsRequested(Event):
+    """Abort the current step, and do these steps instead of it and of the rest of the plan."""
+
+    steps: Sequence[Step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +110,6 @@ LiveCommand = (
     | TransferCommand
     | TimeLimitRequested
     | RedirectRequested
+    | StepsRequested
 )
 """Any command to an active call."""

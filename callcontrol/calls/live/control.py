@@ -22,6 +22,7 @@ from callcontrol.calls.events.commands import (
     PartyName,
     RecordingRequested,
     RedirectRequested,
+    StepsRequested,
     TimeLimitRequested,
     TransferCommand,
 )
@@ -95,7 +96,7 @@ def _may_transfer(call: "CallMachine", command: TransferCommand) -> str | None:
     return None
 
 
-def _may_redirect(call: "CallMachine", _: RedirectRequested) -> str | None:
+def _may_redirect(call: "CallMachine", _: RedirectRequested | StepsRequested) -> str | None:
     return call.webhooks.reject_reason()
 
 
@@ -180,6 +181,11 @@ def _limit_time(call: "CallMachine", command: TimeLimitRequested) -> Iterator[Ef
     yield from call.limit_time(command.limit_s)
 
 
+def _instruct(call: "CallMachine", command: StepsRequested) -> Iterator[Effect]:
+    yield from call.webhooks.stop()
+    yield from call.abort_step(command.steps)
+
+
 COMMANDS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
     HangupRequested: _hang_up,
     MuteRequested: _mute,
@@ -188,6 +194,7 @@ COMMANDS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect
     DigitsRequested: _send_digits,
     TransferCommand: _transfer,
     TimeLimitRequested: _limit_time,
+    StepsRequested: _instruct,
 }
 """Handlers by command."""
 
@@ -199,4 +206,5 @@ _CHECKS: Final[dict[type[Event], Callable[["CallMachine", Any], str | None]]] = 
     DigitsRequested: _may_reach,
     TransferCommand: _may_transfer,
     RedirectRequested: _may_redirect,
+    StepsRequested: _may_redirect,
 }

@@ -1,8 +1,8 @@
 """API requests to change an active call, and the commands they contain."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from callcontrol.calls.events.commands import (
     DigitsRequested,
@@ -15,11 +15,12 @@ from callcontrol.calls.events.commands import (
     RecordingAction,
     RecordingRequested,
     RedirectRequested,
+    StepsRequested,
     TimeLimitRequested,
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import WebhookMethod
+from callcontrol.calls.plan import Step, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
@@ -28,6 +29,9 @@ from callcontrol.routing.targets import normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]
 """Direction of a mute: the party is not heard, does not hear, or both."""
+
+ReadVerbs = Callable[[CallRecord, Sequence[Mapping[str, Any]], WebhookFormat], Sequence[Step]]
+"""Reads the verbs of a call into steps; raises ``ValidationFailed`` or ``Forbidden``."""
 
 TRANSFER_RING_S: Final = 30.0
 """Ringing limit of a transfer's target, in seconds, unless the request sets another."""
@@ -46,7 +50,12 @@ class TransferRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveUpdate:
-    """Requested changes of a call; applied all together or not at all."""
+    """
+    Requested changes of a call; applied all together or not at all.
+
+    ``verbs`` are new instructions, and the server at ``webhook_url`` is asked for some; ``webhook_format`` is
+    that of the requests which either leads to.
+    """
 
     call_status: Literal["completed", "no-answer"] | None = None
     mute_status: Literal["mute", "unmute"] | None = None
@@ -61,6 +70,8 @@ class LiveUpdate:
     time_limit_s: float | None = None
     webhook_url: str | None = None
     webhook_method: WebhookMethod = "POST"
+    webhook_format: WebhookFormat = "json"
+    verbs: Sequence[Mapping[str, Any]] | None = None
 
 
 FIELD_OF: Final[dict[type, str]] = {
@@ -72,17 +83,22 @@ FIELD_OF: Final[dict[type, str]] = {
     TransferCommand: "transfer",
     TimeLimitRequested: "time_limit",
     RedirectRequested: "webhook_url",
+    StepsRequested: "verbs",
 }
 """Request field of each command."""
 
 
 def commands_of(
-    update: LiveUpdate, record: CallRecord, allowed_countries: Collection[str], check_url: CheckUrl
+    update: LiveUpdate,
+    record: CallRecord,
+    allowed_countries: Collection[str],
+    check_url: CheckUrl,
+    read: ReadVerbs,
 ) -> list[LiveCommand]:
     """
     Return the commands of an update, in the order of execution.
 
-    ``check_url`` is ``Destinations.check_url``.
+    ``check_url`` is ``Destinations.check_url``, ``read`` reads verbs.
 
     Raises:
         ValidationFailed: Values are wrong; all of them are named.
@@ -102,14 +118,22 @@ def commands_of(
         commands.append(DigitsRequested(update.digits_party, update.digits))
     if update.transfer is not None:
         commands.append(_transfer(update.transfer, record, allowed_countries))
-    if update.webhook_url is not None:
-        _check_webhook(update.webhook_url, check_url)
-        commands.append(RedirectRequested(update.webhook_url, update.webhook_method))
+    commands += _instructions(update, record, check_url, read)
     if update.call_status == "completed":
         commands.append(HangupRequested("api", NORMAL_CLEARING))
     elif update.call_status == "no-answer":
         commands.append(HangupRequested("api", NO_ANSWER, CallStatus.NO_ANSWER))
     return commands
+
+
+def _instructions(
+    update: LiveUpdate, record: CallRecord, check_url: CheckUrl, read: ReadVerbs
+) -> Iterator[LiveCommand]:
+    if update.webhook_url is not None:
+        _check_webhook(update.webhook_url, check_url)
+        yield RedirectRequested(update.webhook_url, update.webhook_method, update.webhook_format)
+    if update.verbs is not None:
+        yield StepsRequested(tuple(read(record, update.verbs, update.webhook_format)))
 
 
 def _check_webhook(url: str, check_url: CheckUrl) -> None:

@@ -202,7 +202,7 @@ class CallWebhooks:
             yield _alert(event.url, problem)
             return
         self._awaited, self._url = number, event.url
-        yield AskWebhook(number, event.url, event.method, _REDIRECTED)
+        yield AskWebhook(number, event.url, event.method, _REDIRECTED, format=event.format)
 
     def received(self, event: InstructionsReceived) -> Iterator[Effect]:
         """Follow the server's instructions, if they answer the request awaited here."""

@@ -17,12 +17,13 @@ from sqlalchemy.engine import Connection
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.recording import PENDING, recording_file
 from callcontrol.calls.records.aio import CallStore
+from callcontrol.calls.records.store import calls as call_rows
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.encryption import Cipher
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Conflict, Forbidden, NodeUnreachable, NotFound, ServiceUnavailable
-from callcontrol.models import CallRecord, Message, Principal
+from callcontrol.models import CallRecord, Message, Page, Position, Principal
 from callcontrol.recordings.aio.messages import MessageStore
 from callcontrol.recordings.aio.uploads import Uploader
 from callcontrol.recordings.links import RecordingLinks, may_open
@@ -112,6 +113,42 @@ class RecordingService:
         record = await self._calls.get(account_sid, call_sid)
         await self._checked(await self._after_upload(_of_call(record)))
         return self._links.link(record.account_sid, record.call_sid, self._now())
+
+    async def recorded_calls(
+        self,
+        account_sid: str,
+        page: int,
+        per_page: int,
+        *,
+        after: Position | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Page[CallRecord]:
+        """
+        List the calls of the account whose recording can be had, the last to end first.
+
+        With ``after`` the list continues behind that position, for any ``page``. ``start`` and ``end``, which
+        is exclusive, are times of the end of a call.
+        """
+        await self._writer.flush_pending()
+
+        def read(connection: Connection) -> Page[CallRecord]:
+            total = recordings.count(connection, account_sid, start, end)
+            found = recordings.page(
+                connection,
+                account_sid,
+                start,
+                end,
+                offset=(page - 1) * per_page,
+                limit=per_page + 1,
+                total=total,
+                after=after,
+            )
+            shown = found[:per_page]
+            items = call_rows.by_sids(connection, [place.identifier for place in shown])
+            return Page(items, total, page, per_page, shown[-1] if len(found) > per_page else None)
+
+        return await self._database.read(read)
 
     async def messages(self, account_sid: str, call_sid: str) -> list[tuple[Message, str]]:
         """

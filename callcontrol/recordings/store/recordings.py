@@ -8,16 +8,25 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import insert_into, to_micros, to_moment, to_moment_or_none
+from callcontrol.database.listing import Condition, Listing
+from callcontrol.database.statements import (
+    insert_into,
+    to_micros,
+    to_micros_or_none,
+    to_moment,
+    to_moment_or_none,
+)
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.messages import messages
 from callcontrol.database.tables.recordings import recording_removals, recording_uploads
+from callcontrol.models import Position
 from callcontrol.recordings.objects import is_object
 from callcontrol.recordings.retention import FOR_EVER, KeptRecording, Place
 
 _DAY_MICROS: Final = timedelta(days=1) // timedelta(microseconds=1)
 _FILES: Final = sa.select(calls.c.call_sid, calls.c.node, calls.c.recording_path.label("path"))
+_LISTING: Final = Listing(calls.c.ended_at, calls.c.call_sid)
 _INSERT_REMOVAL: Final = insert_into(recording_removals, ignore_conflict=True)
 
 
@@ -63,6 +72,38 @@ def due(connection: Connection, now: datetime, default_days: int) -> list[tuple[
         sa.select(accounts.c.account_sid, before.label("before")).where(days != FOR_EVER, sa.or_(old, left))
     )
     return [(row.account_sid, to_moment(row.before)) for row in rows]
+
+
+def count(connection: Connection, account_sid: str, start: datetime | None, end: datetime | None) -> int:
+    """Count the recordings of an account's calls that ended from ``start`` on, before ``end``."""
+    return _LISTING.count(connection, _recorded(account_sid, start, end))
+
+
+def page(
+    connection: Connection,
+    account_sid: str,
+    start: datetime | None,
+    end: datetime | None,
+    *,
+    offset: int,
+    limit: int,
+    total: int,
+    after: Position | None,
+) -> list[Position]:
+    """Calls with a recording, the last to end first; with ``after`` those behind it, for any offset."""
+    conditions = _recorded(account_sid, start, end)
+    if after is not None:
+        return _LISTING.after(connection, conditions, after, limit=limit)
+    return _LISTING.page(connection, conditions, offset=offset, limit=limit, total=total)
+
+
+def _recorded(account_sid: str, start: datetime | None, end: datetime | None) -> list[Condition]:
+    recorded: list[Condition] = [
+        calls.c.account_sid == account_sid,
+        calls.c.recording_path.is_not(None),
+        calls.c.ended_at.is_not(None),
+    ]
+    return recorded + _LISTING.between(to_micros_or_none(start), to_micros_or_none(end))
 
 
 def discard_older(connection: Connection, account_sid: str, before: datetime, limit: int) -> int:

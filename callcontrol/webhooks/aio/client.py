@@ -64,10 +64,16 @@ class WebhookClient:
             trust_env=False,
         )
 
-    async def send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
-        """Make one attempt, signed with the secrets; every error is reported in the answer."""
+    async def send(
+        self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None = None
+    ) -> Answer:
+        """
+        Make one attempt, signed with the secrets; every error is reported in the answer.
+
+        A form is signed with ``form_secret`` as well.
+        """
         try:
-            return await self._send(event, secrets)
+            return await self._send(event, secrets, form_secret)
         except DomainError as refusal:
             return Answer(problem=refusal.message)
         except TimeoutError:
@@ -81,9 +87,9 @@ class WebhookClient:
             log.exception("a webhook could not be sent")
             return Answer(problem="the server failed; see its log")
 
-    async def _send(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+    async def _send(self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None) -> Answer:
         self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
-        headers = signed_headers(event, secrets, unix_time_s())
+        headers = signed_headers(event, secrets, unix_time_s(), form_secret)
         get = event.method == "GET"
         async with self._session.request(
             event.method,

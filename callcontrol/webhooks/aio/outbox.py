@@ -108,6 +108,7 @@ class Outbox:
             event of an account without secrets is not sent, and tried again later. A delivery to a
             subscription is signed with the subscription's secret, as last read from the database.
         settings: Pacing.
+        form_secret_of: Returns the secret that signs forms to an account's servers as Twilio does.
     """
 
     def __init__(
@@ -116,10 +117,12 @@ class Outbox:
         destinations: Destinations,
         secrets_of: Callable[[str], Sequence[str]],
         settings: OutboxSettings | None = None,
+        form_secret_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._writer = writer
         self._checks = destinations
         self._secrets_of = secrets_of
+        self._form_secret_of = form_secret_of
         self._settings = settings or OutboxSettings()
         self._queues = DeliveryQueues(self._settings.queues)
         self._clock = _SteadyClock()
@@ -196,11 +199,13 @@ class Outbox:
         self._checked_at = None
         self._wake.set()
 
-    async def attempt(self, event: WebhookEvent, secrets: Sequence[str]) -> Answer:
+    async def attempt(
+        self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None = None
+    ) -> Answer:
         """Send an event once, without storing it; never raises."""
         if self._client is None:
             return Answer(problem="this process delivers no webhooks")
-        return await self._client.send(event, secrets)
+        return await self._client.send(event, secrets, form_secret)
 
     # Due deliveries.
 
@@ -343,7 +348,9 @@ class Outbox:
 
     async def _send(self, event: WebhookEvent) -> Answer:
         if event.subscription_id is None:
-            return await self.attempt(event, self._secrets_of(event.account_sid))
+            account_sid = event.account_sid
+            secrets = self._secrets_of(account_sid)
+            return await self.attempt(event, secrets, self._form_secret_of(account_sid))
         recipient = self._recipients.get(event.subscription_id)
         if recipient is None or recipient.problem is not None:
             return Answer(problem="the webhook is deleted" if recipient is None else recipient.problem)

@@ -26,6 +26,14 @@ def test_a_form_is_read() -> None:
     }
 
 
+def test_a_field_that_may_be_repeated_is_a_list() -> None:
+    assert parse_form(b"E=a&To=1&E=b", {"E"}) == {"To": "1", "E": ["a", "b"]}
+    assert parse_form(b"E=a", {"E"}) == {"E": ["a"]}
+    with pytest.raises(ValidationFailed) as refused:
+        parse_form(b"E=a&To=1&E=b&To=1", {"E"})
+    assert [error.field for error in refused.value.errors] == ["To"]
+
+
 @pytest.mark.parametrize(
     "data",
     [b"Status", b"\xff=1", b"a=%ff", b"a=%00", b"&", b"&".join([b"a=1"] * 2), b"&".join([b"%d=1"] * 101)],
@@ -54,7 +62,15 @@ def test_their_errors() -> None:
     assert status_of(CallEnded, ErrorStyle.TWILIO) == (404, "20404")
     assert status_of(Forbidden, ErrorStyle.TWILIO) == (403, "20403")
     ended = to_api_error(CallEnded("It has ended."), ErrorStyle.TWILIO)
-    assert (ended.status, ended.body()) == (404, {"code": 20404, "message": "It has ended.", "status": 404})
+    assert (ended.status, ended.body()) == (
+        404,
+        {
+            "code": 20404,
+            "message": "It has ended.",
+            "more_info": "https://www.twilio.com/docs/errors/20404",
+            "status": 404,
+        },
+    )
     wrong = to_api_error(ValidationFailed.of("Status", "is required"), ErrorStyle.TWILIO).body()
     assert wrong["code"] == 20001 and wrong["details"]["errors"][0]["field"] == "Status"
     unknown = to_api_error(Unauthorized("Who?"), ErrorStyle.TWILIO)

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final
 
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.conference_room import ConferenceRoom, MemberTerms
 from callcontrol.calls.effects import Effect
@@ -17,6 +19,7 @@ from callcontrol.calls.events.media import (
     ConferenceOver,
     ConferenceRefused,
 )
+from callcontrol.errors import Conflict, NotFound
 from callcontrol.ids import LegId
 from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, RtpStream
 from media.audio import Clip, Sound, hold_music, tone
@@ -48,6 +51,27 @@ class ConferenceMember:
         return f"{self.call_sid} {self.leg} {self.link}"
 
 
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A member as it is shown: ``held``, it hears music and not the others, and is not heard."""
+
+    call_sid: str
+    terms: MemberTerms
+    held: bool
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConferenceState:
+    """A conference as it is shown; before it has ``begun`` its members wait."""
+
+    conference_sid: str
+    name: str
+    begun: bool
+    created_at: datetime
+    participants: tuple[Participant, ...]
+
+
 @dataclass(slots=True, eq=False)
 class _Hall:
     """A conference with its media, which exists once it has begun."""
@@ -57,6 +81,10 @@ class _Hall:
     members: dict[str, ConferenceMember] = field(default_factory=dict)
     terms: dict[str, MemberTerms] = field(default_factory=dict)
     media: Conference | None = None
+    sid: str = field(default_factory=new_id)
+    created_at: datetime = field(default_factory=utc_now)
+    joined_at: dict[str, datetime] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
 
 
 class Conferences:
@@ -96,6 +124,7 @@ class Conferences:
         entered = hall.room.enter(member.name, terms)
         self._halls[key] = self._of[member.name] = hall
         hall.members[member.name], hall.terms[member.name] = member, terms
+        hall.joined_at[member.name] = utc_now()
         try:
             if entered.waits:
                 member.stream.playbacks.queue([self._music], loop=True)
@@ -134,6 +163,104 @@ class Conferences:
         elif hall.media is not None and terms.beeps:
             hall.media.play(_GOING)
 
+    # --- for customers --------------------------------------------------------------------------------------
+
+    def of_account(self, account_sid: str) -> list[ConferenceState]:
+        """List the conferences of an account on this node, the latest first."""
+        halls = [hall for (owner, _), hall in self._halls.items() if owner == account_sid]
+        return [_state(hall) for hall in reversed(halls)]
+
+    def find(self, account_sid: str, conference_sid: str) -> ConferenceState:
+        """
+        Find a conference of the account.
+
+        Raises:
+            NotFound: It is not on this node, is over, or is another account's.
+        """
+        return _state(self._hall(account_sid, conference_sid))
+
+    def change(
+        self,
+        account_sid: str,
+        conference_sid: str,
+        call_sid: str,
+        *,
+        muted: bool | None = None,
+        held: bool | None = None,
+    ) -> None:
+        """
+        Mute or hold a member, or end that; None leaves it unchanged.
+
+        Raises:
+            NotFound: There is no such conference, or no such member in it.
+            Conflict: The media engine refuses it.
+        """
+        hall, name = self._member(account_sid, conference_sid, call_sid)
+        member = hall.members[name]
+        if muted is not None:
+            hall.terms[name] = replace(hall.terms[name], muted=muted)
+        try:
+            if held is not None and held is not (name in hall.held):
+                self._hold(hall, member, held)
+            if muted is not None and hall.media is not None and member.stream.conference is hall.media:
+                hall.media.change(member.stream, muted=muted)
+        except MediaError as error:
+            raise Conflict("The call is leaving the conference.") from error
+
+    def dismiss(self, account_sid: str, conference_sid: str, call_sid: str) -> None:
+        """
+        Remove a member, whose call goes on with its next step.
+
+        Raises:
+            NotFound: There is no such conference, or no such member in it.
+        """
+        hall, name = self._member(account_sid, conference_sid, call_sid)
+        member = hall.members[name]
+        self.leave(name)
+        member.post(ConferenceOver(member.leg))
+
+    def end(self, account_sid: str, conference_sid: str) -> None:
+        """
+        Remove all members.
+
+        Raises:
+            NotFound: There is no such conference.
+        """
+        hall = self._hall(account_sid, conference_sid)
+        for name, member in list(hall.members.items()):
+            if name in hall.members:  # One before it may have ended the conference.
+                self.leave(name)
+                member.post(ConferenceOver(member.leg))
+
+    def _hall(self, account_sid: str, conference_sid: str) -> _Hall:
+        for (owner, _), hall in self._halls.items():
+            if owner == account_sid and hall.sid == conference_sid:
+                return hall
+        raise NotFound("There is no such conference, or it is over.")
+
+    def _member(self, account_sid: str, conference_sid: str, call_sid: str) -> tuple[_Hall, str]:
+        hall = self._hall(account_sid, conference_sid)
+        for name, member in hall.members.items():
+            if member.call_sid == call_sid:
+                return hall, name
+        raise NotFound("The call is not in the conference.")
+
+    def _hold(self, hall: _Hall, member: ConferenceMember, held: bool) -> None:
+        if held:
+            hall.held.add(member.name)
+        else:
+            hall.held.discard(member.name)
+        if hall.media is None:
+            return  # It waits, and hears music until the conference begins.
+        if held:
+            hall.media.remove(member.stream)
+            member.stream.playbacks.queue([self._music], loop=True)
+        else:
+            member.stream.stop_playback()
+            hall.media.add(member.stream, muted=hall.terms[member.name].muted)
+
+    # --- media ----------------------------------------------------------------------------------------------
+
     def _begin(self, hall: _Hall) -> None:
         if hall.media is None:
             hall.media = self._engine.open_conference(self._heard)
@@ -147,9 +274,10 @@ class Conferences:
 
     def _free(self, hall: _Hall, member: ConferenceMember) -> None:
         """Admit a waiting member."""
-        member.stream.stop_playback()
         try:
-            self._admit(hall, member, hall.terms[member.name])
+            if member.name not in hall.held:
+                member.stream.stop_playback()
+                self._admit(hall, member, hall.terms[member.name])
         except MediaError as error:
             _refused(member, error)
             self.leave(member.name, took_part=False)
@@ -159,7 +287,8 @@ class Conferences:
 
     def _part(self, hall: _Hall, name: str) -> None:
         member = hall.members.pop(name)
-        del hall.terms[name], self._of[name]
+        del hall.terms[name], hall.joined_at[name], self._of[name]
+        hall.held.discard(name)
         if hall.media is not None:
             hall.media.remove(member.stream)
         if not member.stream.closed:
@@ -176,6 +305,14 @@ class Conferences:
             ]
             for name in gone:
                 self.leave(name)
+
+
+def _state(hall: _Hall) -> ConferenceState:
+    participants = (
+        Participant(member.call_sid, hall.terms[name], name in hall.held, hall.joined_at[name])
+        for name, member in hall.members.items()
+    )
+    return ConferenceState(hall.sid, hall.key[1], hall.room.begun, hall.created_at, tuple(participants))
 
 
 def _refused(member: ConferenceMember, error: MediaError) -> None:

@@ -1,17 +1,19 @@
 """Orders of the API to calls that are up, and who answered, on virtual time."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from callcontrol.calls.effects.agent import ListenAgent, StopAgent, TellAgentDigitsSent, TellAgentTransfer
-from callcontrol.calls.effects.instructions import AskWebhook
+from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.effects.media import (
     ControlRecording,
     DetectMachine,
     LeaveConference,
     LinkMedia,
     MuteLeg,
+    PlayAudio,
     PlayRingback,
     SendDigits,
     StartRecording,
@@ -33,6 +35,7 @@ from callcontrol.calls.events.commands import (
     PartyName,
     RecordingRequested,
     RedirectRequested,
+    StepsRequested,
     TimeLimitRequested,
     TransferCommand,
 )
@@ -50,9 +53,9 @@ from callcontrol.calls.events.media import (
 from callcontrol.calls.hangup_cause import NO_ANSWER, NO_ROUTE_DESTINATION
 from callcontrol.calls.live import control
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, commands_of
-from callcontrol.calls.plan import Gather, JoinConference, Pause, Play, RequestInstructions, SendDtmf
+from callcontrol.calls.plan import Gather, JoinConference, Pause, Play, RequestInstructions, SendDtmf, Step
 from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
-from callcontrol.models import CallStatus
+from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import PhoneTarget
 from tests.support.call_drive import (
     AGENT,
@@ -361,6 +364,18 @@ def test_a_call_that_ends_or_is_sent_elsewhere_gives_its_transfer_up() -> None:
     assert_nothing_left(sent)
 
 
+def test_a_call_is_given_other_steps_instead_of_its_own() -> None:
+    drive = placed(Pause(60), Play("prompt:never"))
+    drive.feed(RedirectRequested("https://x.example/"), StepsRequested((Play("prompt:now"),)))
+    assert [effect.number for effect in drive.done(StopAsking)] == [1]
+    assert [effect.url for effect in drive.done(PlayAudio)] == ["prompt:now"]
+    drive.feed(InstructionsReceived(1, (Pause(9),)), PlaybackEnded(A))
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "system")
+    assert_nothing_left(drive)
+    unanswered = Drive(Pause(9), inbound=False).start()
+    assert reject_reason(unanswered, StepsRequested((Pause(1),))) is not None
+
+
 def test_what_cannot_be_transferred() -> None:
     assert reject_reason(Drive(Pause(9), inbound=False).start(), to_new()) == "the call was not answered yet"
     assert reject_reason(streamed(), to_new("b")) == "it has no second party"
@@ -424,8 +439,13 @@ def test_nobody_is_listened_for_unless_asked() -> None:
 # --- requests -----------------------------------------------------------------------------------------------
 
 
+def steps_of(record: CallRecord, verbs: Sequence[Mapping[str, Any]], webhook_format: str) -> list[Step]:
+    assert (record.direction, webhook_format) == ("inbound", "json")
+    return [Pause(verb["length"]) for verb in verbs]
+
+
 def read(**update: Any) -> list[LiveCommand]:
-    return commands_of(LiveUpdate(**update), streamed().record, {"IN"}, check_url)
+    return commands_of(LiveUpdate(**update), streamed().record, {"IN"}, check_url, steps_of)
 
 
 def check_url(url: str, *, schemes: object) -> None:
@@ -461,6 +481,7 @@ def test_a_request_means_its_orders_in_their_order() -> None:
     assert read(mute_status="unmute", mute_direction="hears") == [MuteRequested("a", hears=False)]
     assert read(call_status="no-answer") == [GIVE_UP]
     assert read(webhook_url="https://x.example/") == [RedirectRequested("https://x.example/")]
+    assert read(verbs=[{"length": 3}]) == [StepsRequested((Pause(3),))]
 
 
 @pytest.mark.parametrize("url", ["ftp://x.example/", "http://10.0.0.1/"])

@@ -20,6 +20,7 @@ from callcontrol.calls.events.answers import ReserveRefused
 from callcontrol.calls.events.commands import (
     HangupRequested,
     RedirectRequested,
+    StepsRequested,
     TimeLimitRequested,
     TransferCommand,
 )
@@ -267,6 +268,7 @@ def test_parties_of_a_masked_call_are_not_transferred() -> None:
     machine = drive.machine
     assert reject_reason(machine, TransferCommand("a", make_party())) is not None
     assert reject_reason(machine, RedirectRequested("https://customer.example/")) is not None
+    assert reject_reason(machine, StepsRequested(())) is not None
     assert reject_reason(machine, HangupRequested()) is None
     drive.feed(LegEnded(A))
     assert drive.ended() == ("completed", "NORMAL_CLEARING")

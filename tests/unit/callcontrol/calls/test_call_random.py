@@ -36,6 +36,7 @@ from callcontrol.calls.events.commands import (
     MuteRequested,
     RecordingRequested,
     RedirectRequested,
+    StepsRequested,
     TimeLimitRequested,
     TransferCommand,
 )
@@ -188,6 +189,7 @@ orders: st.SearchStrategy[Event] = st.one_of(
 )
 instructing: st.SearchStrategy[Event] = st.one_of(
     st.just(RedirectRequested("https://customer.example/next")),
+    st.just(StepsRequested((Pause(1),))),
     st.builds(
         InstructionsReceived,
         st.integers(1, 4),

@@ -43,7 +43,7 @@ from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, L
 from callcontrol.calls.events.media import DigitReceived, LegHeld, SpeechEnded, SpeechStarted
 from callcontrol.calls.events.transfers import LegReferred
 from callcontrol.calls.plan import FALLBACK_EVENT, Pause, RequestInstructions, Stream
-from callcontrol.instructions.twilio_request import form_fields
+from callcontrol.calls.records.call_form import form_fields
 from callcontrol.models import TranscriptSegment
 from media.streams import AgentHold as Hold
 from media.streams import AgentRecord as Record

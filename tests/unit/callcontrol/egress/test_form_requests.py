@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from callcontrol.instructions.twilio_request import form_fields, form_request, form_signature
+from callcontrol.calls.records.call_form import form_fields
+from callcontrol.egress.requests import form_request, form_signature
 from tests.support.domain import ACCOUNT_SID, CALL_SID, OWN_NUMBER, make_ringing
 
 URL = "https://customer.example/calls?shop=7"

@@ -1,0 +1,1 @@
+"""Endpoints for Twilio's own clients, in its paths, forms and shapes."""

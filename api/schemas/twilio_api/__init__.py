@@ -1,0 +1,1 @@
+"""Forms and shapes of Twilio's interface."""

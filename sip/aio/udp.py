@@ -231,7 +231,7 @@ class UdpTransport(Transport):
                 continue
             try:
                 self._on_error(error)
-            except Exception:  # As above: the others must be read.
+            except Exception:  # A defect in one error's handling must not leave the others in the queue.
                 logger.exception("An ICMP error could not be handled", extra={"peer": error.remote[0]})
 
     def _note_wait(self) -> None:

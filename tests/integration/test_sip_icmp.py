@@ -129,6 +129,7 @@ def test_errors_are_reported_and_hinder_no_other_datagram(
                 assert transport.send(b"there %d" % turn, peer.getsockname()[:2])
                 assert await asyncio.wait_for(loop.sock_recv(peer, 100), PATIENCE_S) == b"there %d" % turn
                 peer.sendto(b"back %d" % turn, (host, transport.address.port))
+                # The lambda is called within its turn only.
                 await until(lambda: len(errors) == 2 * turn + 2 and len(received) == turn + 1)  # noqa: B023
         transport.close()
         assert received == [b"back %d" % turn for turn in range(5)]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 from aiohttp import web
+from sqlalchemy.engine import Connection
 
 from callcontrol.accounts import store as accounts
 from callcontrol.aio.tokens import utc_now
@@ -34,6 +35,7 @@ FAST = OutboxSettings(
     poll_s=0.02,
     gather_s=0.0,
     timeout_s=PATIENCE_S,
+    lease_s=3 * PATIENCE_S,  # Deliveries are sent only while longer than the timeout is left of it.
     offsets_s=(0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07),
     queues=QueueLimits(probe_s=0.02),
 )
@@ -260,13 +262,19 @@ class Stage:
 
     async def ended(self, *delivery_ids: str) -> list[Delivery]:
         """The deliveries, once none of them is pending."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                found = await self.rows()
-                rows = [found[delivery_id] for delivery_id in delivery_ids]
-                if all(row.status != "pending" for row in rows):
-                    return rows
-                await asyncio.sleep(0.01)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self.writer.flush()
+                # Reading whole deliveries each time would hold up the loop that sends them.
+                while not (await self.database.read(_pending)).isdisjoint(delivery_ids):
+                    await asyncio.sleep(0.01)
+                    await self.writer.flush()
+        except TimeoutError:
+            late = [row for row in (await self.rows()).values() if row.status == "pending"]
+            state = f"held {self.outbox.held}, {self.outbox.stats}, at {utc_now()}"
+            raise AssertionError(f"{len(late)} deliveries are pending ({state}): {late[:3]}") from None
+        found = await self.rows()
+        return [found[delivery_id] for delivery_id in delivery_ids]
 
     async def lease(self, node: str, lease_s: float) -> Sequence[Delivery]:
         """Lease due deliveries as another process would, and never complete them."""
@@ -290,3 +298,8 @@ def _ensure_account(connection: Any) -> None:
 
 def _every(connection: Any) -> list[Delivery]:
     return [deliveries.to_delivery(row) for row in connection.execute(sa.select(webhooks.deliveries))]
+
+
+def _pending(connection: Connection) -> set[str]:
+    table = webhooks.deliveries
+    return set(connection.scalars(sa.select(table.c.delivery_id).where(table.c.status == "pending")))

@@ -177,5 +177,6 @@ def test_which_errors_count(errno: int, origin: int, icmp_type: int, code: int, 
     queue = _Queue(socket.IPPROTO_IP, IP_RECVERR, error, (111, 2, 3, 3))
     if origin == 3:
         queue = _Queue(socket.IPPROTO_IPV6, IPV6_RECVERR, error, (111, 3, 1, 4))
+    # Of a socket only recvmsg is used, which the stand-in has.
     found = [error.reason for error in read_errors(queue)]  # type: ignore[arg-type]
     assert len(found) == 1 + counts and found[-1] == REASON

@@ -21,7 +21,8 @@ from callcontrol.models import Delivery
 _MAX_DESTINATIONS: Final = 20_000
 _SHARE_OF_FREE: Final = 4
 _LEAST_HELD: Final = 16
-# Postponed deliveries return this many times faster than the destination takes them: it may speed up.
+# Postponed deliveries return this many times sooner and faster than the destination is expected to take them:
+# it may speed up, and after a standstill of this process every destination looks slow.
 _SPEEDUP: Final = 8
 
 
@@ -246,7 +247,7 @@ class DeliveryQueues:
 
     def _readmit_s(self, destination: Destination, now: float, wait_s: float) -> float:
         """Seconds until a postponed delivery returns; those postponed earlier return earlier."""
-        soonest = now + min(wait_s, self._limits.max_delay_s)
+        soonest = now + min(wait_s / _SPEEDUP, self._limits.max_delay_s)
         at = max(destination.readmit_at, soonest)
         if at > now + self._limits.max_delay_s:
             # Start over within the same span, so that they do not all return at its end.

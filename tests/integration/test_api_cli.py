@@ -35,12 +35,16 @@ TIMEOUT_S = 60
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
+    return environment_in(tmp_path)
+
+
+def environment_in(folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
     return {
         **kept,
         "PYTHONPATH": str(ROOT),
         "PYTHONUNBUFFERED": "1",
-        "TRUNKLINE_DATA_DIR": str(tmp_path / "data"),
+        "TRUNKLINE_DATA_DIR": str(folder / "data"),
         "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
         "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
         "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
@@ -343,6 +347,7 @@ class Process:
     """`trunkline serve`, up and greeting."""
 
     def __init__(self, environment: dict[str, str], *options: str) -> None:
+        self.environment = environment
         self.process = subprocess.Popen(
             [sys.executable, "-m", "api", "serve", *options],
             env=environment,
@@ -385,14 +390,30 @@ class Process:
 
 @pytest.fixture
 def server(environment: dict[str, str]) -> Iterator[Process]:
+    with running(environment) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """One server for tests that leave it running; a start takes seconds."""
+    with running(environment_in(tmp_path_factory.mktemp("shared"))) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def running(environment: dict[str, str]) -> Iterator[Process]:
     process = Process(environment)
-    yield process
-    if process.process.poll() is None:
-        process.process.kill()
-        process.process.communicate()
+    try:
+        yield process
+    finally:
+        if process.process.poll() is None:
+            process.process.kill()
+            process.process.communicate()
 
 
-def test_the_commands_work_beside_a_running_server(server: Process, environment: dict[str, str]) -> None:
+def test_the_commands_work_beside_a_running_server(shared: Process) -> None:
+    server, environment = shared, shared.environment
     account = result(environment, "accounts", "create", "--name", "Beside")
     assert server.get("/v1/calls", account["api_key"])[0] == 200
     number = result(
@@ -411,7 +432,8 @@ def test_the_commands_work_beside_a_running_server(server: Process, environment:
     assert server.get("/v1/calls", reader["key"])[0] == 403
 
 
-def test_the_key_of_the_first_run_opens_every_service(server: Process) -> None:
+def test_the_key_of_the_first_run_opens_every_service(shared: Process) -> None:
+    server = shared
     found = re.search(r"vk_[\w-]{43}", server.greeting)
     assert found is not None
     key = found[0]
@@ -432,9 +454,8 @@ def test_the_key_of_the_first_run_opens_every_service(server: Process) -> None:
     assert account["data"]["account_sid"] in server.greeting
 
 
-def test_scopes_of_webhooks_are_given_to_keys_that_name_them(
-    server: Process, environment: dict[str, str]
-) -> None:
+def test_scopes_of_webhooks_are_given_to_keys_that_name_them(shared: Process) -> None:
+    server, environment = shared, shared.environment
     sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
     arguments = ("keys", "create", "--account", sid, "--service", "messaging")
     plain = result(environment, *arguments)["key"]
@@ -448,19 +469,11 @@ def test_scopes_of_webhooks_are_given_to_keys_that_name_them(
     assert wrong.returncode != 0 and "calls.read" in wrong.stderr and "Traceback" not in wrong.stderr
 
 
-def test_health_tells_a_server_that_lives_from_one_that_does_not(
-    server: Process, environment: dict[str, str]
+def test_health_before_and_after_sigterm_which_ends_it_in_order_and_the_log_holds_no_key(
+    server: Process,
 ) -> None:
-    here = environment | {"TRUNKLINE_HTTP_LISTEN": server.url.removeprefix("http://")}
+    here = server.environment | {"TRUNKLINE_HTTP_LISTEN": server.url.removeprefix("http://")}
     assert run(here, "health").returncode == 0
-    assert server.stop()[0] == 0
-    gone = run(here, "health")
-    assert gone.returncode == 1
-    assert "does not answer" in gone.stderr
-    assert "Traceback" not in gone.stderr
-
-
-def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> None:
     found = re.search(r"vk_[A-Za-z0-9_-]+", server.greeting)
     assert found is not None
     line = next(line for line in server.greeting.splitlines() if line.startswith("curl "))
@@ -479,6 +492,10 @@ def test_sigterm_ends_it_in_order_and_the_log_holds_no_key(server: Process) -> N
     assert "Traceback" not in errors
     assert found[0] not in errors
     assert "stopped" in errors
+    gone = run(here, "health")
+    assert gone.returncode == 1
+    assert "does not answer" in gone.stderr
+    assert "Traceback" not in gone.stderr
 
 
 def test_only_a_server_for_development_reaches_agents_on_loopback(environment: dict[str, str]) -> None:

@@ -141,7 +141,7 @@ class Stage:
     _schemas: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Shared by all validators: one that holds the document itself takes megabytes, and there are hundreds.
+        # Shared by hundreds of validators: one that holds the document itself takes megabytes.
         self._registry = jsonschema_rs.Registry([(_DOCUMENT, self.document)])
 
     @property
@@ -235,7 +235,16 @@ class Stage:
         assert str(status) in responses, f"{row} does not declare that it answers {status}"
         if "application/json" not in responses[str(status)].get("content", {}):
             return None
-        keys = ("paths", path, method.lower(), "responses", str(status), "content", "application/json", "schema")
+        keys = (
+            "paths",
+            path,
+            method.lower(),
+            "responses",
+            str(status),
+            "content",
+            "application/json",
+            "schema",
+        )
         pointer = "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
         schema = {"$ref": f"{_DOCUMENT}#/{quote(pointer, safe='/~')}"}
         return jsonschema_rs.Draft202012Validator(schema, registry=self._registry)

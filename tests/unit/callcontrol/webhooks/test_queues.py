@@ -206,7 +206,7 @@ def test_what_would_wait_too_long_is_not_kept() -> None:
     taken = queues.take(0.0)
     assert taken is not None
     # The first one took 20 s, so one is expected to take 2.6 s, and four of them more than ten. The next one
-    # returns after an eighth of that: the 20 s may have been a standstill, after which the host is fast again.
+    # returns after an eighth of that: the 20 s may have been a standstill of this process.
     queues.finish(taken[1], 20.0, took_s=20.0, unanswered=False)
     assert queues.put("host", held("acc-1"), 0.0) == pytest.approx(4 * (0.1 + 19.9 / 8) / 8)
     assert queues.put("elsewhere", held("acc-1"), 0.0) is None

@@ -234,7 +234,7 @@ async def test_single_messages_leave_before_those_of_a_campaign_that_runs(
     written = {message.message_id for message in sent}
     last = max(place for place, message_id in enumerate(network.sent) if message_id in written)
     assert sum(message_id not in written for message_id in network.sent[:last]) <= ahead
-    # Those that wait leave in the order in which they were written, at the channel's rate. While some are still
+    # Those that wait leave in the order in which they were written, at the rate. While some are still
     # being written, one that is sent at once may pass one that waits for its turn.
     waiting = [message_id for message_id in network.sent[all_written:] if message_id in written]
     assert waiting == [message.message_id for message in sent if message.message_id in waiting]

@@ -5,6 +5,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from typing import Any, Final
 
+from callcontrol.calls.recording import PENDING, recording_url
 from callcontrol.models import CallRecord, CallStatus
 
 Fact = str | int | None
@@ -64,10 +65,12 @@ def event_fields(record: CallRecord, event: str, shown: Mapping[str, Any], at: d
         "SequenceNumber": str(record.sequence - 1),
         "Timestamp": format_datetime(at),
     }
+    # A recording is complete some seconds after its call: its address is known before.
+    recorded = recording_url(record.call_sid) if shown["recording_status"] in PENDING else None
     late = {
         "CallDuration": shown["duration_sec"],
         "SipResponseCode": shown["sip_status"],
-        "RecordingUrl": shown["recording_url"],
+        "RecordingUrl": shown["recording_url"] or recorded,
     }
     if event == "call.completed":
         fields |= {name: str(value) for name, value in late.items() if value is not None}

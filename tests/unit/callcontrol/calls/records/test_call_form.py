@@ -10,7 +10,7 @@ import pytest
 from callcontrol.calls.product import NO_PRODUCT
 from callcontrol.calls.records.call_form import STATUS_FORMAT
 from callcontrol.egress.requests import form_signature, signed_headers
-from callcontrol.models import CallRecord, CallStatus, WebhookEvent
+from callcontrol.models import CallRecord, CallStatus, RecordingStatus, WebhookEvent
 from tests.support.domain import ACCOUNT_SID, CALL_SID, make_ringing
 
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -59,6 +59,20 @@ def test_the_last_event_tells_how_the_call_ended() -> None:
     last = fields_of(record, "call.completed")
     assert (last["CallStatus"], last["CallDuration"], last["SipResponseCode"]) == ("busy", "0", "486")
     assert "RecordingUrl" not in last
+
+
+@pytest.mark.parametrize("status", ["in-progress", "paused", "completed"])
+def test_the_last_event_names_the_recording_also_before_it_is_complete(status: RecordingStatus) -> None:
+    address = f"/recordings/{CALL_SID}.wav"
+    record = placed(
+        status=CallStatus.COMPLETED,
+        recording_status=status,
+        recording_url=address if status == "completed" else None,
+    )
+    assert fields_of(record, "call.completed")["RecordingUrl"] == address
+    assert "RecordingUrl" not in fields_of(record, "call.answered")
+    failed = placed(status=CallStatus.COMPLETED, recording_status="failed")
+    assert "RecordingUrl" not in fields_of(failed, "call.completed")
 
 
 @pytest.mark.parametrize("name", ["call.ringing", "webhook.failed", "call.recording.ready"])

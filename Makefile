@@ -81,8 +81,9 @@ test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready ## Run all tests: also the lon
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak
 SOAK_S ?= 1800
-soak: setup $(VENV)/.test-system ## Run the tests under faults at full length; the mixed load takes SOAK_S seconds (default 1800).
-	@TRUNKLINE_SOAK=1 TRUNKLINE_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest tests/faults -v -s -o timeout=0 $(SOAK_ARGS)
+soak: setup $(VENV)/.test-system $(VENV)/.bench ## Run the tests under faults at full length, and report them in docs/reliability.md; the mixed load takes SOAK_S seconds (default 1800).
+	@TRUNKLINE_SOAK=1 TRUNKLINE_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest tests/faults -v -s -o timeout=0 $(SOAK_ARGS); \
+	status=$$?; $(BIN)/python -m tests.faults.reports; exit $$status
 
 check: setup ## Check format, lint, types and layering.
 	@$(BIN)/ruff format --check $(PYTHON_SOURCES)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.faults import reports
 from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.faults.oracle.reconcile import reconcile
 from tests.faults.oracle.sip_text import Message
@@ -125,6 +126,7 @@ class Host:
         self._found |= found
         assert not found, "\n".join(sorted(found))
         self._is_told(fault, self.server.log()[logged:])
+        reports.sample(f"{fault.name}: calls carried again after, s", back_s)
         progress(f"{fault.name}: lasted {ended - began:.1f} s, calls carried again after {back_s:.2f} s")
         assert back_s < _BACK_LIMIT_S, f"calls are carried again after {back_s:.1f} s only"
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.faults import reports
 from tests.faults.agents import EchoAgent, SwallowingRelay, hostile_agent
 from tests.faults.lengths import count, progress
 from tests.faults.oracle import assert_nothing_lost
@@ -106,6 +107,7 @@ def test_stalled_agents_cost_no_memory(agents: Agents) -> None:
         stalled = agents.resident()
     nothing_is_left(agents)
     grown = max(full, stalled) - before
+    reports.figure(stalled=STALLED, grown_mib=round(grown / MIB, 1))
     progress(f"{STALLED} stalled agents: {grown / MIB:.1f} MiB more")
     assert grown < 48 * MIB + STALLED * 256 * 1024
     assert stalled - full < 32 * MIB, "it grows for as long as they stall"

@@ -21,6 +21,7 @@ from benchmarks.sut import (
     tool_binary,
     tools_missing,
 )
+from tests.faults import reports
 from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.support.ports import free_port
 from tests.support.sipp_run import Load, start_sipp
@@ -45,6 +46,7 @@ def test_held_calls_relay_every_packet(tmp_path: Path) -> None:
         progress(
             f"{calls} calls for {length_s:.0f} s: {rtp}; {added_ms:.2f} ms more than a bare relay at p99"
         )
+        reports.figure(calls=calls, **rtp, added_p99_ms=round(added_ms, 2))
         assert rtp["silent_calls"] == 0
         assert rtp["loss_pct"] <= _LOSS_PCT, rtp
         assert added_ms < _ADDED_MS, (floor["rtp"], rtp)
@@ -81,6 +83,7 @@ def test_audio_is_unharmed_while_more_calls_come_than_can_be_carried(tmp_path: P
     progress(
         f"{calls} calls, {rate:g}/s offered: {told}; alone {quiet}; crowded {crowded}; {added_ms:.2f} ms"
     )
+    reports.figure(**told, loss_pct=crowded["loss_pct"], added_p99_ms=round(added_ms, 2))
     assert came["answered"] > 0
     assert crowded["silent_calls"] == 0, (quiet, crowded)
     assert crowded["loss_pct"] <= _LOSS_PCT, crowded

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults import reports
 from tests.faults.lengths import SOAK, count, progress, seconds
 
 pytestmark = pytest.mark.durable
@@ -34,6 +35,7 @@ def test_dead_and_slow_receivers_delay_no_other(tmp_path: Path) -> None:
     others = ("--destinations", "10", "--dead", "2", "--slow", "2")
     command = ("benchmarks.webhooks", "delay", "--rate", str(rate), "--seconds", str(length), *others)
     result = measured(tmp_path, *command)["delay"]
+    reports.figure(**result)
     progress(f"webhooks at {rate}/s: p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms")
     assert result["published"] >= 0.9 * rate * length
     assert result["arrived"] == result["to_healthy"], "events for receivers that live have not come"
@@ -46,6 +48,7 @@ def test_forged_audio_is_neither_heard_nor_answered(tmp_path: Path) -> None:
     """Ten thousand forged packets a second at a call are dropped, get no audio, and cost it no packet."""
     length = seconds("RTP_ATTACK_S", short=3.0, long=600.0)
     result = measured(tmp_path, "benchmarks.rtp_attack", "--seconds", str(length), "--rate", "10000")
+    reports.figure(**result)
     progress(f"forged RTP: {result}")
     assert result["forged"] > 1000 * length, "the attack did not take place"
     assert result["dropped"] > 0

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults import reports
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle import Evidence, assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
@@ -70,6 +71,7 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
             stage.kill()
             ready_s.append(stage.restart())
             ready_at.append(time.monotonic())
+            reports.sample("ready after a kill, s", ready_s[-1])
             progress(f"kill {number} of {kills}: ready after {ready_s[-1]:.2f} s, {stage.far.counts()}")
         stage.wait(lambda: stage.far.up() >= up // 3, "calls do not come up again")
         stage.end_calls()
@@ -82,6 +84,8 @@ def test_a_server_killed_under_load_loses_nothing(tmp_path: Path, database: dict
         assert played >= kills
         assert max(ready_s) < _READY_S, ready_s
         told, latest_s = _told(evidence, ready_at)
+        reports.figure(**_summary(evidence), kills=kills, recordings=played, ready_s=round(max(ready_s), 2))
+        reports.figure(far_ends_told=told, told_after_s=round(latest_s, 1))
         progress(
             f"{told} far ends were told of the end of a call that a kill had cut, {latest_s:.1f} s after"
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import reports
 from tests.faults.lengths import count, progress
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
@@ -43,6 +44,7 @@ def test_a_network_that_loses_a_tenth_of_everything_costs_no_call(tmp_path: Path
         evidence.apart_s = _LATE_S
         callers = [leg for leg in evidence.legs if leg.role == "caller"]
         callees = [leg for leg in evidence.legs if leg.role == "callee"]
+        reports.figure(calls=len(callers), sip=str(network.sip), rtp=str(network.rtp))
         progress(f"{len(callers)} calls; SIP {network.sip}, RTP {network.rtp}")
         # One in ten thousand may be given up: seven copies of an INVITE, or their answers, can all be lost.
         lost = math.floor(calls / 10_000)

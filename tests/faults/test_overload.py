@@ -9,6 +9,7 @@ import pytest
 from benchmarks import flood
 from benchmarks.overload import ENVIRONMENT, gateway, measure, offer
 from benchmarks.sut import SystemUnderTest
+from tests.faults import reports
 from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
 from tests.faults.peers import Peer, answers
 from tests.sipp.exchange import FORWARDED, Exchange
@@ -34,6 +35,7 @@ def test_more_calls_than_can_be_carried(tmp_path: Path) -> None:
     for step in (*found["steps"], *found["beyond"], found["after"]):
         progress(str({name: value for name, value in step.items() if name != "server"}))
     progress(f"knee {found['knee']}, kept {found['kept']}, held {found['held']}")
+    reports.figure(knee=found["knee"], kept=found["kept"], held=found["held"])
     for step in found["beyond"]:
         assert step["answered"] > 0
         assert step["broken"] == 0, "what was answered was carried to its end"
@@ -60,6 +62,9 @@ def test_many_sessions_at_the_same_time(tmp_path: Path) -> None:
         offer(sut, 10.0, 1.0)  # The first calls fill caches and pools.
         found = offer(sut, rate, seconds("SESSIONS_S", short=5.0, long=3600.0), hold_ms=round(1000 * hold_s))
         progress(f"{rate * hold_s:.0f} sessions up: {found}")
+        reports.figure(
+            up=rate * hold_s, **{name: found[name] for name in ("offered", "answered", "set_up_ms")}
+        )
         assert found["answered"] == found["offered"]
         assert (found["refused"], found["broken"]) == (0, 0)
         ended = sut.server.metric("trunkline_calls_ended_total")
@@ -81,6 +86,7 @@ def test_a_flood_of_bad_requests_costs_good_calls_nothing(tmp_path: Path) -> Non
             seconds=seconds("FLOOD_S", short=3.0, long=600.0),
         )
     progress(str(found))
+    reports.figure(**found)
     assert (found["in_peace"]["failed"], found["under_flood"]["failed"]) == (0, 0)
     assert found["banned"] >= 1
     assert found["flood"]["answers"] <= 1 + seconds("FLOOD_S", short=3.0, long=600.0) / 10

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import reports
 from tests.faults.drift import FDS, KEPT, RSS, Drift, Sample
 from tests.faults.lengths import SOAK, progress, seconds
 from tests.faults.oracle import Evidence, assert_nothing_lost
@@ -51,7 +52,10 @@ def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
             wait_until(lambda: False, min(_LOOK_EACH_S, max(0.1, until - time.monotonic())))
             counts = stage.far.counts()
             asked_ms += counts["asked_ms"]
-            drift.look(stage.server, counts["calls"])
+            seen = drift.look(stage.server, counts["calls"])
+            reports.sample("memory, MiB", seen.values[RSS] / _MIB)
+            if counts["asked_ms"]:
+                reports.sample("POST to 201, p99, ms", _percentile(counts["asked_ms"], 0.99))
             up = f"{counts['callers_up']} callers and {counts['callees_up']} callees up"
             progress(f"{counts['calls']} calls, {up}; {drift.summary()}")
         stage.end_calls()
@@ -67,6 +71,10 @@ def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
         slope = f"{1e5 * growth_mib:+.1f} MiB per 100,000" if calls >= _ENOUGH else "too few for a slope"
         progress(f"{len(evidence.records)} calls, {slope}; {drift.summary()}")
         progress(f"INVITE to ringing {_spread(delays_ms)} ms, POST to 201 {_spread(asked_ms)} ms")
+        reports.figure(
+            calls=calls, records=len(evidence.records), memory=slope, ringing_ms=_spread(delays_ms)
+        )
+        reports.figure(asked_ms=_spread(asked_ms), resources=drift.summary())
         assert_nothing_lost(evidence)
         assert len(evidence.records) > length_s * rate / 2
         assert gone, (before, after)
@@ -97,9 +105,11 @@ def _delays_ms(evidence: Evidence) -> list[float]:
 def _spread(values: Sequence[float]) -> str:
     """Median and 99th percentile, by thirds of the run."""
     third = max(1, len(values) // 3)
-    parts = [sorted(values[place : place + third]) for place in range(0, 3 * third, third)]
+    parts = [values[place : place + third] for place in range(0, 3 * third, third)]
     return ", ".join(
-        f"p50 {part[len(part) // 2]:.0f} p99 {part[int(0.99 * (len(part) - 1))]:.0f}"
-        for part in parts
-        if part
+        f"p50 {_percentile(part, 0.5):.0f} p99 {_percentile(part, 0.99):.0f}" for part in parts if part
     )
+
+
+def _percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[int(share * (len(values) - 1))]

@@ -145,8 +145,8 @@ class CreateCall(CallFields):
     ) = None
     webhook_method: Literal["POST", "GET"] = "POST"
     webhook_format: Annotated[
-        Literal["json", "form"],
-        Field(description="How your server is asked; form as servers of TwiML expect."),
+        Literal["json", "form", "jambonz"],
+        Field(description="How your server is asked; form as servers of TwiML expect, or as jambonz asks."),
     ] = "json"
     verbs: (
         Annotated[

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
@@ -10,6 +11,7 @@ from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
 from callcontrol.calls.records.call_form import form_fields
+from callcontrol.calls.records.call_info import info_body, request_info
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
@@ -26,6 +28,9 @@ from callcontrol.instructions.instructions import (
 )
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.models import WebhookEvent
+
+_FIRST_EVENTS: Final = ("call.incoming", "call.answered")
+"""Reasons of the first request of a call."""
 
 _MAX_ERRORS_CHARS: Final = 1000
 """Room for the names of all wrong fields; a request by GET to the fallback has them in its URL."""
@@ -82,7 +87,7 @@ class InstructionClient:
             account_sid=call.account.account_sid,
             event=effect.event,
             url=effect.url,
-            body=request_body(call.record, effect.event, event_id=event_id, at=at, facts=effect.facts),
+            body=_body(call, effect, event_id, at),
             created_at=at,
             call_sid=call.record.call_sid,
             method=effect.method,
@@ -120,6 +125,15 @@ class InstructionClient:
             message = refusal.message[:_MAX_ERRORS_CHARS]
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
+
+
+def _body(call: ActiveCall, effect: AskWebhook, event_id: str, at: datetime) -> bytes:
+    """The body of a request in JSON, in our form or in that of jambonz."""
+    if effect.format != "jambonz":
+        return request_body(call.record, effect.event, event_id=event_id, at=at, facts=effect.facts)
+    name = call.caller.name if call.caller is not None else None
+    is_new = effect.event in _FIRST_EVENTS
+    return info_body(request_info(call.record, effect.facts, caller_name=name, is_new=is_new))
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

@@ -256,8 +256,8 @@ def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
     errors += _web_url_errors("webhook_url", binding.webhook_url)
     if method not in ("POST", "GET"):
         errors.append(FieldError("webhook_method", "must be POST or GET"))
-    if binding.webhook_format not in (None, "json", "form"):
-        errors.append(FieldError("webhook_format", "must be json or form"))
+    if binding.webhook_format not in (None, "json", "form", "jambonz"):
+        errors.append(FieldError("webhook_format", "must be json, form or jambonz"))
     errors += _timeout_errors(binding)
     return replace(
         binding,

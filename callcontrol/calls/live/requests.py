@@ -12,7 +12,6 @@ from callcontrol.calls.events.commands import (
     LiveCommand,
     MuteRequested,
     PartyName,
-    RecordingAction,
     RecordingRequested,
     RedirectRequested,
     StepsRequested,
@@ -20,7 +19,7 @@ from callcontrol.calls.events.commands import (
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import Step, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus

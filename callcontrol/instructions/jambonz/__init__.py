@@ -1,0 +1,11 @@
+"""
+Verbs as jambonz has them: translates its JSON into objects of the verb reader, as TwiML is.
+
+``tables`` says what each of its verbs and fields means here, ``verbs`` has the verbs that only this language
+needs.
+"""
+
+from callcontrol.instructions.jambonz.translation import Translated, read_jambonz
+from callcontrol.instructions.jambonz.verbs import JAMBONZ_VERBS, continued
+
+__all__ = ["JAMBONZ_VERBS", "Translated", "continued", "read_jambonz"]

@@ -50,7 +50,7 @@ def call_info(record: CallRecord, status: str | None = None) -> dict[str, Any]:
     """Return what every request and event says of a call; ``status`` is in jambonz's words."""
     # A waiting caller hears ringing while its server is asked, and is new to that server.
     waits = record.direction == "inbound" and record.answered_at is None and not record.status.ended
-    shown = status or ("trying" if waits else _status_of(record.status))
+    shown = status or ("trying" if waits else status_name(record.status))
     sip_status, sip_reason = _sip_status(record, shown)
     details = record.details or {}
     tag = {"customerData": details[CUSTOMER_DATA]} if details.get(CUSTOMER_DATA) else {}
@@ -84,7 +84,7 @@ def event_info(record: CallRecord, event: str, shown: Mapping[str, Any]) -> dict
         return call_info(record, STATUS_EVENTS[event])
     by_party = shown["hangup_source"] in ("caller", "callee", "carrier")
     return {
-        **call_info(record, _status_of(CallStatus(shown["status"]))),
+        **call_info(record, status_name(CallStatus(shown["status"]))),
         "duration": shown["duration_sec"] or 0,
         "call_termination_by": "caller" if by_party else "jambonz",
     }
@@ -96,7 +96,8 @@ def info_body(info: Mapping[str, Any]) -> bytes:
     return text.encode(errors="replace")
 
 
-def _status_of(status: CallStatus) -> str:
+def status_name(status: CallStatus) -> str:
+    """Return a status in jambonz's words."""
     return _STATUSES.get(status, status.value)
 
 

@@ -6,6 +6,6 @@ needs.
 """
 
 from callcontrol.instructions.jambonz.translation import Translated, read_jambonz
-from callcontrol.instructions.jambonz.verbs import JAMBONZ_VERBS, continued
+from callcontrol.instructions.jambonz.verbs import JAMBONZ_VERBS, continued, tag_problem
 
-__all__ = ["JAMBONZ_VERBS", "Translated", "continued", "read_jambonz"]
+__all__ = ["JAMBONZ_VERBS", "Translated", "continued", "read_jambonz", "tag_problem"]

@@ -52,7 +52,7 @@ async def _is_placed(stage: Stage, answer: Answer) -> None:
 
 
 async def _asks_and_tells(stage: Stage, answer: Answer) -> None:
-    """The server is asked for verbs, then told how the call went; every request is signed by jambonz's rule."""
+    """The server is asked for verbs, then told how the call went, each time signed by jambonz's rule."""
     call_sid = answer.body["sid"]
 
     def told() -> list[dict[str, Any]]:

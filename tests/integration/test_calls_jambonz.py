@@ -98,9 +98,8 @@ async def test_an_application_of_jambonz_leads_a_caller_through_its_menu(stage: 
     assert (after["dial_call_status"], after["dial_sip_status"]) == ("busy", 486)
     assert keys["customerData"] == after["customerData"] == {"order": 7}
     events = [json.loads(event.body) for event in stage.world.records.events]
-    assert [event["call_status"] for event in events] == ["trying", "in-progress", "completed"] or [
-        event["call_status"] for event in events
-    ] == ["trying", "ringing", "in-progress", "completed"]
+    statuses = [event["call_status"] for event in events]
+    assert statuses == ["trying", "ringing", "in-progress", "completed"]
     assert events[-1]["call_termination_by"] == "jambonz"
 
 

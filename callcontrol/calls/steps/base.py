@@ -210,7 +210,7 @@ class RecordingStep(RunningStep):
         self._action: RecordingAction = step.action
 
     def begin(self) -> Iterator[Effect]:
-        """Give the order, and finish at once."""
+        """Carry out the order, and finish at once."""
         self.over = True
         recording = self.call.recording
         if recording.reject_reason(self._action) is not None:

@@ -124,7 +124,7 @@ class _Translation:
         return found
 
     def hook(self, path: str, given: dict[str, Any]) -> Verb:
-        """Take the action hook out of the fields: an address, or an object with address and method."""
+        """Remove the action hook from the fields: an address, or an object with address and method."""
         hook = given.pop("actionHook", None)
         if hook is None:
             return {}
@@ -143,7 +143,7 @@ class _Translation:
         return found
 
     def language_of(self, path: str, given: dict[str, Any]) -> str | None:
-        """Take the synthesizer out of the fields; of it the language matters alone, the voice is one."""
+        """Remove the synthesizer from the fields, and return its language: there is one voice."""
         synthesizer = given.pop("synthesizer", None)
         if synthesizer is None:
             return self._language

@@ -29,7 +29,7 @@ TIMEOUT_S: Final = 5.0
 MAX_ANSWER_BYTES: Final = 64 * 1024
 ACCEPT: Final = "application/json, application/xml, text/xml"
 
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
 _NO_ANSWERS: Final = ("text/plain", "application/octet-stream", "")
 """Types of answers that mean nothing to jambonz: servers for it send ``OK``."""
 
@@ -111,7 +111,7 @@ def read_instructions(
         webhooks=asked,
         may_reject=record.direction == "inbound" and record.answered_at is None,
     )
-    if asked.format == "jambonz" and kind == _JSON:
+    if asked.format == "jambonz" and kind == JSON:
         return _read_jambonz(values, body, record)
     verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)

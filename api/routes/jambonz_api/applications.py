@@ -14,7 +14,7 @@ from api.schemas.jambonz_api.applications import (
     JambonzApplication,
     JambonzApplications,
 )
-from api.schemas.jambonz_api.base import JambonzSid, hook_of
+from api.schemas.jambonz_api.base import JambonzSid, hook_of, status_url
 from callcontrol.errors import Conflict, ValidationFailed
 from callcontrol.models import Application
 
@@ -43,8 +43,7 @@ async def create_jambonz_application(context: Context[CreateJambonzApplication, 
     Numbers are bound to it as to any other.
     """
     body = context.body
-    hook, told = hook_of(body.call_hook), hook_of(body.call_status_hook)
-    assert hook is not None, "the body requires it"
+    hook, told = hook_of(body.call_hook), status_url(body.call_status_hook)
     values: dict[str, Any] = {
         "name": body.name,
         "target": "webhook",
@@ -54,7 +53,7 @@ async def create_jambonz_application(context: Context[CreateJambonzApplication, 
         "record_all_calls": body.record_all_calls,
     }
     if told is not None:
-        values["status_webhook_url"] = told.url
+        values["status_webhook_url"] = told
     try:
         created = await context.storage.applications.create(context.account_sid, values)
     except ValidationFailed as refusal:
@@ -90,12 +89,12 @@ async def delete_jambonz_application(context: Context[NoBody, NoQuery]) -> Reply
 def _shown(application: Application) -> dict[str, Any]:
     binding = application.binding
     asks = binding.target == "webhook" and binding.webhook_format == "jambonz"
-    status_url = binding.status_webhook_url
+    told = binding.status_webhook_url
     return {
         "application_sid": application.app_sid,
         "account_sid": application.account_sid,
         "name": application.name,
         "call_hook": {"url": binding.webhook_url, "method": binding.webhook_method} if asks else None,
-        "call_status_hook": {"url": status_url, "method": "POST"} if status_url else None,
+        "call_status_hook": {"url": told, "method": "POST"} if told else None,
         "record_all_calls": application.record_all_calls,
     }

@@ -14,7 +14,7 @@ from api.http.endpoint import Context, Reply, Routes
 from api.http.errors import ErrorStyle
 from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.jambonz_api.base import ADDRESS_OF, JambonzSid, hook_of
+from api.schemas.jambonz_api.base import ADDRESS_OF, JambonzSid, hook_of, status_url
 from api.schemas.jambonz_api.calls import (
     CreateJambonzCall,
     JambonzCall,
@@ -23,7 +23,6 @@ from api.schemas.jambonz_api.calls import (
     UpdateJambonzCall,
 )
 from callcontrol.calls.live.requests import LiveUpdate
-from callcontrol.calls.plan import RecordingAction
 from callcontrol.calls.records.call_info import CUSTOMER_DATA, call_info, status_name
 from callcontrol.calls.requests import CreateCall
 from callcontrol.errors import (
@@ -34,6 +33,7 @@ from callcontrol.errors import (
     SpendLimitReached,
     ValidationFailed,
 )
+from callcontrol.instructions.jambonz import RECORDING_ACTIONS
 from callcontrol.models import CallFilter, CallRecord, CallStatus
 
 __all__ = ["ACCOUNT", "routes"]
@@ -61,12 +61,6 @@ _STATUSES: Mapping[str, tuple[CallStatus, ...]] = {
     "no-answer": (CallStatus.NO_ANSWER, CallStatus.CANCELED),
 }
 """Statuses that jambonz spells in another way, or has one for several of."""
-_RECORDING: Mapping[str, RecordingAction] = {
-    "startCallRecording": "start",
-    "stopCallRecording": "stop",
-    "pauseCallRecording": "pause",
-    "resumeCallRecording": "resume",
-}
 
 routes = Routes("calls.read", "calls.write", style=ErrorStyle.JAMBONZ, tag="calls, as jambonz's clients ask")
 
@@ -85,7 +79,7 @@ async def create_jambonz_call(context: Context[CreateJambonzCall, NoQuery]) -> R
     The server at call_hook is asked in the form of jambonz once the call is answered.
     """
     body = context.body
-    hook, told = hook_of(body.call_hook), hook_of(body.call_status_hook)
+    hook = hook_of(body.call_hook) if body.call_hook is not None else None
     request = CreateCall(
         from_=body.from_,
         to=body.to.address,
@@ -97,7 +91,7 @@ async def create_jambonz_call(context: Context[CreateJambonzCall, NoQuery]) -> R
         time_limit_s=float(body.time_limit),
         caller_name=body.caller_name,
         headers=body.headers,
-        status_webhook_url=told.url if told is not None else None,
+        status_webhook_url=status_url(body.call_status_hook),
         status_webhook_format="jambonz",
         customer_data=body.tag,
     )
@@ -164,12 +158,12 @@ async def delete_jambonz_call(context: Context[NoBody, NoQuery]) -> Reply:
 async def _update(context: Context[UpdateJambonzCall, NoQuery]) -> Reply:
     body, call_sid = context.body, context.path["callSid"]
     current_request().call_sid = call_sid
-    hook = hook_of(body.call_hook)
+    hook = hook_of(body.call_hook) if body.call_hook is not None else None
     update = LiveUpdate(
         call_status=body.call_status,
         mute_status=body.mute_status or body.conf_mute_status,
         listen_status=body.listen_status,
-        recording=_RECORDING[body.record.action] if body.record is not None else None,
+        recording=RECORDING_ACTIONS[body.record.action] if body.record is not None else None,
         digits=body.dtmf.digit if body.dtmf is not None else None,
         webhook_url=hook.url if hook is not None else None,
         webhook_method=hook.method if hook is not None else "POST",

@@ -10,9 +10,18 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164
-from api.schemas.forms import SipAddress, WebUrl
+from api.schemas.forms import HookUrl, SipAddress, WebUrl
 
-__all__ = ["Hook", "HookObject", "JambonzSid", "JambonzTarget", "hook_of", "unavailable"]
+__all__ = [
+    "Hook",
+    "HookObject",
+    "JambonzSid",
+    "JambonzTarget",
+    "StatusHook",
+    "hook_of",
+    "status_url",
+    "unavailable",
+]
 
 
 def unavailable(*names: str) -> dict[str, str]:
@@ -25,19 +34,39 @@ class HookObject(RequestModel):
 
     not_accepted = unavailable("username", "password")
 
-    url: WebUrl
+    url: HookUrl
     method: Literal["POST", "GET"] = "POST"
 
 
 Hook = Annotated[
-    Annotated[WebUrl, Tag("<text>")] | Annotated[HookObject, Tag("<object>")],
+    Annotated[HookUrl, Tag("<text>")] | Annotated[HookObject, Tag("<object>")],
     Discriminator(lambda value: "<object>" if isinstance(value, dict | HookObject) else "<text>"),
 ]
 
 
-def hook_of(hook: str | HookObject | None) -> HookObject | None:
-    """Return a hook as an object; None of none."""
+class StatusHookObject(RequestModel):
+    """A server that gets events."""
+
+    not_accepted = unavailable("username", "password")
+
+    url: WebUrl
+    method: Literal["POST"] = "POST"
+
+
+StatusHook = Annotated[
+    Annotated[WebUrl, Tag("<text>")] | Annotated[StatusHookObject, Tag("<object>")],
+    Discriminator(lambda value: "<object>" if isinstance(value, dict | StatusHookObject) else "<text>"),
+]
+
+
+def hook_of(hook: str | HookObject) -> HookObject:
+    """Return a hook as an object."""
     return HookObject(url=hook) if isinstance(hook, str) else hook
+
+
+def status_url(hook: str | StatusHookObject | None) -> str | None:
+    """Return the address that gets events; None of none."""
+    return hook.url if isinstance(hook, StatusHookObject) else hook
 
 
 class JambonzTarget(RequestModel):

@@ -11,8 +11,8 @@ from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, CallerName, InviteHeaders
 from api.schemas.common import E164, Id
 from api.schemas.forms import QueryAddress
-from api.schemas.jambonz_api.base import CompleteJambonzTarget, Hook, unavailable
-from callcontrol.egress.url_policy import WEB_SCHEMES
+from api.schemas.jambonz_api.base import CompleteJambonzTarget, Hook, StatusHook, unavailable
+from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES
 from callcontrol.errors import FieldError
 from callcontrol.instructions.jambonz import tag_problem
 
@@ -33,7 +33,7 @@ def _tag(data: dict[str, Any]) -> dict[str, Any]:
 class CreateJambonzCall(RequestModel):
     """Place a call, as jambonz's clients do."""
 
-    urls = dict.fromkeys(("call_hook", "call_status_hook"), WEB_SCHEMES)
+    urls = {"call_hook": WEB_SCHEMES + STREAM_SCHEMES, "call_status_hook": WEB_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
         *("amd", "app_json", "dual_streams", "env_vars", "fromHost", "proxy", "record", "referHook"),
         *("sipRequestWithinDialogHook", "speech_recognizer_language", "speech_recognizer_vendor"),
@@ -43,7 +43,9 @@ class CreateJambonzCall(RequestModel):
     from_: Annotated[E164, Field(alias="from", description="Caller-ID: a registered number of the account.")]
     to: CompleteJambonzTarget
     call_hook: Annotated[Hook, Field(description="Asked for verbs once the call is answered.")] | None = None
-    call_status_hook: Annotated[Hook, Field(description="Gets events of the call, by POST.")] | None = None
+    call_status_hook: Annotated[StatusHook, Field(description="Gets events of the call, by POST.")] | None = (
+        None
+    )
     application_sid: Annotated[Id, Field(description="An application, which says what to do.")] | None = None
     tag: (
         Annotated[
@@ -60,14 +62,10 @@ class CreateJambonzCall(RequestModel):
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
-        """Require a definition of the call; an event cannot be told by GET."""
-        errors: list[FieldError] = []
+        """Require a definition of the call."""
         if given.get("call_hook") is None and given.get("application_sid") is None:
-            errors.append(FieldError("call_hook", "is required, unless application_sid says what to do"))
-        told = given.get("call_status_hook")
-        if isinstance(told, Mapping) and told.get("method") == "GET":
-            errors.append(FieldError("call_status_hook.method", "must be POST"))
-        return errors
+            return [FieldError("call_hook", "is required, unless application_sid says what to do")]
+        return []
 
 
 class JambonzRecording(RequestModel):
@@ -91,7 +89,7 @@ _ORDERS = ("call_hook", "call_status", "mute_status", "conf_mute_status", "liste
 class UpdateJambonzCall(RequestModel):
     """Changes of an active call, applied together or not at all."""
 
-    urls = {"call_hook": WEB_SCHEMES}
+    urls = {"call_hook": WEB_SCHEMES + STREAM_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
         *("agent_update", "child_call_hook", "conf_hold_status", "conferenceParticipantAction", "dub"),
         *("llm_update", "media_path", "noise_isolation_status", "sip_request", "tag", "transcribe_status"),

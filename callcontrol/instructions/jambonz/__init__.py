@@ -6,6 +6,11 @@ needs.
 """
 
 from callcontrol.instructions.jambonz.translation import Translated, read_jambonz
-from callcontrol.instructions.jambonz.verbs import JAMBONZ_VERBS, continued, tag_problem
+from callcontrol.instructions.jambonz.verbs import (
+    JAMBONZ_VERBS,
+    RECORDING_ACTIONS,
+    continued,
+    tag_problem,
+)
 
-__all__ = ["JAMBONZ_VERBS", "Translated", "continued", "read_jambonz", "tag_problem"]
+__all__ = ["JAMBONZ_VERBS", "RECORDING_ACTIONS", "Translated", "continued", "read_jambonz", "tag_problem"]

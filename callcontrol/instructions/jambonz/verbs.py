@@ -10,6 +10,7 @@ from callcontrol.calls.plan import (
     ChangeRecording,
     Dial,
     Gather,
+    RecordingAction,
     RequestInstructions,
     Step,
     TransferParty,
@@ -25,12 +26,13 @@ MAX_TAG_BYTES: Final = 4096
 _MAX_WAIT_S: Final = 60.0
 _BARGE_IN_WAIT_S: Final = 0.05
 _AFTER_KEY_S: Final = 5.0
-_ACTIONS: Final = {
+RECORDING_ACTIONS: Final[Mapping[str, RecordingAction]] = {
     "startCallRecording": "start",
     "stopCallRecording": "stop",
     "pauseCallRecording": "pause",
     "resumeCallRecording": "resume",
 }
+"""Orders for the recording of a call, by jambonz's name."""
 
 
 def continued(steps: Sequence[Step]) -> list[Step]:
@@ -102,12 +104,11 @@ def read_language(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seq
 
 def read_recording(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that controls the recording of the call."""
-    action = _ACTIONS.get(str(verb.get("action")))
-    match action:
-        case "start" | "stop" | "pause" | "resume":
-            return [ChangeRecording(action)]
-    values.wrong(f"{path}.action", f"must be one of {', '.join(_ACTIONS)}")
-    return []
+    action = RECORDING_ACTIONS.get(str(verb.get("action")))
+    if action is None:
+        values.wrong(f"{path}.action", f"must be one of {', '.join(RECORDING_ACTIONS)}")
+        return []
+    return [ChangeRecording(action)]
 
 
 def read_refer(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:

@@ -127,6 +127,8 @@ class InstructionClient:
             steps = self._steps(call, media_type, body, effect.url, webhooks)
         except DomainError as refusal:
             message = refusal.message[:_MAX_ERRORS_CHARS]
+            if is_session(effect.url):
+                self._sessions.report(call, message)
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
 

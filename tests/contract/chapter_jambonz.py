@@ -221,6 +221,11 @@ CASES: tuple[Case, ...] = (
         ),
         ok(
             201,
+            name="to an application over a WebSocket",
+            body={**_PLACED, "call_hook": "wss://app.example.com/jambonz"},
+        ),
+        ok(
+            201,
             name="with an application",
             body={"from": caller_id(), "to": _TO, "application_sid": _application},
         ),
@@ -316,6 +321,7 @@ CASES: tuple[Case, ...] = (
             },
             fields=("call_hook", "call_status_hook.method", "messaging_hook"),
         ),
+        ok(201, name="over a WebSocket", body={**_NEW_APP, "call_hook": "wss://app.example.com/jambonz"}),
         refused(409, "CONFLICT", body=_NEW_APP, during=limited(application_service, "_MAX_APPLICATIONS")),
     ),
     *row(

@@ -208,15 +208,32 @@ async def test_a_call_is_handed_to_another_application(stage: Stage) -> None:
         await other.close()
 
 
-async def test_an_application_that_says_nothing_costs_the_caller_a_480(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_application_that_says_nothing_costs_the_caller_a_480(stage: Stage) -> None:
     call = await stage.call()
     failed = await call.wait(Failed)
-    assert failed.response.status == 480
+    assert isinstance(failed, Failed) and failed.status == 480
     record = await stage.world.ended()
     assert record.status is CallStatus.FAILED
-    assert len(stage.application.got("session:new")) >= 1
+    new, again = stage.application.messages
+    assert (new["type"], again["type"]) == ("session:new", "session:new")
+
+
+async def test_an_application_that_is_not_there_costs_the_caller_a_480(stage: Stage) -> None:
+    stage.application.url = stage.application.url.replace("/app", "/nowhere")
+    call = await stage.call()
+    failed = await call.wait(Failed)
+    assert isinstance(failed, Failed) and failed.status == 480
+    await stage.world.ended()
+
+
+async def test_an_application_is_told_why_its_verbs_have_no_effect(stage: Stage) -> None:
+    application = stage.application
+    application.replies["session:new"] = lambda _: [{"verb": "enqueue", "name": "sales"}, {"verb": "say"}]
+    call = await stage.call()
+    await call.wait(Failed)
+    await stage.world.ended()
+    (told,) = [message["data"]["error"] for message in application.got("jambonz:error")]
+    assert "verbs[0].verb" in told and "verbs[1].text" in told
 
 
 @pytest.mark.parametrize("frames", ["flood", "large", "binary"])

@@ -18,6 +18,9 @@ const jambonz = packages('@jambonz/node-client');
 const { WebhookResponse: SdkResponse } = packages('@jambonz/sdk/webhook');
 const { JambonzClient } = packages('@jambonz/sdk/client');
 
+const oldSockets = packages('@jambonz/node-client-ws');
+const sdkSockets = packages('@jambonz/sdk/websocket');
+
 const PATIENCE_MS = 30000;
 const ECHO = '+919800000001', BUSY = '+919800000003', LISTENS = '+919800000009';
 const told = [];
@@ -102,6 +105,48 @@ async function ask(method, target, body) {
   return response.json();
 }
 
+/* An application over a WebSocket, made with either package: a menu, then verbs that nobody has asked for. */
+const ended = [];
+
+function session(kind, app) {
+  const { call_sid: callSid } = app;
+  app.on('/keys', (body) => {
+    assert.strictEqual(body.digits, '2');
+    told.push({ kind, route: 'socket-keys', body });
+    app.dial({ target: [{ type: 'phone', number: BUSY }], answerOnBridge: true, actionHook: '/dialled' })
+      .pause({ length: 60 });
+    app.reply();
+  });
+  app.on('/dialled', (body) => {
+    assert.strictEqual(body.dial_call_status, 'busy');
+    app.reply();
+    /* The list goes on; this replaces it. */
+    setTimeout(() => { app.say({ text: 'Good bye.' }).hangup().send(); }, 500);
+  });
+  app.on('close', () => { ended.push({ kind, callSid }); });
+  app.on('jambonz:error', (error) => { console.error(error); process.exit(1); });
+  app.gather({ input: ['digits'], numDigits: 1, timeout: 20, actionHook: '/keys', say: { text: 'Press two.' } });
+  app.send();
+}
+
+async function leadsBySocket(kind) {
+  const sockets = http.createServer();
+  await new Promise((resolve) => { sockets.listen(0, '127.0.0.1', resolve); });
+  const create = kind === 'old' ? oldSockets.createEndpoint : sdkSockets.createEndpoint;
+  const service = create({ server: sockets })({ path: '/app' });
+  service.on('session:new', (app) => session(kind, kind === 'old' ? app : Object.assign(app, { call_sid: app.callSid })));
+  await ask('PUT', `/v1/phone-numbers/${numberId}/inbound`, {
+    target: 'webhook', webhook_url: `ws://127.0.0.1:${sockets.address().port}/app`, webhook_format: 'jambonz',
+    status_webhook_url: `${origin}/${kind}/status`, force: true,
+  });
+  await ask('POST', '/v1/sandbox/inbound', { from: LISTENS, to: number, send_digits: 'WWWW2' });
+  await eventually(() => ended.some((item) => item.kind === kind), 'the end of a session');
+  assert(told.some((item) => item.kind === kind && item.route === 'socket-keys'), 'the keys were told');
+  const { body } = told.find((item) => item.kind === kind && item.route === 'socket-keys');
+  await eventually(() => statusesOf(body.call_sid).includes('completed'), 'its end');
+  sockets.close();
+}
+
 const statusesOf = (callSid) => told.filter(({ route, body }) => route === 'status' && body.call_sid === callSid)
   .map(({ body }) => body.call_status);
 
@@ -174,6 +219,7 @@ async function main() {
   await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
   origin = `http://127.0.0.1:${server.address().port}`;
   for (const kind of ['old', 'sdk']) await leads(kind);
+  for (const kind of ['old', 'sdk']) await leadsBySocket(kind);
   await oldClient();
   await newClient();
 }

@@ -1,10 +1,11 @@
 """WebSockets to applications of jambonz: one for each call that has such an application."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 
@@ -43,10 +44,15 @@ ReadVerbs = Callable[[ActiveCall, bytes, str], Event]
 
 @dataclass(slots=True)
 class _Connection:
-    """A WebSocket, and the messages that wait for its answers."""
+    """
+    A WebSocket, and the messages that wait for its answers.
+
+    ``first`` is the message that the application has not answered yet, None once it has.
+    """
 
     address: str
     socket: aiohttp.ClientWebSocketResponse
+    first: MessageType | None
     waiting: dict[str, asyncio.Future[object]] = field(default_factory=dict)
 
     def lost(self) -> None:
@@ -97,6 +103,12 @@ class JambonzSessions:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotAnswered(reason_of(error), problem_of(error)) from None
 
+    def report(self, call: ActiveCall, message: str) -> None:
+        """Tell the application of a call, if it is connected, why its verbs have no effect."""
+        found = self._connections.get(call.record.call_sid)
+        if found is not None and not found.socket.closed:
+            call.mailbox.spawn_helper(self._tell(call, found, message))
+
     async def close(self) -> None:
         """Close all connections."""
         if self._client is not None:
@@ -108,16 +120,10 @@ class JambonzSessions:
     ) -> bytes:
         address, hook = hook_of(effect.url)
         call_sid = call.record.call_sid
-        known = self._connections.get(call_sid)
-        kind: MessageType = "verb:hook"
-        if known is None or known.address != address:
-            kind = "session:new" if known is None else "session:redirect"
-        found = known
-        if known is None or known.address != address or known.socket.closed:
-            found = await self._connect(call, address, event, secrets)
-            if kind == "verb:hook":
-                await self._reconnected(call, found)
-        assert found is not None, "it is connected above"
+        found = self._connections.get(call_sid)
+        kind = _kind(found, address)
+        if found is None or kind != "verb:hook" or found.socket.closed:
+            found = await self._connect(call, address, event, secrets, kind)
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         msgid = new_id()
         found.waiting[msgid] = answer
@@ -126,18 +132,20 @@ class JambonzSessions:
             named = (hook or address) if kind == "verb:hook" else None
             await found.socket.send_str(written(kind, msgid, call_sid, data, named))
             verbs = await answer
+            found.first = None
         finally:
             del found.waiting[msgid]
         return b"" if verbs is None else json.dumps(verbs).encode()
 
-    async def _reconnected(self, call: ActiveCall, found: _Connection) -> None:
-        """Tell an application that was lost which call the new connection is for."""
-        info = call_info(call.record)
-        await found.socket.send_str(written("session:reconnect", new_id(), call.record.call_sid, info))
-
     async def _connect(
-        self, call: ActiveCall, address: str, event: WebhookEvent, secrets: Sequence[str]
+        self,
+        call: ActiveCall,
+        address: str,
+        event: WebhookEvent,
+        secrets: Sequence[str],
+        kind: MessageType,
     ) -> _Connection:
+        """Connect for a message; an application that was lost is told which call the connection is for."""
         self._destinations.check_url(address, schemes=STREAM_SCHEMES)
         if self._client is None:
             self._client = customer_session(self._destinations, "application/json")
@@ -151,12 +159,16 @@ class JambonzSessions:
         )
         call_sid = call.record.call_sid
         former = self._connections.get(call_sid)
-        found = self._connections[call_sid] = _Connection(address, socket)
+        first = None if kind == "verb:hook" else kind
+        found = self._connections[call_sid] = _Connection(address, socket, first)
         call.mailbox.spawn_helper(self._listen(call, found))
         if former is None:
             call.mailbox.spawn_helper(self._keep(call_sid))
         else:
             await former.socket.close()
+        if kind == "verb:hook":
+            info = call_info(call.record)
+            await socket.send_str(written("session:reconnect", new_id(), call_sid, info))
         return found
 
     async def _keep(self, call_sid: CallSid) -> None:
@@ -178,7 +190,7 @@ class JambonzSessions:
                 try:
                     self._handle(call, found, str(message.data))
                 except DomainError as refusal:
-                    await self._refuse(call, found, refusal)
+                    await self._tell(call, found, refusal.message)
         finally:
             found.lost()
             await found.socket.close()
@@ -203,6 +215,17 @@ class JambonzSessions:
             raise ValidationFailed(errors)
         return RedirectRequested(url, "GET" if method == "GET" else "POST", "jambonz")
 
-    async def _refuse(self, call: ActiveCall, found: _Connection, refusal: DomainError) -> None:
-        told: dict[str, Any] = {"error": refusal.message[:_MAX_ERROR_CHARS]}
-        await found.socket.send_str(written("jambonz:error", new_id(), call.record.call_sid, told))
+    async def _tell(self, call: ActiveCall, found: _Connection, message: str) -> None:
+        told = {"error": message[:_MAX_ERROR_CHARS]}
+        # It may have left meanwhile.
+        with contextlib.suppress(ConnectionError):
+            await found.socket.send_str(written("jambonz:error", new_id(), call.record.call_sid, told))
+
+
+def _kind(known: _Connection | None, address: str) -> MessageType:
+    """The type of the next message to an application at an address."""
+    if known is None:
+        return "session:new"
+    if known.address != address:
+        return "session:redirect"
+    return "verb:hook" if known.first is None else known.first

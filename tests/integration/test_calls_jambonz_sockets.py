@@ -172,6 +172,20 @@ async def test_commands_of_an_application_change_the_call(stage: Stage) -> None:
     assert "whisper" in first and "verbs[0].text" in second
 
 
+async def test_an_application_may_have_itself_asked(stage: Stage) -> None:
+    application = stage.application
+    application.replies["session:new"] = lambda _: [{"verb": "answer"}, {"verb": "pause", "length": 60}]
+    application.replies["/next"] = lambda _: [{"verb": "say", "text": "sorry"}]
+    call = await stage.call()
+    await call.wait(Answered)
+    await application.command("redirect", {"call_hook": "/next"})
+    await call.hears(PITCHES["sorry"])
+    await call.wait(Ended)
+    await stage.world.ended()
+    (asked,) = application.got("verb:hook")
+    assert (asked["hook"], asked["data"]["call_status"]) == ("/next", "in-progress")
+
+
 async def test_a_lost_application_is_connected_again_for_the_next_hook(stage: Stage) -> None:
     application = stage.application
     application.replies["session:new"] = lambda _: [MENU]

@@ -30,6 +30,7 @@ from callcontrol.instructions.jambonz.messages import (
     read_message,
     written,
 )
+from callcontrol.instructions.verbs.values import hook_url
 from callcontrol.models import WebhookEvent
 
 MAX_MESSAGES: Final = 1000
@@ -37,6 +38,7 @@ MAX_MESSAGES: Final = 1000
 
 _MAX_ERROR_CHARS: Final = 1000
 _TOO_MANY: Final = 1008
+_CLOSE_S: Final = 1.0
 
 ReadVerbs = Callable[[ActiveCall, bytes, str], Event]
 """Reads verbs in JSON that an application sent from an address; raises ``DomainError``."""
@@ -135,7 +137,7 @@ class JambonzSessions:
             found.first = None
         finally:
             del found.waiting[msgid]
-        return b"" if verbs is None else json.dumps(verbs).encode()
+        return b"" if verbs is None else _json(verbs)
 
     async def _connect(
         self,
@@ -155,6 +157,8 @@ class JambonzSessions:
             # The message follows the handshake, which has no body to sign.
             headers=signed_headers(replace(event, method="GET", body=b""), secrets, unix_time_s()),
             max_msg_size=self._max_bytes,
+            # An application that does not answer the closing frame is not waited for.
+            timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_S),
             compress=0,
         )
         call_sid = call.record.call_sid
@@ -202,9 +206,10 @@ class JambonzSessions:
                 if answer is not None and not answer.done():
                     answer.set_result(verbs)
             case Redirect(verbs):
-                call.mailbox.post(self._read(call, json.dumps(verbs).encode(), found.address))
+                call.mailbox.post(self._read(call, _json(verbs), found.address))
             case Redirection(hook, method):
-                call.mailbox.post(self._redirection(hook, method))
+                url = hook if "://" in hook else hook_url(found.address, hook)
+                call.mailbox.post(self._redirection(url, method))
             case command:
                 call.mailbox.post(command)
 
@@ -220,6 +225,13 @@ class JambonzSessions:
         # It may have left meanwhile.
         with contextlib.suppress(ConnectionError):
             await found.socket.send_str(written("jambonz:error", new_id(), call.record.call_sid, told))
+
+
+def _json(verbs: object) -> bytes:
+    try:
+        return json.dumps(verbs).encode()
+    except RecursionError:
+        raise ValidationFailed.of("data", "must not nest so deep") from None
 
 
 def _kind(known: _Connection | None, address: str) -> MessageType:

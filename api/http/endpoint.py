@@ -150,7 +150,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
     with a ticket is judged by the ticket alone, even when it has a key. An `owned` request may concern what
     one node alone has, which then answers it. Endpoints of the style `TWILIO` also accept the key by Basic
-    authentication and the body as a form, and answer ``data`` without an envelope.
+    authentication and the body as a form, and answer ``data`` without an envelope, as those of the style
+    `JAMBONZ` do.
     Those of the style `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and,
     when `paged`, ``pagination``; the ``data`` of a `bare` one is the whole response and includes
     ``success``. A `spoken` one passes its requests to another protocol: key, rate, scope, query and body

@@ -6,7 +6,8 @@ endpoints spell the codes of their own work in lower case; refusals before that 
 rate) keep the general code there. Masking spells all codes in lower case, and webhook subscriptions answer
 ``{"error": "text"}`` for every error. The endpoints for Twilio's clients answer
 ``{"code", "message", "more_info", "status", "details"?}`` with numeric codes. Messaging answers
-``{"success": false, "error", "code", "message", "details"?}`` with the general codes.
+``{"success": false, "error", "code", "message", "details"?}`` with the general codes. The endpoints for
+jambonz's clients answer ``{"msg", "code", "details"?}``.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class ErrorStyle(Enum):
     PLAIN = "plain"
     TWILIO = "twilio"
     MESSAGING = "messaging"
+    JAMBONZ = "jambonz"
 
 
 HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
@@ -89,8 +91,8 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
     domain.ServiceUnavailable: (503, "not_configured"),
 }
 
-# Twilio's clients expect 404 for a call that has ended.
-_TWILIO_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
+# Clients of Twilio and of jambonz expect 404 for a call that has ended.
+_ENDED_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
 # Their clients show this address beside the message.
 _TWILIO_MORE_INFO = "https://www.twilio.com/docs/errors/{code}"
 # Twilio's codes are 20000 plus the status, with exceptions.
@@ -139,6 +141,9 @@ class ApiError(Exception):
                 "status": self.status,
                 **more,
             }
+        if self.style is ErrorStyle.JAMBONZ:
+            more = {"details": self.details} if self.details else {}
+            return {"msg": self.message, "code": self.code, **more}
         if self.style is ErrorStyle.MESSAGING:
             # Messaging clients expect a text in `error`; they branch on `code`.
             more = {"details": self.details} if self.details else {}
@@ -168,8 +173,10 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
     A class that is not listed gets those of its nearest listed ancestor, or else of `Internal`.
     """
     if style is ErrorStyle.TWILIO:
-        status = _TWILIO_STATUS.get(error) or status_of(error)[0]
+        status = _ENDED_STATUS.get(error) or status_of(error)[0]
         return status, str(twilio_code(status))
+    if style is ErrorStyle.JAMBONZ and error in _ENDED_STATUS:
+        return _ENDED_STATUS[error], error.code
     for ancestor in error.__mro__:
         if style is ErrorStyle.WIRING and ancestor in WIRING_CODES:
             return WIRING_CODES[ancestor]

@@ -137,7 +137,7 @@ class Pipeline:
             if endpoint.scope is not None and endpoint.scope not in principal.scopes:
                 raise Forbidden(f"This key lacks the scope {endpoint.scope}; create one that has it.")
         except DomainError as error:
-            own = endpoint.style is ErrorStyle.TWILIO or endpoint.style is ErrorStyle.MESSAGING
+            own = endpoint.style in (ErrorStyle.TWILIO, ErrorStyle.MESSAGING, ErrorStyle.JAMBONZ)
             raise to_api_error(error, endpoint.style if own else ErrorStyle.GENERAL) from error
         return principal
 
@@ -269,7 +269,7 @@ class Pipeline:
             return web.Response(status=endpoint.success)
         if self.check_replies:
             _check(endpoint, reply)
-        if endpoint.style is ErrorStyle.TWILIO:
+        if endpoint.style in (ErrorStyle.TWILIO, ErrorStyle.JAMBONZ):
             return _json(_dump(reply.data), endpoint.success)
         if endpoint.style is ErrorStyle.MESSAGING:
             return _json(_dump(_messaging(endpoint, reply)), endpoint.success)

@@ -288,7 +288,7 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
 
 def _success_schema(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
     item: dict[str, Any] = schemas["references"][endpoint.response, "serialization"]
-    if endpoint.style is ErrorStyle.TWILIO or endpoint.bare:
+    if endpoint.style in (ErrorStyle.TWILIO, ErrorStyle.JAMBONZ) or endpoint.bare:
         return item
     data = {"type": "array", "items": item} if endpoint.paged else item
     if endpoint.style is ErrorStyle.MESSAGING:
@@ -310,6 +310,8 @@ def _error_schema(codes: Mapping[str, str], style: ErrorStyle) -> dict[str, Any]
     if style is ErrorStyle.TWILIO:
         code, status = {"enum": sorted(map(int, codes))}, {"type": "integer"}
         schema = _object(code=code, message=text, more_info=text, status=status)
+    elif style is ErrorStyle.JAMBONZ:
+        schema = _object(msg=text, code={"enum": sorted(codes)})
     elif style is ErrorStyle.MESSAGING:
         schema = _object(success={"const": False}, error=text, code={"enum": sorted(codes)}, message=text)
     else:

@@ -46,6 +46,16 @@ EXAMPLES: Mapping[str, Any] = {
         "From": "+918001100000",
         "Body": "Your parcel is here.",
     },
+    "create_jambonz_call": {
+        "from": _OWN,
+        "to": {"type": "phone", "number": _ECHO},
+        "call_hook": "https://app.example.com/hello",
+        "call_status_hook": "https://app.example.com/status",
+        "tag": {"order": "7"},
+    },
+    "update_jambonz_call": {"call_status": "completed"},
+    "change_jambonz_call": {"mute_status": "mute"},
+    "create_jambonz_application": {"name": "Hello", "call_hook": "https://app.example.com/hello"},
     "bind_number": {"target": "media_stream", "stream_url": _AGENT, "sample_rate": 16000, "force": True},
     "change_number": {"friendly_name": "Front desk"},
     "purchase_did": {

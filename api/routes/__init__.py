@@ -29,6 +29,8 @@ from api.routes import (
 from api.routes.assistant import calls as assistant_calls
 from api.routes.assistant import keys as assistant_keys
 from api.routes.assistant import webhooks as assistant_webhooks
+from api.routes.jambonz_api import applications as jambonz_applications
+from api.routes.jambonz_api import calls as jambonz_calls
 from api.routes.masking import calls as masked_calls
 from api.routes.masking import logs as masking_logs
 from api.routes.masking import sessions as masking_sessions
@@ -49,6 +51,8 @@ _MODULES = (
     twilio_recordings,
     twilio_conferences,
     twilio_messages,
+    jambonz_calls,
+    jambonz_applications,
     dids,
     numbers,
     trunks,

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
-from api.schemas.forms import StreamUrl, WebUrl
+from api.schemas.forms import HookUrl, StreamUrl, WebUrl
 from api.schemas.streams import StreamFields
 from callcontrol.applications.application import name_errors
 from callcontrol.e164 import MAX_NUMBER_CHARS
@@ -37,10 +37,15 @@ class CreateApplication(StreamFields):
         | None
     ) = None
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
-    webhook_url: WebUrl | None = None
+    webhook_url: (
+        Annotated[HookUrl, Field(description="http(s), or ws(s) with the webhook_format jambonz.")] | None
+    ) = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
     webhook_format: (
-        Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
+        Annotated[
+            str, Field(max_length=8, description="json, form as servers of TwiML expect it, or jambonz.")
+        ]
+        | None
     ) = None
     fallback_url: (
         Annotated[WebUrl, Field(description="Asked when server or agent cannot be reached.")] | None

@@ -71,6 +71,9 @@ def _caller_name(name: str) -> str:
     return name
 
 
+CallerName = Annotated[str, Field(max_length=80), AfterValidator(_caller_name)]
+
+
 class CallFields(StreamFields):
     """Common fields of both requests that create a call."""
 
@@ -105,7 +108,7 @@ class CallFields(StreamFields):
     send_digits: (
         Annotated[Digits, Field(description="Played after the answer; w waits 0.5 s, W 1 s.")] | None
     ) = None
-    caller_name: Annotated[str, Field(max_length=80), AfterValidator(_caller_name)] | None = None
+    caller_name: CallerName | None = None
     headers: InviteHeaders = {}
     tag: Annotated[str, Field(max_length=255)] | None = None
     carrier_sid: Annotated[Id, Field(description="Leave through this trunk only.")] | None = None
@@ -145,8 +148,8 @@ class CreateCall(CallFields):
     ) = None
     webhook_method: Literal["POST", "GET"] = "POST"
     webhook_format: Annotated[
-        Literal["json", "form"],
-        Field(description="How your server is asked; form as servers of TwiML expect."),
+        Literal["json", "form", "jambonz"],
+        Field(description="How your server is asked; form as servers of TwiML expect, or as jambonz asks."),
     ] = "json"
     verbs: (
         Annotated[

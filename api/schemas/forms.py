@@ -25,6 +25,7 @@ __all__ = [
     "CallTarget",
     "Callee",
     "CompleteTarget",
+    "HookUrl",
     "QueryAddress",
     "SipAddress",
     "StreamRate",
@@ -79,6 +80,10 @@ QueryAddress = Annotated[
 ]
 # The shortest URL is a minimum for the schema alone: whoever sends a word learns how a URL starts.
 WebUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(WEB_SCHEMES)]
+HookUrl = Annotated[
+    str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(WEB_SCHEMES + STREAM_SCHEMES)
+]
+"""Address of a server that is asked by HTTP, or of an application for jambonz over a WebSocket."""
 StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 5}), _url(STREAM_SCHEMES)]
 StreamRate = Annotated[int, AfterValidator(_rate)]
 

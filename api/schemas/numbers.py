@@ -97,7 +97,10 @@ class InboundBinding(StreamFields):
     webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
     webhook_format: (
-        Annotated[str, Field(max_length=8, description="json, or form as servers of TwiML expect it.")] | None
+        Annotated[
+            str, Field(max_length=8, description="json, form as servers of TwiML expect it, or jambonz.")
+        ]
+        | None
     ) = None
     fallback_url: (
         Annotated[str, Field(max_length=2048, description="Asked when server or agent cannot be reached.")]

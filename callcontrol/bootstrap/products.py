@@ -5,8 +5,10 @@ from typing import Final
 from callcontrol.agents.steps.converse import Converse, ConverseStep
 from callcontrol.assistant.product import ASSISTANT
 from callcontrol.calls.plan import (
+    Annotate,
     Announce,
     Answer,
+    ChangeRecording,
     Dial,
     Gather,
     JoinConference,
@@ -18,21 +20,25 @@ from callcontrol.calls.plan import (
     Say,
     SendDtmf,
     Stream,
+    TransferParty,
 )
 from callcontrol.calls.product import Products
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.announce import AnnounceStep
 from callcontrol.calls.steps.base import (
+    AnnotateStep,
     AnswerStep,
     DigitsStep,
     PauseStep,
     PlayStep,
+    RecordingStep,
     RingStep,
     StepMakers,
 )
 from callcontrol.calls.steps.bridge import DialStep
 from callcontrol.calls.steps.conference import ConferenceStep
 from callcontrol.calls.steps.gather import GatherStep, SayStep
+from callcontrol.calls.steps.party_transfer import TransferStep
 from callcontrol.calls.steps.record_message import MessageStep
 from callcontrol.calls.steps.webhook import WebhookStep
 from callcontrol.masking.product import MASKING
@@ -44,6 +50,9 @@ PRODUCTS: Final = Products(MASKING, OTP, ASSISTANT)
 """All products of the platform."""
 
 STEPS: Final[StepMakers] = {
+    Annotate: AnnotateStep,
+    ChangeRecording: RecordingStep,
+    TransferParty: TransferStep,
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,
     Say: SayStep,

@@ -15,9 +15,11 @@ from callcontrol.calls.plan import (
     forward_plan,
     missed_call_plan,
     stream_plan,
+    webhook_format_of,
     webhook_plan,
 )
 from callcontrol.calls.product import BoundCall, InboundPlan, Products
+from callcontrol.calls.records.call_form import STATUS_FORMAT
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
@@ -188,7 +190,9 @@ def _plan(call: BoundCall, allowed_countries: Collection[str]) -> InboundPlan:
         except StreamSetupError:
             return InboundPlan(None, NOT_AVAILABLE)
     if binding.target == "webhook":
-        return InboundPlan(webhook_plan(binding, time_limit_s))
+        form = webhook_format_of(binding)
+        details = {STATUS_FORMAT: form} if form == "jambonz" else None
+        return InboundPlan(webhook_plan(binding, time_limit_s), details=details)
     if binding.target == "missed_call":
         return InboundPlan(missed_call_plan(binding))
     if binding.target == "forward":

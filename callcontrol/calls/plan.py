@@ -5,8 +5,9 @@ A plan is made from an API request, or from the binding of the called number. It
 ``callcontrol.calls.call`` runs it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from callcontrol.calls.charges import Rates
 from callcontrol.models import Binding, StreamInfo
@@ -24,8 +25,14 @@ DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
 WebhookMethod = Literal["POST", "GET"]
 
-WebhookFormat = Literal["json", "form"]
-"""Format of requests to the customer's server: our JSON, or form fields as TwiML servers expect."""
+WebhookFormat = Literal["json", "form", "jambonz"]
+"""
+Format of requests to the customer's server.
+
+It is our JSON, form fields as TwiML servers expect, or the JSON of jambonz, whose verbs are the answer.
+"""
+
+RecordingAction = Literal["start", "stop", "pause", "resume"]
 
 
 MachineDetection = Literal["off", "detect", "hangup"]
@@ -112,6 +119,34 @@ class Dial(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class TransferParty(Step):
+    """
+    Transfer the party to another: the call goes on as a call of these two, without the rest of the plan.
+
+    When that party is not reached, ``action`` is asked with the facts ``refer_status`` and
+    ``final_referred_call_status``; without it the plan goes on.
+    """
+
+    dials: ClassVar[bool] = True
+    party: Party
+    action: "RequestInstructions | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecording(Step):
+    """Start, stop, pause or resume the recording of the call; without effect where that is impossible."""
+
+    action: RecordingAction
+
+
+@dataclass(frozen=True, slots=True)
+class Annotate(Step):
+    """Add ``details`` to those of the call's record, in place of earlier ones of the same name."""
+
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Announce(Step):
     """
     Repeat the same sounds several times, with a short silence between; the key ``*`` repeats them.
@@ -134,7 +169,8 @@ class RequestInstructions(Step):
     ``ring_timeout_s`` when the server answers without instructions. ``facts`` are sent with the request (the
     digits that were gathered, the recording that was made, ...). ``fallback`` is asked instead when the
     request fails or the instructions are invalid; later requests that the instructions cause have the same
-    fallback and the same ``format``.
+    fallback and the same ``format``. When the server answers without instructions, the steps ``otherwise``
+    follow, if there are any.
     """
 
     url: str
@@ -144,6 +180,8 @@ class RequestInstructions(Step):
     facts: tuple[tuple[str, str | int | None], ...] = ()
     fallback: "RequestInstructions | None" = None
     format: WebhookFormat = "json"
+    # Each of these steps may hold those behind it: comparing or showing them would not end.
+    otherwise: tuple[Step, ...] = field(default=(), repr=False, compare=False)
 
     def after_failure(
         self, url: str, reason: str, message: str, facts: tuple[tuple[str, str | int | None], ...] = ()
@@ -161,7 +199,7 @@ class Gather(Step):
     The step ends after ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for
     ``timeout_s`` after the prompts or the last key. With ``action`` the customer's server is asked then, with
     the digits as the fact ``digits``; without keys that happens only if ``action_on_empty``, else the plan
-    goes on.
+    goes on. ``inter_digit_s`` is the limit after a key, where it differs from ``timeout_s``.
     """
 
     prompts: "tuple[Play | Say | Pause, ...]" = ()
@@ -170,6 +208,7 @@ class Gather(Step):
     timeout_s: float = 5.0
     action: RequestInstructions | None = None
     action_on_empty: bool = False
+    inter_digit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +327,18 @@ def fallback_of(
     return None if url is None else RequestInstructions(url, method, FALLBACK_EVENT, format=form)
 
 
+def webhook_format_of(binding: Binding) -> WebhookFormat:
+    """Return the format of requests to the server of a binding."""
+    match binding.webhook_format:
+        case "form" | "jambonz" as form:
+            return form
+    return "json"
+
+
 def webhook_plan(binding: Binding, time_limit_s: float) -> Plan:
     """Return the plan of an inbound call to a number bound to ``webhook``."""
     method: WebhookMethod = "GET" if binding.webhook_method == "GET" else "POST"
-    form: WebhookFormat = "form" if binding.webhook_format == "form" else "json"
+    form = webhook_format_of(binding)
     request = RequestInstructions(
         binding.webhook_url or "",
         method,

@@ -20,7 +20,8 @@ from callcontrol.calls.dialer import Ending
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.calls.plan import Plan
-from callcontrol.calls.records.call_form import FORM_EVENTS, event_fields, gets_forms
+from callcontrol.calls.records.call_form import FORM_EVENTS, STATUS_FORMAT, event_fields
+from callcontrol.calls.records.call_info import STATUS_EVENTS, event_info, info_body
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.clock import timestamp
@@ -34,6 +35,9 @@ _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
 )
 """Events that ``status_webhook_events`` can select; all others are always sent."""
+
+_SENT_IN: Final[Mapping[str, Mapping[str, str]]] = {"form": FORM_EVENTS, "jambonz": STATUS_EVENTS}
+"""Events that are sent at all, in the forms that have not every one."""
 
 
 class CallProgress:
@@ -158,12 +162,12 @@ class ProductPolicy:
 
         ``shown`` is the call at the time of the event; None stands for the present record. Increments
         ``record.sequence``: receivers see every number once, without gaps. ``details`` of the record name the
-        subscription of a product whose events go to one, and say if the call's events are forms.
+        subscription of a product whose events go to one, and say in what form the call's events are.
         """
         url = record.status_webhook_url
         name = None if url is None else self.event_name(record, event)
-        is_form = gets_forms(record)
-        if url is None or name is None or (is_form and name not in FORM_EVENTS):
+        form = (record.details or {}).get(STATUS_FORMAT, "json")
+        if url is None or name is None or name not in _SENT_IN.get(form, (name,)):
             return None
         record.sequence += 1
         call = self.shape(record) if shown is None else shown
@@ -174,12 +178,16 @@ class ProductPolicy:
             "sequence": record.sequence,
             "data": {**call, **details},
         }
+        if form == "form":
+            content = urlencode(event_fields(record, name, call, at)).encode()
+        else:
+            content = info_body(event_info(record, name, call)) if form == "jambonz" else _json(body)
         return WebhookEvent(
             event_id=event_id,
             account_sid=record.account_sid,
             event=name,
             url=url,
-            body=urlencode(event_fields(record, name, call, at)).encode() if is_form else _json(body),
+            body=content,
             created_at=at,
             call_sid=record.call_sid,
             subscription_id=(record.details or {}).get("subscription_id"),

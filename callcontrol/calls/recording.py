@@ -13,8 +13,8 @@ from callcontrol.calls.effects.media import (
     StopMessage,
 )
 from callcontrol.calls.effects.records import KeepMessage, Save
-from callcontrol.calls.events.commands import RecordingAction
 from callcontrol.calls.events.media import MessageEnded, RecordingEnded
+from callcontrol.calls.plan import RecordingAction
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Message, RecordingStatus
 

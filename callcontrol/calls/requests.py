@@ -43,7 +43,8 @@ class CreateCall:
     (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` defines the steps
     (``callcontrol.applications.call_defaults``); ``stream_fields`` then replace those of its stream, and
     ``needs_stream`` requires an application that has one. A ``sandbox`` call is confined to its
-    ``carrier_sid`` and not charged (``callcontrol.assistant.sandbox``).
+    ``carrier_sid`` and not charged (``callcontrol.assistant.sandbox``). ``customer_data`` is the tag of
+    a call as jambonz has it, an object.
     """
 
     from_: str
@@ -73,6 +74,7 @@ class CreateCall:
     status_webhook_url: str | None = None
     status_webhook_events: Sequence[str] | None = None
     status_webhook_format: WebhookFormat = "json"
+    customer_data: Mapping[str, Any] | None = None
 
     @property
     def says_what_to_do(self) -> bool:

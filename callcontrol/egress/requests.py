@@ -17,6 +17,9 @@ RequestProblem = Literal["dns", "connect", "tls", "http_status", "timeout", "pro
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
+JAMBONZ_START: Final = b'{"call_sid":'
+"""Beginning of a body in the form of jambonz; that of every other body in JSON names its event first."""
+
 _ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 _STANDARD_PREFIX: Final = "whsec_"
 
@@ -78,7 +81,8 @@ def signed_headers(
     the body with the secret as displayed. It has one value, which receivers compare as a whole: during a
     rotation that of the previous secret, which they know. The Standard Webhooks fields sign id, time and body
     with the key that ``whsec_`` secrets encode; ``webhook-signature`` has the signatures of both secrets,
-    separated by a space.
+    separated by a space. ``Jambonz-Signature`` is that of bodies in the form of jambonz: it signs time and
+    body with each secret as displayed.
 
     The body of an event is a JSON object, or else a form, which ``form_secret`` signs as Twilio does.
 
@@ -103,12 +107,21 @@ def signed_headers(
         content = f"{event.delivery_id}.{unix_time_s}.".encode() + body
         headers["X-Service-Signature"] = f"sha256={_hex(keys[-1][0], body)}"
         headers["webhook-signature"] = " ".join(f"v1,{_base64(key, content)}" for _, key in keys)
+        if event.body.startswith(JAMBONZ_START):
+            headers["Jambonz-Signature"] = _jambonz_signature(unix_time_s, event.body, secrets)
     if event.method == "POST":
         headers["Content-Type"] = "application/json" if event.body.startswith(b"{") else FORM_TYPE
     if headers.get("Content-Type") == FORM_TYPE:
         fields = dict(parse_qsl(event.body.decode(), keep_blank_values=True))
         headers |= _twilio_signed(as_sent(event.url), fields, form_secret)
     return headers
+
+
+def _jambonz_signature(unix_time_s: int, body: bytes, secrets: Sequence[str]) -> str:
+    """Signatures of a body, for which receivers accept any one: its time, then one by each secret."""
+    content = f"{unix_time_s}.".encode() + body
+    signatures = (f"v1={_hex(secret.encode(), content)}" for secret in secrets)
+    return ",".join((f"t={unix_time_s}", *signatures))
 
 
 def query_url(event: WebhookEvent) -> str:

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
+from callcontrol.calls.events.commands import StepsRequested
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
+from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_form import form_fields
+from callcontrol.calls.records.call_info import info_body, request_info
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
@@ -18,14 +22,20 @@ from callcontrol.ids import CallSid
 from callcontrol.instructions.instructions import (
     ACCEPT,
     ATTEMPTS,
+    JSON,
     MAX_ANSWER_BYTES,
     RETRY_AFTER_S,
     TIMEOUT_S,
     read_instructions,
     request_body,
 )
+from callcontrol.instructions.jambonz.aio import JambonzSessions
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
+from callcontrol.instructions.verbs.values import is_session
 from callcontrol.models import WebhookEvent
+
+_FIRST_EVENTS: Final = ("call.incoming", "call.answered")
+"""Reasons of the first request of a call."""
 
 _MAX_ERRORS_CHARS: Final = 1000
 """Room for the names of all wrong fields; a request by GET to the fallback has them in its URL."""
@@ -51,6 +61,9 @@ class InstructionClient:
         )
         self._rules = rules
         self._secrets_of = secrets_of
+        self._sessions = JambonzSessions(
+            destinations, self._commanded, timeout_s=TIMEOUT_S, max_bytes=MAX_ANSWER_BYTES
+        )
         self._requests: dict[tuple[CallSid, int], asyncio.Task[None]] = {}
 
     def request(self, call: ActiveCall, effect: AskWebhook) -> None:
@@ -67,6 +80,7 @@ class InstructionClient:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._sessions.close()
         await self._client.close()
 
     async def _request(self, call: ActiveCall, effect: AskWebhook) -> None:
@@ -82,7 +96,7 @@ class InstructionClient:
             account_sid=call.account.account_sid,
             event=effect.event,
             url=effect.url,
-            body=request_body(call.record, effect.event, event_id=event_id, at=at, facts=effect.facts),
+            body=_body(call, effect, event_id, at),
             created_at=at,
             call_sid=call.record.call_sid,
             method=effect.method,
@@ -90,7 +104,10 @@ class InstructionClient:
         secrets = self._secrets_of(call.account.account_sid)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                media_type, body = await self._client.ask(event, secrets, _form(call, effect))
+                if is_session(effect.url):
+                    media_type, body = JSON, await self._sessions.ask(call, effect, event, secrets)
+                else:
+                    media_type, body = await self._client.ask(event, secrets, _form(call, effect))
             except NotAnswered as failure:
                 problem = failure
             else:
@@ -107,19 +124,33 @@ class InstructionClient:
         """The event of an answer. An invalid answer is not requested again, as it would be the same."""
         webhooks = WebhookDefaults(effect.format, effect.fallback)
         try:
-            steps = read_instructions(
-                media_type,
-                body,
-                self._rules,
-                call.record,
-                caller=call.caller,
-                url=effect.url,
-                webhooks=webhooks,
-            )
+            steps = self._steps(call, media_type, body, effect.url, webhooks)
         except DomainError as refusal:
             message = refusal.message[:_MAX_ERRORS_CHARS]
+            if is_session(effect.url):
+                self._sessions.report(call, message)
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
+
+    def _commanded(self, call: ActiveCall, body: bytes, url: str) -> Event:
+        """The event of verbs that an application orders without being asked."""
+        return StepsRequested(self._steps(call, JSON, body, url, WebhookDefaults("jambonz")))
+
+    def _steps(
+        self, call: ActiveCall, media_type: str, body: bytes, url: str, webhooks: WebhookDefaults
+    ) -> list[Step]:
+        return read_instructions(
+            media_type, body, self._rules, call.record, caller=call.caller, url=url, webhooks=webhooks
+        )
+
+
+def _body(call: ActiveCall, effect: AskWebhook, event_id: str, at: datetime) -> bytes:
+    """The body of a request in JSON, in our form or in that of jambonz."""
+    if effect.format != "jambonz":
+        return request_body(call.record, effect.event, event_id=event_id, at=at, facts=effect.facts)
+    name = call.caller.name if call.caller is not None else None
+    is_new = effect.event in _FIRST_EVENTS
+    return info_body(request_info(call.record, effect.facts, caller_name=name, is_new=is_new))
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

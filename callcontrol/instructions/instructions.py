@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.calls.plan import Step
+from callcontrol.calls.records.call_info import SPOKEN_LANGUAGE
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.instructions.jambonz import JAMBONZ_VERBS, continued, read_jambonz
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
 from callcontrol.models import CallRecord
@@ -26,6 +28,10 @@ RETRY_AFTER_S: Final = 0.5
 TIMEOUT_S: Final = 5.0
 MAX_ANSWER_BYTES: Final = 64 * 1024
 ACCEPT: Final = "application/json, application/xml, text/xml"
+
+JSON: Final = "application/json"
+_NO_ANSWERS: Final = ("text/plain", "application/octet-stream", "")
+"""Types of answers that mean nothing to jambonz: servers for it send ``OK``."""
 
 _MAX_DEPTH: Final = 20
 _MAX_ERRORS: Final = 20
@@ -88,7 +94,11 @@ def read_instructions(
     """
     if not body.strip():
         return []
-    read = _READERS.get(media_type.lower())
+    asked = webhooks or WebhookDefaults()
+    kind = media_type.lower()
+    if asked.format == "jambonz" and kind in _NO_ANSWERS:
+        return []
+    read = _READERS.get(kind)
     if read is None:
         known = " or ".join(sorted(_READERS))
         raise ValidationFailed.of("Content-Type", f"must be {known}, not {media_type[:100] or 'absent'}")
@@ -98,9 +108,11 @@ def read_instructions(
         own,
         caller=caller,
         base_url=url,
-        webhooks=webhooks or WebhookDefaults(),
+        webhooks=asked,
         may_reject=record.direction == "inbound" and record.answered_at is None,
     )
+    if asked.format == "jambonz" and kind == JSON:
+        return _read_jambonz(values, body, record)
     verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)
     errors = [*errors, *(named_in(error, places) for error in values.errors)]
@@ -109,7 +121,33 @@ def read_instructions(
     return steps
 
 
+def _read_jambonz(values: VerbValues, body: bytes, record: CallRecord) -> list[Step]:
+    """The steps of an answer in jambonz's verbs; one that is no list has no instructions, as with jambonz."""
+    answer = _parsed(body)
+    if isinstance(answer, Mapping) and "verb" not in answer:
+        return []
+    given = [answer] if isinstance(answer, Mapping) else answer
+    language = (record.details or {}).get(SPOKEN_LANGUAGE)
+    translated = read_jambonz(given, language)
+    steps = read_verbs(values, "verbs", translated.verbs, JAMBONZ_VERBS)
+    errors = [*translated.errors, *(translated.named(error) for error in values.errors)]
+    if errors:
+        raise ValidationFailed(errors[:_MAX_ERRORS])
+    return continued(steps)
+
+
 def _read_json(body: bytes) -> object:
+    answer = _parsed(body)
+    if not isinstance(answer, Mapping):
+        return answer
+    if not answer:
+        return []
+    if answer.keys() == {"verbs"}:
+        return answer["verbs"]
+    return [_verb_of(answer) if "action" in answer else answer]
+
+
+def _parsed(body: bytes) -> object:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -118,13 +156,7 @@ def _read_json(body: bytes) -> object:
         raise ValidationFailed([FieldError("body", f"must not nest deeper than {_MAX_DEPTH}")])
     if _unstorable(answer):
         raise ValidationFailed([FieldError("body", "must not contain NUL or lone surrogate characters")])
-    if not isinstance(answer, Mapping):
-        return answer
-    if not answer:
-        return []
-    if answer.keys() == {"verbs"}:
-        return answer["verbs"]
-    return [_verb_of(answer) if "action" in answer else answer]
+    return answer
 
 
 def _verb_of(action: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "comp
 
 BINDING_URLS: Final[Mapping[str, tuple[str, ...]]] = {
     "stream_url": STREAM_SCHEMES,
-    "webhook_url": WEB_SCHEMES,
+    "webhook_url": WEB_SCHEMES + STREAM_SCHEMES,
     "fallback_url": WEB_SCHEMES,
     "status_webhook_url": WEB_SCHEMES,
 }
@@ -253,11 +253,13 @@ def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
     method = (binding.webhook_method or "POST").upper()
     if not binding.webhook_url:
         errors.append(FieldError("webhook_url", "is required"))
-    errors += _web_url_errors("webhook_url", binding.webhook_url)
+    # Applications for jambonz may be reached over a WebSocket.
+    schemes = WEB_SCHEMES + STREAM_SCHEMES if binding.webhook_format == "jambonz" else WEB_SCHEMES
+    errors += _web_url_errors("webhook_url", binding.webhook_url, schemes)
     if method not in ("POST", "GET"):
         errors.append(FieldError("webhook_method", "must be POST or GET"))
-    if binding.webhook_format not in (None, "json", "form"):
-        errors.append(FieldError("webhook_format", "must be json or form"))
+    if binding.webhook_format not in (None, "json", "form", "jambonz"):
+        errors.append(FieldError("webhook_format", "must be json, form or jambonz"))
     errors += _timeout_errors(binding)
     return replace(
         binding,
@@ -375,12 +377,12 @@ def _shown_caller(binding: Binding, errors: list[FieldError]) -> str:
         return given
 
 
-def _web_url_errors(field: str, url: str | None) -> list[FieldError]:
+def _web_url_errors(field: str, url: str | None, schemes: tuple[str, ...] = WEB_SCHEMES) -> list[FieldError]:
     """Syntax errors of a URL; the permission to connect there is not checked here."""
     if not url:
         return []
     try:
-        check_url(url, schemes=WEB_SCHEMES, allow_private=True, field=field)
+        check_url(url, schemes=schemes, allow_private=True, field=field)
     except ValidationFailed as refusal:
         return list(refusal.errors)
     except DestinationForbidden:

@@ -104,7 +104,7 @@ class Answer:
         """Text of a refusal for people, in either style."""
         if isinstance(self.body.get("error"), str) and "message" not in self.body:
             return str(self.body["error"])
-        return str(self.error["message"])
+        return str(self.error["msg"] if "msg" in self.error else self.error["message"])
 
     def wrong_fields(self, of: Sequence[str]) -> set[str]:
         """The fields that a refusal names; of a plain text, those of `of` that stand in it."""

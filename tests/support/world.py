@@ -159,7 +159,9 @@ class World:
         assert (stats.streams, stats.ports_in_use) == (0, 0), "ports are left"
         assert not self.wallets.reserves, "money is still reserved"
         assert self.places is None or not self.places.held, "legs are still counted"
-        sequences = [json.loads(item.body)["sequence"] for item in self.records.events]
+        bodies = [json.loads(item.body) for item in self.records.events]
+        # Events in the form of jambonz have no number.
+        sequences = [body["sequence"] for body in bodies if "sequence" in body]
         assert len(self.records.records) != 1 or sequences == list(range(1, len(sequences) + 1))
         if not self.sessions_linger:
             assert await eventually(lambda: self.control.user_agent.sessions == 0), "sessions are left"

@@ -9,6 +9,7 @@ from callcontrol.applications.call_defaults import applied
 from callcontrol.assistant.calls import PRODUCT, assistant_details
 from callcontrol.calls.plan import Plan, Step, WebhookFormat
 from callcontrol.calls.records.call_form import STATUS_FORMAT
+from callcontrol.calls.records.call_info import CUSTOMER_DATA
 from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS, CallMetadata, CreateCall
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import Forbidden, ValidationFailed
@@ -46,8 +47,8 @@ class CallRequests:
             request = with_agent(request, agent)
         plan = plan_of(request, self._rules)
         # Events of a voice agent have names and a form of their own.
-        if request.status_webhook_format == "form" and metadata.product is None:
-            metadata = replace(metadata, details={STATUS_FORMAT: "form"})
+        if metadata.product is None:
+            metadata = replace(metadata, details=_format_details(request))
         events = request.status_webhook_events
         return plan, replace(
             metadata,
@@ -97,6 +98,16 @@ class CallRequests:
         if found.account_sid != account_sid:
             raise Forbidden("The agent belongs to another account.")
         return found
+
+
+def _format_details(request: CreateCall) -> dict[str, Any] | None:
+    """Return the details of a call whose events have another form than ours, None of any other."""
+    # A server that is asked as jambonz asks expects events in that form.
+    form = "jambonz" if request.webhook_format == "jambonz" else request.status_webhook_format
+    details: dict[str, Any] = {} if form == "json" else {STATUS_FORMAT: form}
+    if request.customer_data:
+        details[CUSTOMER_DATA] = dict(request.customer_data)
+    return details or None
 
 
 def _details(agent: VoiceAgent, request: CreateCall) -> dict[str, Any]:

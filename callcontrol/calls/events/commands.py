@@ -6,7 +6,7 @@ from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
-from callcontrol.calls.plan import Step, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.models.parties import Party
 
@@ -14,7 +14,6 @@ PartyName = Literal["a", "b"]
 """``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""
 
 ListenStatus = Literal["pause", "silence", "resume"]
-RecordingAction = Literal["start", "stop", "pause", "resume"]
 
 
 @dataclass(frozen=True, slots=True)

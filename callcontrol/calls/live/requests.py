@@ -12,7 +12,6 @@ from callcontrol.calls.events.commands import (
     LiveCommand,
     MuteRequested,
     PartyName,
-    RecordingAction,
     RecordingRequested,
     RedirectRequested,
     StepsRequested,
@@ -20,8 +19,8 @@ from callcontrol.calls.events.commands import (
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import Step, WebhookFormat, WebhookMethod
-from callcontrol.egress.url_policy import WEB_SCHEMES, CheckUrl, url_errors
+from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
+from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, Target
@@ -130,14 +129,15 @@ def _instructions(
     update: LiveUpdate, record: CallRecord, check_url: CheckUrl, read: ReadVerbs
 ) -> Iterator[LiveCommand]:
     if update.webhook_url is not None:
-        _check_webhook(update.webhook_url, check_url)
+        schemes = WEB_SCHEMES + STREAM_SCHEMES if update.webhook_format == "jambonz" else WEB_SCHEMES
+        _check_webhook(update.webhook_url, check_url, schemes)
         yield RedirectRequested(update.webhook_url, update.webhook_method, update.webhook_format)
     if update.verbs is not None:
         yield StepsRequested(tuple(read(record, update.verbs, update.webhook_format)))
 
 
-def _check_webhook(url: str, check_url: CheckUrl) -> None:
-    errors = url_errors(check_url, "webhook_url", url, schemes=WEB_SCHEMES)
+def _check_webhook(url: str, check_url: CheckUrl, schemes: tuple[str, ...]) -> None:
+    errors = url_errors(check_url, "webhook_url", url, schemes=schemes)
     if errors:
         raise ValidationFailed(errors)
 

@@ -19,7 +19,7 @@ FORM_EVENTS: Final = {
 """Events that are sent as a form, with the status of the call; empty for the one at its end."""
 
 STATUS_FORMAT: Final = "status_webhook_format"
-"""Name of the detail of a call whose status webhook gets forms."""
+"""Name of the detail of a call whose status webhook gets forms, or jambonz's events."""
 
 _API_VERSION: Final = "2010-04-01"
 _STATUSES: Final = {CallStatus.INITIATED: "ringing"}
@@ -49,11 +49,6 @@ def form_fields(record: CallRecord, facts: Sequence[tuple[str, Fact]]) -> dict[s
         if known is not None and value is not None:
             fields[known[0]] = known[1](value)
     return fields
-
-
-def gets_forms(record: CallRecord) -> bool:
-    """Return True if the status webhook of a call gets forms, not JSON."""
-    return (record.details or {}).get(STATUS_FORMAT) == "form"
 
 
 def event_fields(record: CallRecord, event: str, shown: Mapping[str, Any], at: datetime) -> dict[str, str]:

@@ -19,7 +19,16 @@ from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.leg import Leg, OutboundLeg
-from callcontrol.calls.plan import Pause, Play, Ring, SendDtmf, Step
+from callcontrol.calls.plan import (
+    Annotate,
+    ChangeRecording,
+    Pause,
+    Play,
+    RecordingAction,
+    Ring,
+    SendDtmf,
+    Step,
+)
 from callcontrol.calls.product import CallProgress
 from callcontrol.calls.recording import CallMessages, CallRecording
 from callcontrol.models import CallRecord, CallStatus
@@ -27,6 +36,9 @@ from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine
 
 StateT = TypeVar("StateT", bound=IntEnum)
+
+_CHANNELS: Final = 2
+"""Channels of a recording that a plan starts: one for each party."""
 
 MAX_KEPT: Final = 32
 """Limit of kept keys; later ones are dropped, since no input is that long."""
@@ -160,6 +172,54 @@ class AnswerStep(RunningStep):
         """Finish at once."""
         self.over = True
         yield from ()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Ignore all events."""
+        yield from ()
+
+
+class AnnotateStep(RunningStep):
+    """Add details to the record of the call; a waiting caller goes on waiting."""
+
+    needs_answer = False
+    keeps_keys = True
+
+    def __init__(self, call: CallParts, step: Annotate) -> None:
+        super().__init__(call)
+        self._details = step.details
+
+    def begin(self) -> Iterator[Effect]:
+        """Write them, and finish at once."""
+        self.over = True
+        record = self.call.record
+        record.details = {**(record.details or {}), **self._details}
+        yield Save()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Ignore all events."""
+        yield from ()
+
+
+class RecordingStep(RunningStep):
+    """Control the recording of the call, as the API does; an impossible order is passed over."""
+
+    keeps_keys = True
+
+    def __init__(self, call: CallParts, step: ChangeRecording) -> None:
+        super().__init__(call)
+        self._action: RecordingAction = step.action
+
+    def begin(self) -> Iterator[Effect]:
+        """Carry out the order, and finish at once."""
+        self.over = True
+        recording = self.call.recording
+        if recording.reject_reason(self._action) is not None:
+            return
+        if self._action == "start":
+            yield from recording.start(self.call.a_leg.id, _CHANNELS)
+            yield Save()
+        else:
+            yield from recording.control(self._action)
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Ignore all events."""

@@ -268,7 +268,12 @@ class DialStep(BridgeStep):
         talked_s = 0 if self._joined_at is None else round(self.call.now_s - self._joined_at)
         # After the connection the ending describes the call, not the dialled party.
         status = self.ending.status if self._joined_at is None else CallStatus.COMPLETED
-        facts = (("dial_call_status", status.value), ("dial_call_duration", talked_s))
+        sip_status = self.ending.sip_status if self._joined_at is None else 200
+        facts = (
+            ("dial_call_status", status.value),
+            ("dial_call_duration", talked_s),
+            ("dial_sip_status", sip_status),
+        )
         self.call.set_next_steps((replace(self._action, facts=(*self._action.facts, *facts)),))
 
     def _disarm(self) -> Iterator[Effect]:

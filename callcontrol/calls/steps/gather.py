@@ -191,7 +191,9 @@ class GatherStep(TableStep[GatherState]):
 
     def _listen(self, _: Event | None) -> Iterator[Effect]:
         yield from self._prompts.stop()
-        yield Arm(Timer.PAUSE, self._gather.timeout_s)
+        gather = self._gather
+        after_key_s = gather.inter_digit_s if self._digits else None
+        yield Arm(Timer.PAUSE, gather.timeout_s if after_key_s is None else after_key_s)
 
     def _finish(self, _: Event | None) -> Iterator[Effect]:
         yield from self._fall_silent(None)

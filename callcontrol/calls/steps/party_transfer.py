@@ -6,16 +6,23 @@ An agent's party is transferred by ``callcontrol.calls.steps.agent_transfer``, o
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import PlayRingback, StopAudio
 from callcontrol.calls.effects.records import Save
 from callcontrol.calls.events import Event
+from callcontrol.calls.plan import TransferParty
 from callcontrol.calls.steps.base import CallParts, RunningStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.transfer import transfer_failed
 from callcontrol.models.parties import Party
+
+_ACCEPTED: Final = 202
+_NOT_REACHED: Final = 480
+"""Status of a transfer whose target has answered with none."""
 
 
 class PartyTransferStep(RunningStep):
@@ -83,3 +90,19 @@ class PartyTransferStep(RunningStep):
             self._rings = False
             if not self.call.a_leg.over:
                 yield StopAudio(self.call.a_leg.id)
+
+
+class TransferStep(PartyTransferStep):
+    """The step that transfers the first party, and asks the ``action`` URL when the other is not reached."""
+
+    def __init__(self, call: CallParts, step: TransferParty) -> None:
+        super().__init__(call, step.party, None)
+        self._action = step.action
+
+    def _failed(self) -> Iterator[Effect]:
+        yield from super()._failed()
+        if self._action is None:
+            return
+        status = self.ending.sip_status if self.ending is not None else None
+        facts = (("refer_status", _ACCEPTED), ("final_referred_call_status", status or _NOT_REACHED))
+        self.call.set_next_steps((replace(self._action, facts=(*self._action.facts, *facts)),))

@@ -98,7 +98,8 @@ class WebhookStep(TableStep[WebhookState]):
         match event:
             case InstructionsReceived() if event.number == self._number:
                 silent = WebhookInput.LET_GO if self.call.a_leg.up else WebhookInput.LET_RING
-                return WebhookInput.INSTRUCTED if event.steps else silent
+                told = event.steps or self._request.otherwise
+                return WebhookInput.INSTRUCTED if told else silent
             case InstructionsFailed() if event.number == self._number:
                 return WebhookInput.FAILED
             case TimerFired(Timer.RING):
@@ -118,7 +119,7 @@ class WebhookStep(TableStep[WebhookState]):
 
     def _instructed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsReceived)
-        self.call.set_next_steps(event.steps)
+        self.call.set_next_steps(event.steps or self._request.otherwise)
         yield from ()
 
     def _let_ring(self, _: Event | None) -> Iterator[Effect]:

@@ -45,9 +45,14 @@ _ANY_SERVER: Final = VerbRules(
 )
 
 
-def read_verbs(values: VerbValues, path: str, verbs: object) -> list[Step]:
+ReadVerb = Callable[[VerbValues, str, Mapping[str, Any]], Sequence[Step]]
+VerbTable = Mapping[str, tuple[frozenset[str], ReadVerb]]
+"""By name: the fields that a verb may have, and its reader."""
+
+
+def read_verbs(values: VerbValues, path: str, verbs: object, table: VerbTable | None = None) -> list[Step]:
     """
-    The steps of a list of verbs, as far as they are valid.
+    The steps of a list of verbs, as far as they are valid; ``table`` has the verbs of another language.
 
     Raises:
         Forbidden: A number may not be dialled.
@@ -57,7 +62,7 @@ def read_verbs(values: VerbValues, path: str, verbs: object) -> list[Step]:
         return []
     steps: list[Step] = []
     for index, verb in enumerate(verbs):
-        steps += _read_verb(values, f"{path}[{index}]", verb)
+        steps += _read_verb(values, f"{path}[{index}]", verb, VERBS if table is None else table)
     return steps
 
 
@@ -66,18 +71,18 @@ def verb_errors(verbs: Sequence[Mapping[str, Any]]) -> list[FieldError]:
     values = VerbValues(_ANY_SERVER, None)
     for index, verb in enumerate(verbs):
         with contextlib.suppress(Forbidden):
-            _read_verb(values, f"verbs[{index}]", verb)
+            _read_verb(values, f"verbs[{index}]", verb, VERBS)
     return values.errors
 
 
-def _read_verb(values: VerbValues, path: str, verb: object) -> Sequence[Step]:
+def _read_verb(values: VerbValues, path: str, verb: object, table: VerbTable) -> Sequence[Step]:
     if not isinstance(verb, Mapping):
         values.wrong(path, "must be an object with the field verb")
         return []
     name = verb.get("verb")
-    known = VERBS.get(name) if isinstance(name, str) else None
+    known = table.get(name) if isinstance(name, str) else None
     if known is None:
-        values.wrong(f"{path}.verb", f"must be one of {', '.join(VERBS)}")
+        values.wrong(f"{path}.verb", f"must be one of {', '.join(table)}")
         return []
     fields, read = known
     values.refuse_others(path, verb, fields, str(name))
@@ -128,9 +133,8 @@ def digit_steps(values: VerbValues, path: str, digits: object) -> list[Step]:
     return [SendDtmf(text)]
 
 
-ReadVerb = Callable[[VerbValues, str, Mapping[str, Any]], Sequence[Step]]
 _NONE: Final[frozenset[str]] = frozenset()
-VERBS: Final[Mapping[str, tuple[frozenset[str], ReadVerb]]] = {
+VERBS: Final[VerbTable] = {
     "answer": (_NONE, read_answer),
     "play": (PLAY_FIELDS, read_play),
     "say": (SAY_FIELDS, read_say),
@@ -145,4 +149,3 @@ VERBS: Final[Mapping[str, tuple[frozenset[str], ReadVerb]]] = {
     "reject": (frozenset({"status"}), read_reject),
     "hangup": (_NONE, read_hangup),
 }
-"""By name: the fields that a verb may have, and its reader."""

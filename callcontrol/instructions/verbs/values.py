@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
@@ -14,6 +14,19 @@ from callcontrol.trunks.inbound_invite import Caller
 from media.streams import StreamSetupError, choose_stream
 
 _MAX_URL_CHARS: Final = 2048
+
+
+def is_session(url: str) -> bool:
+    """Return True for the address of an application that is reached over a WebSocket."""
+    try:
+        return urlsplit(url).scheme.lower() in STREAM_SCHEMES
+    except ValueError:
+        return False
+
+
+def hook_url(session_url: str, hook: str) -> str:
+    """Return the address of a hook in the session at an address."""
+    return f"{urldefrag(session_url).url}#{quote(hook, safe='/')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,8 @@ class VerbValues:
         """An absolute URL; an empty text if the value is not text."""
         if not isinstance(url, str):
             return ""
+        if self.webhooks.format == "jambonz" and self.base_url is not None and is_session(self.base_url):
+            return url if not url or "://" in url else hook_url(self.base_url, url)
         try:
             whole = not url or self.base_url is None or bool(urlsplit(url).scheme)
             return url if whole else urljoin(self.base_url or "", url)
@@ -135,7 +150,8 @@ class VerbValues:
         if not 1 <= len(url) <= _MAX_URL_CHARS:
             self.wrong(url_path, f"must be an http(s) URL of at most {_MAX_URL_CHARS} characters")
         else:
-            self.check_url(url_path, url, WEB_SCHEMES)
+            schemes = WEB_SCHEMES + STREAM_SCHEMES if self.webhooks.format == "jambonz" else WEB_SCHEMES
+            self.check_url(url_path, url, schemes)
         if method not in (None, "POST", "GET"):
             self.wrong(method_path, "must be POST or GET")
         if len(self.errors) > count:

@@ -39,7 +39,7 @@ def test_the_server_is_told_how_long_the_two_have_talked() -> None:
     drive.feed(LegAnswered(B, b"sdp"))
     drive.after(7.0)
     drive.feed(LegEnded(B))
-    assert told(drive) == {"dial_call_status": "completed", "dial_call_duration": 7}
+    assert told(drive) == {"dial_call_status": "completed", "dial_call_duration": 7, "dial_sip_status": 200}
     drive.feed(InstructionsReceived(1, ()))
     assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api")
     assert_nothing_left(drive)
@@ -51,7 +51,7 @@ def test_the_server_is_told_how_long_the_two_have_talked() -> None:
 def test_the_server_is_told_why_nobody_was_reached(status: int, word: str) -> None:
     drive = dialled(Answer())
     drive.feed(LegFailed(B, status))
-    assert told(drive) == {"dial_call_status": word, "dial_call_duration": 0}
+    assert told(drive) == {"dial_call_status": word, "dial_call_duration": 0, "dial_sip_status": status}
     assert drive.record.status == "in-progress"
     drive.feed(InstructionsReceived(1, (Pause(1.0), Hangup())))
     drive.after(1.1)
@@ -61,7 +61,7 @@ def test_the_server_is_told_why_nobody_was_reached(status: int, word: str) -> No
 def test_a_party_that_rings_too_long_is_no_answer() -> None:
     drive = dialled(Answer())
     drive.after(61.0)
-    assert told(drive) == {"dial_call_status": "no-answer", "dial_call_duration": 0}
+    assert told(drive) == {"dial_call_status": "no-answer", "dial_call_duration": 0, "dial_sip_status": 487}
 
 
 def test_a_caller_who_hangs_up_is_not_asked_about() -> None:
@@ -78,7 +78,7 @@ def test_when_the_time_is_up_the_first_party_goes_on() -> None:
     assert not drive.done(HangUpLeg)
     drive.after(2.0)
     assert [effect.leg for effect in drive.done(HangUpLeg)] == [B]
-    assert told(drive) == {"dial_call_status": "completed", "dial_call_duration": 30}
+    assert told(drive) == {"dial_call_status": "completed", "dial_call_duration": 30, "dial_sip_status": 200}
     assert drive.record.status == "in-progress"
 
 
@@ -156,4 +156,4 @@ def test_a_party_without_a_way_to_it_is_told_too() -> None:
     drive.feed(
         OfferTaken(0), MediaConnected(0), LegConfirmed(0), RouteRefused(NO_ROUTE_DESTINATION, "no gateway")
     )
-    assert told(drive) == {"dial_call_status": "failed", "dial_call_duration": 0}
+    assert told(drive) == {"dial_call_status": "failed", "dial_call_duration": 0, "dial_sip_status": None}

@@ -1,0 +1,1 @@
+"""Endpoints for jambonz's own clients, in its paths and shapes."""

@@ -1,0 +1,1 @@
+"""Bodies and shapes of jambonz's interface."""

@@ -1,0 +1,135 @@
+"""Calls that a server for jambonz steers, over real HTTP, SIP and RTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from media.audio import Clip, tone
+from sip import Answered, Ended
+from tests.support.domain import CALLEE, OWN_NUMBER, make_account
+from tests.support.phone import PhoneCall
+from tests.support.webhook_stage import SECRET, Receiver
+from tests.support.world import World, running
+
+PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
+
+
+class Voice:
+    """Speaks each word that it knows as a tone of its own pitch."""
+
+    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
+        return Clip(tone(PITCHES[text], 800))
+
+
+class Stage:
+    """A server with a voice, a telephone, and the customer's server, which answers with verbs of jambonz."""
+
+    def __init__(self, world: World, server: Receiver) -> None:
+        self.world = world
+        self.server = server
+
+    def says(self, path: str, *verbs: dict[str, Any]) -> None:
+        self.server.answers[path] = lambda _: web.json_response(list(verbs))
+
+    def told(self, path: str) -> dict[str, Any]:
+        """The body of the only request that went there; it has a signature of jambonz."""
+        (got,) = [got for got in self.server.requests if got.path == path]
+        assert got.headers["Jambonz-Signature"].startswith("t=")
+        body = json.loads(got.body)
+        assert isinstance(body, dict)
+        return body
+
+    async def call(self) -> PhoneCall:
+        url = self.server.url("/hello")
+        self.world.bind(target="webhook", webhook_url=url, webhook_format="jambonz")
+        return self.world.phone.call(OWN_NUMBER, self.world.port)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    server = Receiver()
+    await server.start()
+    try:
+        async with running(tmp_path, speech=Voice()) as world:
+            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+            yield Stage(world, server)
+    finally:
+        await server.close()
+
+
+def press(call: PhoneCall, keys: str) -> None:
+    assert call.stream is not None
+    call.stream.send_dtmf(keys)
+
+
+async def test_an_application_of_jambonz_leads_a_caller_through_its_menu(stage: Stage) -> None:
+    gather = {"verb": "gather", "input": ["digits"], "numDigits": 1, "timeout": 20, "actionHook": "/keys"}
+    stage.says(
+        "/hello",
+        {"verb": "tag", "data": {"order": 7}},
+        {"verb": "say", "text": "welcome"},
+        {**gather, "say": {"text": "menu", "loop": 20}},
+    )
+    dial = {"verb": "dial", "target": [{"type": "phone", "number": CALLEE}], "actionHook": "/after"}
+    stage.says(
+        "/keys", {**dial, "answerOnBridge": True}, {"verb": "say", "text": "sorry"}, {"verb": "hangup"}
+    )
+    stage.server.answers["/after"] = lambda _: web.Response(text="OK")
+    stage.world.phone.on_call = lambda call: call.reject(486)
+    call = await stage.call()
+    await call.wait(Answered)
+    await call.hears(PITCHES["menu"])
+    press(call, "2")
+    await call.hears(PITCHES["sorry"])
+    await call.wait(Ended)
+    record = await stage.world.ended()
+    new = stage.told("/hello")
+    assert (new["call_sid"], new["call_status"], new["direction"]) == (record.call_sid, "trying", "inbound")
+    assert (new["from"], new["to"]) == ("+919811111111", OWN_NUMBER)
+    keys = stage.told("/keys")
+    assert (keys["reason"], keys["digits"], keys["call_status"]) == ("dtmfDetected", "2", "in-progress")
+    after = stage.told("/after")
+    assert (after["dial_call_status"], after["dial_sip_status"]) == ("busy", 486)
+    assert keys["customerData"] == after["customerData"] == {"order": 7}
+    events = [json.loads(event.body) for event in stage.world.records.events]
+    statuses = [event["call_status"] for event in events]
+    assert statuses == ["trying", "ringing", "in-progress", "completed"]
+    assert events[-1]["call_termination_by"] == "jambonz"
+
+
+async def test_a_key_interrupts_a_prompt_by_the_barge_in_of_the_session(stage: Stage) -> None:
+    barge_in = {"enable": True, "input": ["digits"], "numDigits": 1, "actionHook": "/keys"}
+    stage.says(
+        "/hello",
+        {"verb": "config", "bargeIn": barge_in},
+        {"verb": "say", "text": "menu", "loop": 50},
+        {"verb": "hangup"},
+    )
+    stage.says("/keys", {"verb": "say", "text": "sorry"})
+    call = await stage.call()
+    await call.wait(Answered)
+    await call.hears(PITCHES["menu"])
+    press(call, "5")
+    await call.hears(PITCHES["sorry"])
+    await call.wait(Ended)
+    await stage.world.ended()
+    assert stage.told("/keys")["digits"] == "5"
+
+
+async def test_a_party_is_referred_to_another(stage: Stage) -> None:
+    stage.says("/hello", {"verb": "answer"}, {"verb": "sip:refer", "referTo": CALLEE, "actionHook": "/after"})
+    caller = await stage.call()
+    await caller.wait(Answered)
+    callee = await stage.world.phone.next_call(2)
+    caller.speak(440.0)
+    await callee.hears(440.0)
+    callee.hang_up()
+    await caller.wait(Ended)
+    await stage.world.ended()
+    assert not [got for got in stage.server.requests if got.path == "/after"]

@@ -1,0 +1,54 @@
+"""jambonz's own packages for Node, unmodified but for the base address, in an environment of their own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = ROOT / ".cache" / "jambonz"
+PROGRAM = Path(__file__).with_name("jambonz_program.cjs")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server as it is after its first start: with a sandbox carrier, and a demo account with a number."""
+    environment = {
+        "TRUNKLINE_SANDBOX_CARRIER": "1",
+        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
+        "TRUNKLINE_DRAIN_S": "1",
+    }
+    server = ServerProcess(tmp_path, environment=environment)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.long(reason="installs the packages, and waits for calls in real time")
+@pytest.mark.timeout(300)
+def test_the_packages_find_what_they_expect(server: ServerProcess) -> None:
+    node = shutil.which("node")
+    assert node is not None, "Node is missing: scripts/system-packages test installs it"
+    subprocess.run([ROOT / "scripts" / "node-environment", "jambonz", ENVIRONMENT], check=True)
+    key = re.search(r"vk_[\w-]{43}", server.log())
+    assert key is not None, server.log()
+    account_sid = server.request("GET", "/v1/account", key[0]).data["account_sid"]
+    (number,) = server.request("GET", "/v1/phone-numbers", key[0]).data
+    secret = str(server.command("accounts", "webhook-secret", "--account", account_sid)["webhook_secret"])
+    arguments = (ENVIRONMENT, server.url, account_sid, key[0], secret, number["number"], number["id"])
+    done = subprocess.run(
+        [node, PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in server.log()

@@ -10,7 +10,8 @@ BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
 TIME ?= 60
-PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
+CLIENT := clients/python
+PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples $(CLIENT)
 NATIVE_PARTS := media sip
 # What the product imports; fixtures has the sandbox carrier.
 PRODUCT := sip media callcontrol api fixtures
@@ -46,7 +47,7 @@ $(BIN)/pip: $(VENV)/.system
 	@touch $(BIN)/pip
 
 $(VENV)/.tools: $(BIN)/pip
-	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
+	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja "hatchling>=1.27" editables
 	@touch $@
 
 $(VENV)/.libraries: $(VENV)/.tools pyproject.toml
@@ -59,8 +60,14 @@ $(VENV)/.ready: $(VENV)/.libraries $(BUILD_INPUTS)
 		$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
+# The examples and the tests use the client for Python.
+$(VENV)/.client: $(VENV)/.ready $(CLIENT)/pyproject.toml
+	@scripts/step "installing the client for Python" \
+		$(BIN)/pip install --quiet --no-build-isolation --editable "$(CLIENT)[agent]"
+	@touch $@
+
 # An editable installation compiles no modules, and a service may not write beside them.
-$(VENV)/.compiled: $(VENV)/.ready $(shell find $(PRODUCT) -name '*.py')
+$(VENV)/.compiled: $(VENV)/.ready $(VENV)/.client $(shell find $(PRODUCT) -name '*.py')
 	@scripts/step "compiling the modules" $(BIN)/python -m compileall -q $(PRODUCT)
 	@touch $@
 
@@ -89,6 +96,7 @@ check: setup ## Check format, lint, types and layering.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
 	@$(BIN)/mypy
+	@$(BIN)/mypy $(CLIENT)/tests
 	@$(BIN)/python -m pytest -q tests/test_layering.py tests/test_exports.py tests/test_state_tables.py
 
 format: setup ## Rewrite the sources in the project's format.

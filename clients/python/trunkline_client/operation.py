@@ -20,7 +20,8 @@ _OWN_ACCOUNT: Final = "/v1/Accounts/{sid}/"
 class Result(BaseModel):
     """An object of a response. Fields that a later server adds are kept in `model_extra`."""
 
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
+    # A program uses few of the models; those it does not use are never built.
+    model_config = ConfigDict(extra="allow", populate_by_name=True, defer_build=True)
 
     _client: Any = PrivateAttr(default=None)
 

@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
+TWILIO_NODE := .cache/twilio-node
 TIME ?= 60
 CLIENT := clients/python
 PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples $(CLIENT)
@@ -40,6 +41,9 @@ $(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
 
 $(TWILIO)/.ready: scripts/twilio-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/twilio-environment $(TWILIO)
+
+$(TWILIO_NODE)/.ready: scripts/node-environment | $(VENV)/.test-system
+	@scripts/node-environment twilio $(TWILIO_NODE)
 
 $(BIN)/pip: $(VENV)/.system
 	@scripts/step "creating $(VENV)" $(PYTHON) -m venv $(VENV)
@@ -83,7 +87,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(TWILIO_NODE)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak

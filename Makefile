@@ -10,8 +10,10 @@ BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
 JAMBONZ := .cache/jambonz
+TWILIO_NODE := .cache/twilio-node
 TIME ?= 60
-PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples
+CLIENT := clients/python
+PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examples $(CLIENT)
 NATIVE_PARTS := media sip
 # What the product imports; fixtures has the sandbox carrier.
 PRODUCT := sip media callcontrol api fixtures
@@ -44,13 +46,16 @@ $(TWILIO)/.ready: scripts/twilio-environment | $(VENV)/.ready
 $(JAMBONZ)/.ready: scripts/node-environment | $(VENV)/.test-system
 	@scripts/node-environment jambonz $(JAMBONZ)
 
+$(TWILIO_NODE)/.ready: scripts/node-environment | $(VENV)/.test-system
+	@scripts/node-environment twilio $(TWILIO_NODE)
+
 $(BIN)/pip: $(VENV)/.system
 	@scripts/step "creating $(VENV)" $(PYTHON) -m venv $(VENV)
 	@scripts/step "bringing pip up to date" $(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $(BIN)/pip
 
 $(VENV)/.tools: $(BIN)/pip
-	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
+	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja "hatchling>=1.27" editables
 	@touch $@
 
 $(VENV)/.libraries: $(VENV)/.tools pyproject.toml
@@ -63,8 +68,14 @@ $(VENV)/.ready: $(VENV)/.libraries $(BUILD_INPUTS)
 		$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
+# The examples and the tests use the client for Python.
+$(VENV)/.client: $(VENV)/.ready $(CLIENT)/pyproject.toml
+	@scripts/step "installing the client for Python" \
+		$(BIN)/pip install --quiet --no-build-isolation --editable "$(CLIENT)[agent]"
+	@touch $@
+
 # An editable installation compiles no modules, and a service may not write beside them.
-$(VENV)/.compiled: $(VENV)/.ready $(shell find $(PRODUCT) -name '*.py')
+$(VENV)/.compiled: $(VENV)/.ready $(VENV)/.client $(shell find $(PRODUCT) -name '*.py')
 	@scripts/step "compiling the modules" $(BIN)/python -m compileall -q $(PRODUCT)
 	@touch $@
 
@@ -80,7 +91,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak
@@ -94,6 +105,7 @@ check: setup ## Check format, lint, types and layering.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
 	@$(BIN)/mypy
+	@$(BIN)/mypy $(CLIENT)/tests
 	@$(BIN)/python -m pytest -q tests/test_layering.py tests/test_exports.py tests/test_state_tables.py
 
 format: setup ## Rewrite the sources in the project's format.

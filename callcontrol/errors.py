@@ -18,7 +18,8 @@ Errors of the domain, and their codes.
     ├── NotFound                NOT_FOUND
     ├── CallEnded               CALL_ENDED
     ├── Conflict                CONFLICT
-    │   └── AlreadyExists       ALREADY_EXISTS        messaging
+    │   ├── AlreadyExists       ALREADY_EXISTS        messaging
+    │   └── WrongCallState      CONFLICT              the call is not in a state that allows the change
     ├── IdempotencyConflict     IDEMPOTENCY_CONFLICT
     ├── InboundBound            inbound_bound         number wiring, lower case
     ├── InboundConflict         inbound_conflict
@@ -46,6 +47,8 @@ from typing import Any, ClassVar, Final
 
 NO_ROUTE: Final = "no_route"
 """Reason of a refused number or address that no carrier serves; repeating the request does not help."""
+OPTED_OUT: Final = "opted_out"
+"""Reason of a refused recipient who does not want messages of the account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,10 @@ class AlreadyExists(Conflict):
     """The account has a resource of this name or number already; `details.id` is the existing one."""
 
     code = "ALREADY_EXISTS"
+
+
+class WrongCallState(Conflict):
+    """The call is not in a state that allows the change."""
 
 
 class IdempotencyConflict(DomainError):

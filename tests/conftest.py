@@ -45,7 +45,7 @@ _STILL_S = 0.05
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Select virtual time for tests that hold both ends of every connection, unless marked `real_time`."""
-    folder, *below = item.path.relative_to(_HERE).parts
+    folder, *below = _place(item)
     virtual = folder in _VIRTUAL_TIME and len(below) == 1 and item.get_closest_marker("real_time") is None
     return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}
 
@@ -67,7 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _duration_s(item: pytest.Item) -> float:
-    return _DURATION_S.get(item.path.relative_to(_HERE).parts[0], 0.0)
+    return _DURATION_S.get(_place(item)[0], 0.0)
+
+
+def _place(item: pytest.Item) -> tuple[str, ...]:
+    """Return the path of a test below `tests`; that of a client's test begins with `clients`."""
+    folder, *below = item.path.relative_to(_HERE.parent).parts
+    return tuple(below) if folder == _HERE.name else (folder, *below)
 
 
 def pytest_collection_finish() -> None:
@@ -88,7 +94,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     A tone has no gap, and a timer is on time, on a machine that runs. What fails though it ran has failed.
     """
-    folder, below, *_ = (*item.path.relative_to(_HERE).parts, "")
+    folder, below, *_ = (*_place(item), "")
     attempts = tries(folder, below, durable=item.get_closest_marker("durable") is not None)
     if attempts == 1:
         return None

@@ -25,7 +25,8 @@ from typing import Final
 from tests.native import builds
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_ALL: Final = ("tests",)
+_OF_CLIENTS: Final = "clients/python/tests"
+_ALL: Final = ("tests", _OF_CLIENTS)
 _REWRITTEN: Final = _ROOT / ".cache" / "asserts-rewritten"
 # An environment in which modules are compiled anew at each start costs each runner 13 s.
 _CACHED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
@@ -33,6 +34,7 @@ _MOST_RUNNERS: Final = 8
 _FAST: Final = (
     "tests/unit",
     "tests/contract",
+    _OF_CLIENTS,
     *sorted(f"tests/{path.name}" for path in _ROOT.glob("tests/test_*.py")),
 )
 
@@ -127,7 +129,7 @@ def _tests(
 
 
 def _named(of_pytest: Sequence[str]) -> list[str]:
-    return [argument for argument in of_pytest if argument.startswith("tests/")]
+    return [argument for argument in of_pytest if argument.startswith(("tests/", "clients/"))]
 
 
 _TIERS: Final = {"fast": _fast, "test": _test, "long": _long}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.test_layering import PACKAGES, ROOT, sources
 
-_INSTRUMENTS = ("tests", "benchmarks", "fuzz", "examples")
+_INSTRUMENTS = ("tests", "benchmarks", "fuzz", "examples", "clients")
 _BEGINS_BADLY = re.compile(r"(What|Whether|How|Which|Who|Whom|Where|Why|Take|Have|Let|Give)\b")
 
 

@@ -149,7 +149,7 @@ def test_the_core_of_sip_and_media_does_not_know_its_own_shell() -> None:
 def test_no_source_has_grown_past_six_hundred_lines() -> None:
     large = [
         f"{path}: {count} lines"
-        for package in (*PACKAGES, "tests", "benchmarks", "fuzz")
+        for package in (*PACKAGES, "tests", "benchmarks", "fuzz", "clients")
         for path in sources(package)
         if (count := len((ROOT / path).read_text().splitlines())) > 600
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 
 from callcontrol.accounts.aio.keys import KeyService
@@ -10,7 +11,12 @@ from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
-__all__ = ["authenticate", "bearer_of_basic"]
+__all__ = ["authenticate", "bearer_of_basic", "uuid_of_account"]
+
+# Twilio's own libraries take no other user name.
+_TWILIO_ACCOUNT = re.compile(
+    r"AC([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})", re.IGNORECASE
+)
 
 
 async def authenticate(
@@ -75,6 +81,12 @@ def bearer_of_basic(headers: Sequence[str], account_sid: str) -> Sequence[str]:
     return [_bearer(header, account_sid) for header in headers]
 
 
+def uuid_of_account(name: str) -> str:
+    """UUID of an account in Twilio's form, ``AC`` and 32 digits; any other text in lower case."""
+    found = _TWILIO_ACCOUNT.fullmatch(name)
+    return "-".join(found.groups()).lower() if found else name.lower()
+
+
 def _bearer(header: str, account_sid: str) -> str:
     scheme, _, credentials = header.strip().partition(" ")
     if scheme.lower() != "basic":
@@ -83,6 +95,6 @@ def _bearer(header: str, account_sid: str) -> str:
         user, _, key = base64.b64decode(credentials.strip(), validate=True).decode("ascii").partition(":")
     except ValueError:
         raise Unauthorized("Send account_sid:key in Base64: Authorization: Basic ...") from None
-    if user.lower() != account_sid.lower():
+    if uuid_of_account(user) != uuid_of_account(account_sid):
         raise Unauthorized("The user name must be the account_sid of the path, and the password its API key.")
     return f"Bearer {key}"

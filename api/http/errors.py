@@ -18,6 +18,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
+from api.http.twilio_errors import CLASS_CODES, code_of, twilio_code
 from callcontrol import errors as domain
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "masking_code",
     "status_of",
     "to_api_error",
-    "twilio_code",
     "unexpected",
 ]
 
@@ -93,10 +93,8 @@ WIRING_CODES: Mapping[type[domain.DomainError], tuple[int, str]] = {
 
 # Clients of Twilio and of jambonz expect 404 for a call that has ended.
 _ENDED_STATUS: Mapping[type[domain.DomainError], int] = {domain.CallEnded: 404}
-# Their clients show this address beside the message.
+# Twilio's clients show this address beside the message.
 _TWILIO_MORE_INFO = "https://www.twilio.com/docs/errors/{code}"
-# Twilio's codes are 20000 plus the status, with exceptions.
-_TWILIO_CODES: Mapping[int, int] = {400: 20001, 401: 20003, 405: 20004}
 
 # Masking codes that are not the general code in lower case.
 _MASKING_CODES: Mapping[str, str] = {
@@ -131,7 +129,8 @@ class ApiError(Exception):
         if self.style is ErrorStyle.PLAIN:
             return {"error": self.message}
         if self.style is ErrorStyle.TWILIO:
-            code = twilio_code(self.status)
+            # What the HTTP layer itself refuses has a code of the general table.
+            code = int(self.code) if self.code.isdecimal() else twilio_code(self.status)
             more = {"details": self.details} if self.details else {}
             more_info = _TWILIO_MORE_INFO.format(code=code)
             return {
@@ -161,11 +160,6 @@ def masking_code(code: str) -> str:
     return _MASKING_CODES.get(code, code.lower())
 
 
-def twilio_code(status: int) -> int:
-    """Error code of Twilio's interface for a status."""
-    return _TWILIO_CODES.get(status, 20_000 + status)
-
-
 def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GENERAL) -> tuple[int, str]:
     """
     HTTP status and code of a class of domain errors.
@@ -174,7 +168,7 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
     """
     if style is ErrorStyle.TWILIO:
         status = _ENDED_STATUS.get(error) or status_of(error)[0]
-        return status, str(twilio_code(status))
+        return status, str(CLASS_CODES.get(error) or twilio_code(status))
     if style is ErrorStyle.JAMBONZ and error in _ENDED_STATUS:
         return _ENDED_STATUS[error], error.code
     for ancestor in error.__mro__:
@@ -190,6 +184,8 @@ def status_of(error: type[domain.DomainError], style: ErrorStyle = ErrorStyle.GE
 def to_api_error(error: domain.DomainError, style: ErrorStyle = ErrorStyle.GENERAL) -> ApiError:
     """Convert a domain error to an error response."""
     status, code = status_of(type(error), style)
+    if style is ErrorStyle.TWILIO:
+        code = str(code_of(error, status))
     message, headers = error.message, dict[str, str]()
     if style is ErrorStyle.PLAIN and isinstance(error, domain.ValidationFailed):
         message = domain.describe(error.errors)  # This style has no details, so the message names the fields.

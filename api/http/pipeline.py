@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic_core import to_json
 
-from api.http.auth import authenticate, bearer_of_basic
+from api.http.auth import authenticate, bearer_of_basic, uuid_of_account
 from api.http.body import FORM, parse_form, parse_json, read_body
 from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply
 from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
@@ -290,6 +290,8 @@ def _path(request: web.Request, endpoint: Endpoint[Any, Any], principal: Princip
     values: dict[str, str] = {}
     for name in endpoint.parameters:
         value = request.match_info[name]
+        if name == "sid" and endpoint.style is ErrorStyle.TWILIO:
+            value = uuid_of_account(value)
         if name == "sid":
             if value.lower() != principal.account_sid.lower():
                 raise Forbidden("This account is not the one of the key; use the key's own account_sid.")

@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint
-from api.http.errors import ErrorStyle, masking_code, status_of, twilio_code
+from api.http.errors import ErrorStyle, masking_code, status_of
 from api.http.files import RANGE_NOT_SATISFIABLE
+from api.http.twilio_errors import codes_of_fields, twilio_code
 from api.openapi.examples import EXAMPLES
 from api.openapi.links import links_from
 from callcontrol import errors as domain
@@ -234,6 +235,8 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     for error in endpoint.all_errors:
         status, code = _shown_as(error, endpoint.style)
         codes.setdefault(status, {})[code] = (error.__doc__ or "").strip().splitlines()[0]
+    if endpoint.style is ErrorStyle.TWILIO:
+        codes[400] |= codes_of_fields([*endpoint.body.model_fields, *endpoint.query.model_fields])
     for status, (code, text) in _EDGE_ERRORS.items():
         if endpoint.reads_body:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
@@ -342,7 +345,7 @@ def _public_operation(route: PublicEndpoint) -> dict[str, Any]:
 _FIELD_ERROR = _object(field={"type": "string"}, message={"type": "string"})
 _FIELD_ERROR["properties"]["reason"] = {
     "type": "string",
-    "description": f"Stable word for the cause of some errors: {domain.NO_ROUTE}.",
+    "description": f"Stable word for the cause of some errors: {domain.NO_ROUTE}, {domain.OPTED_OUT}.",
 }
 _DETAILS: dict[str, Any] = {
     "type": "object",

@@ -35,11 +35,22 @@ _PLACED: Mapping[str, Any] = {"From": caller_id(), "To": ECHO, "Twiml": _SAY}
 _MORE_INFO = "https://www.twilio.com/docs/errors/{}"
 
 
-def _basic(user: str, key: str = "own") -> Given:
+def _in_their_form(user: str) -> Given:
+    """The account as Twilio writes accounts."""
+
+    async def given(stage: Stage) -> str:
+        return "AC" + stage.accounts[user].account_sid.replace("-", "")
+
+    return given
+
+
+def _basic(user: str, key: str = "own", in_their_form: bool = False) -> Given:
     """The header of a client that sends an account and a key by Basic."""
 
     async def given(stage: Stage) -> str:
-        credentials = f"{stage.accounts[user].account_sid}:{stage.accounts[key].key}"
+        account = stage.accounts[user].account_sid
+        name = "AC" + account.replace("-", "") if in_their_form else account
+        credentials = f"{name}:{stage.accounts[key].key}"
         return "Basic " + base64.b64encode(credentials.encode()).decode()
 
     return given
@@ -180,10 +191,10 @@ CASES: tuple[Case, ...] = (
             then=_tells_in_forms,
         ),
         foreign(403, "20403", path={"sid": account_sid("own")}, body=_PLACED),
-        foreign(403, "20403", name="another's number", body=_PLACED),
+        foreign(403, "21210", name="another's number", body=_PLACED),
         refused(402, "20402", by="poor", body={**_PLACED, "From": caller_id("poor")}),
         refused(402, "20402", name="spent", by="thrifty", body={**_PLACED, "From": caller_id("thrifty")}),
-        refused(403, "20403", body={**_PLACED, "From": unregistered_caller_id}),
+        refused(403, "21210", body={**_PLACED, "From": unregistered_caller_id}),
         refused(
             400,
             "20001",
@@ -191,7 +202,7 @@ CASES: tuple[Case, ...] = (
             body={**_PLACED, "Trim": "trim-silence", "AsyncAmd": "true", "Timeout": "soon"},
             fields=("Trim", "AsyncAmd", "Timeout"),
         ),
-        refused(400, "20001", name="nothing to do", body={"From": caller_id(), "To": ECHO}, fields=("Url",)),
+        refused(400, "21205", name="nothing to do", body={"From": caller_id(), "To": ECHO}, fields=("Url",)),
         refused(
             400, "20001", name="two things", body={**_PLACED, "Url": "https://a.example/"}, fields=("Twiml",)
         ),
@@ -204,11 +215,16 @@ CASES: tuple[Case, ...] = (
         ),
         refused(
             400,
-            "20001",
+            "21211",
             name="no number of a country",
             body={**_PLACED, "To": "+99912345678"},
             fields=("To",),
             then=_names_the_party,
+        ),
+        refused(400, "21214", name="no carrier", body={**_PLACED, "To": "+919123456789"}, fields=("To",)),
+        refused(400, "21212", name="no caller", body={**_PLACED, "From": "x"}, fields=("From",)),
+        refused(
+            400, "20001", name="two causes", body={**_PLACED, "From": "x", "To": "y"}, fields=("From", "To")
         ),
         refused(400, "20001", name="no document", body={**_PLACED, "Twiml": "<Response>"}, fields=("Twiml",)),
         refused(
@@ -246,6 +262,11 @@ CASES: tuple[Case, ...] = (
         ok(name="before all", query={"StartTime<": "2001-01-01T00:00:00Z"}, then=_is_the_last),
         ok(name="of a day", query={"StartTime": "2001-01-01"}, then=_is_the_last),
         ok(name="by account and key", headers={"Authorization": _basic("own")}),
+        ok(
+            name="by an account in Twilio's form",
+            path={"sid": _in_their_form("own")},
+            headers={"Authorization": _basic("own", in_their_form=True)},
+        ),
         unseen(then=_has_none_of_the_others),
         foreign(403, "20403", path={"sid": account_sid("own")}),
         refused(400, "20001", query={"Status": "on"}, fields=("Status",)),
@@ -284,6 +305,13 @@ CASES: tuple[Case, ...] = (
             name="the user is not the account",
             path={"callSid": ended_call},
             headers={"Authorization": _basic("other")},
+        ),
+        refused(
+            401,
+            "20003",
+            name="the user in Twilio's form is not the account",
+            path={"callSid": ended_call},
+            headers={"Authorization": _basic("other", in_their_form=True)},
         ),
         refused(
             401,
@@ -347,14 +375,21 @@ CASES: tuple[Case, ...] = (
             fields=("Twiml.Response.Pause[1].length",),
         ),
         refused(
-            400,
-            "20001",
+            409,
+            "21220",
             name="canceled too late",
             path={"callSid": answered_call},
             body={"Status": "canceled"},
-            fields=("Status",),
         ),
-        refused(409, "20409", path={"callSid": ringing_call}, body={"Twiml": _SAY}),
+        refused(409, "21220", path={"callSid": ringing_call}, body={"Twiml": _SAY}),
+        refused(
+            400,
+            "21205",
+            name="no address",
+            path={"callSid": answered_call},
+            body={"Url": "ftp://a"},
+            fields=("Url",),
+        ),
         refused(
             404, "20404", name="ended", path={"callSid": ended_call}, body=_COMPLETED, then=_is_their_error
         ),

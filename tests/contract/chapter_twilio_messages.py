@@ -101,7 +101,7 @@ CASES: tuple[Case, ...] = (
         ),
         unseen(201, body={**_BODY, "From": _channel("other")}, then=_is_nobody_elses),
         foreign(403, "20403", path={"sid": account_sid("own")}, body=_BODY),
-        refused(400, "20001", body={**_BODY, "From": _TO}, fields=("From",)),
+        refused(400, "21212", body={**_BODY, "From": _TO}, fields=("From",)),
         refused(400, "20001", name="nothing to say", body={"To": _TO, "From": _TO}, fields=("Body",)),
         refused(
             400,
@@ -110,7 +110,14 @@ CASES: tuple[Case, ...] = (
             body={**_BODY, "StatusCallback": "https://a.example/", "To": "x"},
             fields=("StatusCallback", "To"),
         ),
-        refused(400, "20001", name="has opted out", body={**_BODY, "To": opted_out}, fields=("To",)),
+        refused(400, "21610", name="has opted out", body={**_BODY, "To": opted_out}, fields=("To",)),
+        refused(
+            400,
+            "21620",
+            name="no file",
+            body={**_BODY, "MediaUrl": "ftp://a.example/b"},
+            fields=("MediaUrl",),
+        ),
         refused(400, "20001", name="no channel", body=_BODY, during=disconnected_channel),
     ),
     *row(
@@ -118,7 +125,7 @@ CASES: tuple[Case, ...] = (
         ok(query={"To": _two_messages, "PageSize": "1"}, then=_leads_to_the_next),
         unseen(before=(_message,), then=_are_their_own),
         foreign(403, "20403", path={"sid": account_sid("own")}),
-        refused(400, "20001", query={"To": "garbage"}, fields=("To",)),
+        refused(400, "21211", query={"To": "garbage"}, fields=("To",)),
         refused(
             400, "20001", name="no counterpart", query={"DateSent>": "2026-01-01"}, fields=("DateSent>",)
         ),

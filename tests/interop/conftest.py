@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.interop.peers import Baresip, Pjsua
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.server_process import ServerProcess
 
 MakePjsua = Callable[..., Pjsua]
 MakeBaresip = Callable[..., Baresip]
@@ -18,6 +21,52 @@ MakeBaresip = Callable[..., Baresip]
 
 HELD_IN_SILENCE = {"TRUNKLINE_HOLD_MUSIC": "none"}
 """Nobody but the other endpoint is to be heard."""
+
+
+CACHE = Path(__file__).parents[2] / ".cache"
+"""Folder of the environments of other makers' libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """
+    A server as it is after its first start: with a sandbox carrier, and a demo account.
+
+    `caller` is the number of the account, `callee` answers and echoes, and `channel` sends messages.
+    """
+
+    process: ServerProcess
+    key: str
+    account_sid: str
+    channel: str
+    caller: str = "+918047000001"
+    callee: str = "+919800000001"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Arguments of a program that uses the API as a customer does."""
+        return (self.process.url, self.account_sid, self.key, self.caller, self.callee, self.channel)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    """A server that programs of customers use; its log has no traceback in the end."""
+    environment = {
+        "TRUNKLINE_SANDBOX_CARRIER": "1",
+        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
+        "TRUNKLINE_DRAIN_S": "1",
+    }
+    process = ServerProcess(tmp_path, environment=environment)
+    process.start()
+    try:
+        key = re.search(r"vk_[\w-]{43}", process.log())
+        assert key is not None, process.log()
+        account_sid = process.request("GET", "/v1/account", key[0]).data["account_sid"]
+        channel = process.request("GET", "/api/v1/channel", key[0]).data["number"]
+        yield Sandbox(process, key[0], account_sid, channel)
+    finally:
+        process.stop()
+    assert "Traceback" not in process.log()
 
 
 @pytest.fixture(scope="module")

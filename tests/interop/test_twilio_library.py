@@ -1,54 +1,54 @@
-"""Twilio's own library for Python, unmodified but for the base address, in an environment of its own."""
+"""Twilio's own libraries for Python and Node, unmodified but for the base address, in their own environments."""
 
 from __future__ import annotations
 
 import os
-import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.interop.conftest import CACHE, Sandbox
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = ROOT / ".cache" / "twilio"
-PROGRAM = Path(__file__).with_name("twilio_program.py")
-CALLER, ECHO = "+918047000001", "+919800000001"
+HERE = Path(__file__).parent
+SCRIPTS = HERE.parents[1] / "scripts"
 
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A server as it is after its first start: with a sandbox carrier, and a demo account with a number."""
-    environment = {
-        "TRUNKLINE_SANDBOX_CARRIER": "1",
-        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_DRAIN_S": "1",
-    }
-    server = ServerProcess(tmp_path, environment=environment)
-    server.start()
-    yield server
-    server.stop()
+pytestmark = [
+    pytest.mark.long(reason="installs the library, and waits for calls in real time"),
+    pytest.mark.timeout(300),
+]
 
 
-@pytest.mark.long(reason="installs the library, and waits for calls in real time")
-@pytest.mark.timeout(300)
-def test_the_library_finds_what_it_expects(server: ServerProcess) -> None:
-    script = ROOT / "scripts" / "twilio-environment"
-    subprocess.run([script, ENVIRONMENT], check=True, env={**os.environ, "PYTHON": sys.executable})
-    key = re.search(r"vk_[\w-]{43}", server.log())
-    assert key is not None, server.log()
-    account_sid = server.request("GET", "/v1/account", key[0]).data["account_sid"]
-    channel = server.request("GET", "/api/v1/channel", key[0]).data["number"]
-    arguments = (server.url, account_sid, key[0], CALLER, ECHO, channel)
+def prepare(*command: str | Path) -> None:
+    """Make an environment, unless it stands."""
+    subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})
+
+
+def run(command: Sequence[str | Path], environment: Mapping[str, str]) -> None:
+    """Run a program of a customer, which fails at the first result that it does not expect."""
     done = subprocess.run(
-        [ENVIRONMENT / "bin" / "python", PROGRAM, *arguments],
+        command,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=200,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in server.log()
+
+
+def test_the_library_for_python_finds_what_it_expects(sandbox: Sandbox) -> None:
+    prepare(SCRIPTS / "twilio-environment", CACHE / "twilio")
+    python = CACHE / "twilio" / "bin" / "python"
+    run([python, HERE / "twilio_program.py", *sandbox.arguments], {})
+
+
+def test_the_library_for_node_finds_what_it_expects(sandbox: Sandbox) -> None:
+    node = shutil.which("node")
+    assert node is not None, "node is missing; scripts/system-packages test installs it"
+    prepare(SCRIPTS / "node-environment", "twilio", CACHE / "twilio-node")
+    modules = {"NODE_PATH": str(CACHE / "twilio-node" / "node_modules")}
+    run([node, HERE / "twilio_program.js", *sandbox.arguments], modules)

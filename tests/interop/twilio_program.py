@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
@@ -161,6 +162,9 @@ def be_refused(client: Any, caller: str, callee: str, refused: type[Exception]) 
     assert (status, code) == (400, 20001) and "Trim" in message
     nobodys = client.calls("00000000-0000-4000-8000-000000000000")
     assert status_and_code(nobodys.fetch)[:2] == (404, 20404)
+    for wrong, refusal in {"nobody": (400, 21211), "+919123456789": (400, 21214)}.items():
+        found = status_and_code(partial(client.calls.create, to=wrong, from_=caller, twiml=WAIT))
+        assert found[:2] == refusal
     ended = client.calls.list(status="completed", limit=1)[0]
     assert status_and_code(lambda: ended.update(status="completed"))[:2] == (404, 20404)
 

@@ -14,7 +14,14 @@ from tests.test_floors import FLOORS
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGES = sorted(
     page.relative_to(_ROOT)
-    for folder in ("*.md", "docs/**/*.md", "examples/*.md", "benchmarks/*.md", "fixtures/*/*.md")
+    for folder in (
+        "*.md",
+        "docs/**/*.md",
+        "examples/*.md",
+        "benchmarks/*.md",
+        "fixtures/*/*.md",
+        "clients/*/*.md",
+    )
     for page in _ROOT.glob(folder)
 )
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

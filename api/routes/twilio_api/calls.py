@@ -34,6 +34,7 @@ from callcontrol.errors import (
     NumberNotOwned,
     SpendLimitReached,
     ValidationFailed,
+    WrongCallState,
 )
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.models import CallFilter, CallRecord, CallStatus
@@ -139,7 +140,7 @@ async def get_twilio_call(context: Context[NoBody, NoQuery]) -> Reply:
     return Reply(shown(record))
 
 
-@routes.post(_ONE, errors=(CallEnded, Conflict), response=TwilioCall)
+@routes.post(_ONE, errors=(CallEnded, WrongCallState), response=TwilioCall)
 async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Reply:
     """
     End a call or give it other instructions, as Twilio's clients do.
@@ -150,7 +151,7 @@ async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Rep
     current_request().call_sid = call_sid
     status = body.Status
     if status == "canceled" and (await calls.get_call(context.account_sid, call_sid)).answered_at is not None:
-        raise ValidationFailed.of("Status", "canceled is for calls that are not answered; send completed")
+        raise WrongCallState("A call that is answered cannot be canceled; send the status completed.")
     document = _Document(body.Twiml)
     update = LiveUpdate(
         call_status="completed" if status is not None else None,
@@ -167,7 +168,7 @@ async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Rep
     except Conflict as refusal:
         reasons = refusal.details["conflicts"].items()
         listed = "; ".join(f"{_NAMES.get(name, name)}: {reason}" for name, reason in reasons)
-        raise Conflict(f"Nothing was changed. {listed}.") from refusal
+        raise WrongCallState(f"Nothing was changed. {listed}.") from refusal
     # The hang-up is in progress: clients expect the status that they requested, and do not ask again.
     return Reply({**shown(record), "status": status} if status is not None else shown(record))
 

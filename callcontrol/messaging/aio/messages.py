@@ -15,7 +15,14 @@ from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.statements import to_micros
 from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
-from callcontrol.errors import ChannelNotConfigured, DomainError, FieldError, NotFound, ValidationFailed
+from callcontrol.errors import (
+    OPTED_OUT,
+    ChannelNotConfigured,
+    DomainError,
+    FieldError,
+    NotFound,
+    ValidationFailed,
+)
 from callcontrol.messaging.aio.dispatcher import Dispatcher
 from callcontrol.messaging.aio.receiving import Receiver
 from callcontrol.messaging.messages import SendMessage, checked, template_errors
@@ -152,7 +159,7 @@ class MessageService:
             )
         errors: list[FieldError] = []
         if contacts.is_opted_out(connection, account_sid, message.to):
-            errors.append(FieldError("to", "has opted out of messages of this account"))
+            errors.append(FieldError("to", "has opted out of messages of this account", OPTED_OUT))
         if message.type == "template":
             wanted = message.content["template"]
             found = templates.usable(connection, account_sid, wanted["name"], wanted["language"])

@@ -6,10 +6,23 @@ import base64
 
 import pytest
 
-from api.http.auth import bearer_of_basic
+from api.http.auth import bearer_of_basic, uuid_of_account
 from api.http.body import parse_form
 from api.http.errors import ApiError, ErrorStyle, status_of, to_api_error
-from callcontrol.errors import CallEnded, Forbidden, RateLimited, Unauthorized, ValidationFailed
+from callcontrol.errors import (
+    NO_ROUTE,
+    OPTED_OUT,
+    CallEnded,
+    Conflict,
+    DomainError,
+    FieldError,
+    Forbidden,
+    NumberNotOwned,
+    RateLimited,
+    Unauthorized,
+    ValidationFailed,
+    WrongCallState,
+)
 
 ACCOUNT = "a3c1d3f0-8a55-4a34-9c0f-5b1f3f5a7d12"
 
@@ -48,6 +61,46 @@ def test_basic_credentials_become_the_key() -> None:
     assert bearer_of_basic([basic(f"{ACCOUNT.upper()}:vp_a:b")], ACCOUNT) == ["Bearer vp_a:b"]
     assert bearer_of_basic(["Bearer vp_key"], ACCOUNT) == ["Bearer vp_key"]
     assert bearer_of_basic([], ACCOUNT) == []
+
+
+THEIRS = "AC" + ACCOUNT.replace("-", "")
+
+
+@pytest.mark.parametrize("user", [ACCOUNT, THEIRS, THEIRS.upper()])
+@pytest.mark.parametrize("path", [ACCOUNT, ACCOUNT.upper(), THEIRS])
+def test_an_account_may_be_written_as_theirs(user: str, path: str) -> None:
+    assert bearer_of_basic([basic(f"{user}:vp_key")], path) == ["Bearer vp_key"]
+
+
+@pytest.mark.parametrize("name", ["AC", f"{THEIRS}0", f"AC{ACCOUNT}", THEIRS.replace("AC", "AD"), THEIRS[2:]])
+def test_what_is_not_quite_in_their_form_is_another_account(name: str) -> None:
+    assert uuid_of_account(name) == name.lower()
+    with pytest.raises(Unauthorized):
+        bearer_of_basic([basic(f"{name}:vp_key")], ACCOUNT)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (ValidationFailed.of("To", "is required"), 400, 21211),
+        (ValidationFailed.of("To", "has no route", NO_ROUTE), 400, 21214),
+        (ValidationFailed.of("To", "has opted out", OPTED_OUT), 400, 21610),
+        (ValidationFailed([FieldError("From", "a"), FieldError("From", "b")]), 400, 21212),
+        (ValidationFailed([FieldError("From", "a"), FieldError("To", "b")]), 400, 20001),
+        (ValidationFailed.of("Url", "x"), 400, 21205),
+        (ValidationFailed.of("MediaUrl", "x"), 400, 21620),
+        (ValidationFailed.of("Timeout", "x"), 400, 20001),
+        (ValidationFailed([]), 400, 20001),
+        (NumberNotOwned("x"), 403, 21210),
+        (WrongCallState("x"), 409, 21220),
+        (Conflict("x"), 409, 20409),
+        (CallEnded("x"), 404, 20404),
+    ],
+)
+def test_a_single_cause_has_a_code_of_its_own(error: DomainError, status: int, code: int) -> None:
+    body = to_api_error(error, ErrorStyle.TWILIO).body()
+    assert (body["status"], body["code"]) == (status, code)
+    assert body["more_info"].endswith(f"/{code}")
 
 
 @pytest.mark.parametrize(

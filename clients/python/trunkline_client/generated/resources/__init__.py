@@ -1,0 +1,2 @@
+# Written by scripts/client from the OpenAPI document of the server; do not edit.
+"""Resources of the API."""

@@ -1,0 +1,82 @@
+# Written by scripts/client from the OpenAPI document of the server; do not edit.
+"""Operations of `client.calls`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from trunkline_client.calls import AsyncCall, Call
+from trunkline_client.generated.fields import calls as fields_of
+from trunkline_client.generated.results import calls
+from trunkline_client.operation import Operation
+from trunkline_client.pages import AsyncPages, Pages
+from trunkline_client.transport import AsyncResource, Resource
+
+_CREATE = Operation("POST", "/v1/calls", idempotent=True)
+_LIST = Operation(
+    "GET", "/v1/calls", queries=frozenset({"status", "direction", "from", "to", "start_date", "end_date", "per_page"})
+)
+_GET = Operation("GET", "/v1/calls/{callSid}")
+_TRACE = Operation("GET", "/v1/calls/{callSid}/trace")
+_UPDATE = Operation("POST", "/v1/Accounts/{sid}/Calls/{callSid}")
+_HANGUP = Operation("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")
+
+
+class CallsResource(Resource):
+    """Operations of `client.calls`."""
+
+    def create(
+        self, *, idempotency_key: str | None = None, **fields: Unpack[fields_of.CreateCallFields]
+    ) -> Call:
+        """Originate a call."""
+        return self._transport.item(_CREATE, (), fields, Call, idempotency_key)
+
+    def list(self, **fields: Unpack[fields_of.ListCallsFields]) -> Pages[Call]:
+        """List calls, newest first."""
+        return self._transport.pages(_LIST, (), fields, Call)
+
+    def get(self, call_sid: str, /) -> Call:
+        """Get a call by its identifier alone."""
+        return self._transport.item(_GET, (call_sid,), {}, Call)
+
+    def trace(self, call_sid: str, /) -> calls.Trace:
+        """Get the signalling of a call."""
+        return self._transport.item(_TRACE, (call_sid,), {}, calls.Trace)
+
+    def update(self, call_sid: str, /, **fields: Unpack[fields_of.UpdateLiveCallFields]) -> Call:
+        """Change an active call."""
+        return self._transport.item(_UPDATE, (call_sid,), fields, Call)
+
+    def hangup(self, call_sid: str, /) -> Call:
+        """Hang up a call."""
+        return self._transport.item(_HANGUP, (call_sid,), {}, Call)
+
+
+class AsyncCallsResource(AsyncResource):
+    """Operations of `client.calls`."""
+
+    async def create(
+        self, *, idempotency_key: str | None = None, **fields: Unpack[fields_of.CreateCallFields]
+    ) -> AsyncCall:
+        """Originate a call."""
+        return await self._transport.item(_CREATE, (), fields, AsyncCall, idempotency_key)
+
+    def list(self, **fields: Unpack[fields_of.ListCallsFields]) -> AsyncPages[AsyncCall]:
+        """List calls, newest first."""
+        return self._transport.pages(_LIST, (), fields, AsyncCall)
+
+    async def get(self, call_sid: str, /) -> AsyncCall:
+        """Get a call by its identifier alone."""
+        return await self._transport.item(_GET, (call_sid,), {}, AsyncCall)
+
+    async def trace(self, call_sid: str, /) -> calls.Trace:
+        """Get the signalling of a call."""
+        return await self._transport.item(_TRACE, (call_sid,), {}, calls.Trace)
+
+    async def update(self, call_sid: str, /, **fields: Unpack[fields_of.UpdateLiveCallFields]) -> AsyncCall:
+        """Change an active call."""
+        return await self._transport.item(_UPDATE, (call_sid,), fields, AsyncCall)
+
+    async def hangup(self, call_sid: str, /) -> AsyncCall:
+        """Hang up a call."""
+        return await self._transport.item(_HANGUP, (call_sid,), {}, AsyncCall)

@@ -273,7 +273,7 @@ class Plan:
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     """
-    Return the plan of an inbound call to a number bound to ``media_stream``.
+    Return the plan of an inbound call to a number bound to ``media_stream`` or ``model``.
 
     Raises:
         StreamSetupError: The binding no longer describes a stream that is possible.

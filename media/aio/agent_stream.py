@@ -143,7 +143,7 @@ class AgentStream:
         stream._announce_on_open = announce
         try:
             await stream._open(resolve, carrier)
-            if stream.model is not None:
+            if stream.model is not None and (announce or not stream.model.dialect.begins_with_call):
                 await stream.model.until_ready(stream._settings.model_timeout_s)
         except BaseException:
             stream._give_up()
@@ -193,7 +193,7 @@ class AgentStream:
         self._tap = tap
         self._early.play(tap)
         self._socket.attach(tap)
-        limit_s = self._settings.start_timeout_s
+        limit_s = self._settings.start_timeout_s if self.model is None else self._settings.model_timeout_s
         if limit_s is not None and not self._got_message:
             self._start_timer = self._loop.call_later(
                 limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
@@ -355,10 +355,14 @@ class AgentStream:
     def _end(self, code: int, reason: str) -> None:
         if self._closed or self._socket is None:
             return
+        if self.model is None:
+            closed = closed_by_agent(code, reason)
+        else:
+            closed = self.model.closed(code or _NO_CODE, reason)
         self._shut(reason or f"closed with {code or _NO_CODE}")
         self._socket.close(code or _CLOSE_NORMAL)
         self._disconnect_soon(self._socket)
-        self._emit(closed_by_agent(code, reason))
+        self._emit(closed)
 
     def on_violation(self, code: int, reason: str) -> None:
         """Close after a protocol violation of the agent."""

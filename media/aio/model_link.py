@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from media.streams import AgentFailed, AgentReady, ModelDialect, StreamConnectError
+from media.streams import AgentClosed, AgentFailed, AgentReady, ModelDialect, StreamConnectError
 
 # Keys that follow one another this fast are one number; `#` completes it at once.
 _KEY_GAP_S = 1.5
@@ -53,6 +53,14 @@ class ModelLink:
             self.error = replace(command, message=self.redacted(command.message))
         elif not self._ready.done():
             self._ready.set_result(None)
+
+    def closed(self, code: int, reason: str) -> AgentClosed:
+        """Evaluate the vendor's close frame."""
+        reason = self.redacted(reason)
+        error = self.dialect.closed(code, reason)
+        if error is not None:
+            self.note(error)
+        return AgentClosed(code, abnormal=error is not None, drain=error is None, reason=reason, error=error)
 
     def redacted(self, text: str) -> str:
         """Return a text of the vendor without the key."""

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from media.streams.dialects.base import Dialect
+from media.streams.dialects.deepgram import DeepgramDialect
+from media.streams.dialects.elevenlabs import ElevenLabsDialect
 from media.streams.dialects.exotel import ExotelDialect
+from media.streams.dialects.gemini import GeminiDialect
 from media.streams.dialects.jambonz import JambonzDialect
 from media.streams.dialects.openai import OpenAIDialect
 from media.streams.dialects.plivo import PlivoDialect, VobizDialect
@@ -29,7 +32,12 @@ _ALL: tuple[type[Dialect], ...] = (
 
 DIALECTS: Mapping[str, type[Dialect]] = MappingProxyType({dialect.name: dialect for dialect in _ALL})
 
-_MODELS: tuple[type[ModelDialect], ...] = (OpenAIDialect,)
+_MODELS: tuple[type[ModelDialect], ...] = (
+    OpenAIDialect,
+    DeepgramDialect,
+    GeminiDialect,
+    ElevenLabsDialect,
+)
 
 MODEL_DIALECTS: Mapping[str, type[ModelDialect]] = MappingProxyType(
     {dialect.name: dialect for dialect in _MODELS}

@@ -33,6 +33,9 @@ _MAX_TURNS = 40
 _MAX_TURN_CHARS = 1000
 
 _MAX_ID_CHARS = 256
+# Close codes (RFC 6455 7.4): the regular end, and faults after which another session may be had.
+_REGULAR = (1000, 1005)
+_PASSING = (1001, 1006, 1011, 1012, 1013)
 _MAX_TOOL_NAME_CHARS = 128
 _MAX_ARGUMENTS_CHARS = 32 * 1024
 _MAX_CODE_CHARS = 100
@@ -47,8 +50,12 @@ class ModelDialect(Dialect):
 
     The first frame configures the session. Audio is sent once the vendor has accepted that (`is_ready`), and
     the greeting is asked for when the call is answered, too.
+
+    Attributes:
+        begins_with_call: True if the session is configured when the call is answered, not before.
     """
 
+    begins_with_call: ClassVar[bool] = False
     both_tracks: ClassVar[bool] = False
 
     __slots__ = ("_is_ready", "_is_started", "_session", "_turns")
@@ -103,6 +110,13 @@ class ModelDialect(Dialect):
     def _restored(self) -> tuple[bytes, ...]:
         """Write the conversation of an earlier connection; empty if it was part of the configuration."""
         return ()
+
+    def closed(self, code: int, reason: str) -> AgentFailed | None:
+        """Evaluate a close frame of the vendor as an error; None for the regular end of a session."""
+        if code in _REGULAR:
+            return None
+        may_continue = code in _PASSING and "quota" not in reason.lower()
+        return failed(f"close_{code}", reason, may_continue=may_continue)
 
     # --- to the vendor ------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from media.streams import (
     AgentTranscript,
     AgentUsage,
     CommandError,
+    Dialect,
     ModelDialect,
 )
 from media.streams.commands import MAX_TRANSCRIPT_CHARS
@@ -82,7 +83,7 @@ def test_a_session_that_continues_another_greets_nobody(provider: str) -> None:
 
 @EVERY_VENDOR
 def test_a_model_is_told_of_nothing_but_its_own(provider: str) -> None:
-    dialect = accepted(provider)
+    dialect: Dialect = accepted(provider)
     assert dialect.error("code", "message") is dialect.speech(True) is dialect.held(True) is None
     assert dialect.stop("stopped", "x") is dialect.transfer("ringing", 180, None) is None
 

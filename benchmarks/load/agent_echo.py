@@ -21,7 +21,7 @@ _COLON = ord(":")
 
 
 class Echo(WSListener):
-    """One stream: `before` and `after` are around the payload of its frames, `key` before one of the server's."""
+    """One stream: `before` and `after` are around a payload of its frames, `key` before one of the others."""
 
     def __init__(
         self, before: bytes, after: bytes = b'"}}', key: bytes = b'"payload"', first: bytes = b""

@@ -15,14 +15,29 @@ import time
 from collections.abc import Callable
 
 from media._engine import from_base64, to_base64
-from media.streams import DIALECTS, Dialect, Encoding, StreamSetup, frame_bytes
+from media.streams import (
+    DIALECTS,
+    MODEL_DIALECTS,
+    Dialect,
+    Encoding,
+    ModelChoice,
+    ModelSession,
+    StreamSetup,
+    dialect_class,
+    frame_bytes,
+)
+from media.streams.speech_models import PROVIDERS
 
 Work = Callable[[int], object]
 
 
 def made(name: str, encoding: Encoding, rate_hz: int) -> Dialect:
     """A dialect at the beginning of its stream."""
-    dialect = DIALECTS[name](
+    provider = next((known for known in PROVIDERS if known == name), None)
+    model = None
+    if provider is not None:
+        model = ModelSession(choice=ModelChoice(provider=provider, model="m"), api_key="key")
+    dialect = dialect_class(name)(
         StreamSetup(
             url="wss://bot.example.com/",
             stream_sid="0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10",
@@ -33,16 +48,42 @@ def made(name: str, encoding: Encoding, rate_hz: int) -> Dialect:
             dialect=name,
             encoding=encoding,
             sample_rate=rate_hz,
+            model=model,
         )
     )
     dialect.start(1_732_099_200_000)
+    if name == "elevenlabs":
+        dialect.decode(_METADATA)
     return dialect
 
 
 def agents_frame(name: str, audio: bytes) -> bytes:
     """A frame of audio as an agent of the dialect sends it."""
+    payload = base64.b64encode(audio).decode()
+    if name in _MODEL_FRAMES:
+        return json.dumps(_MODEL_FRAMES[name](payload)).encode()
     event = "playAudio" if name in ("plivo", "vobiz") else "media"
-    return json.dumps({"event": event, "media": {"payload": base64.b64encode(audio).decode()}}).encode()
+    return json.dumps({"event": event, "media": {"payload": payload}}).encode()
+
+
+_MODEL_FRAMES: dict[str, Callable[[str], object]] = {
+    "openai": lambda payload: {
+        "type": "response.output_audio.delta",
+        "item_id": "item",
+        "content_index": 0,
+        "delta": payload,
+    },
+    "gemini": lambda payload: {
+        "serverContent": {
+            "modelTurn": {"parts": [{"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": payload}}]}
+        }
+    },
+    "elevenlabs": lambda payload: {"type": "audio", "audio_event": {"audio_base_64": payload, "event_id": 1}},
+}
+_METADATA = (
+    b'{"type":"conversation_initiation_metadata","conversation_initiation_metadata_event":'
+    b'{"agent_output_audio_format":"ulaw_8000","user_input_audio_format":"ulaw_8000"}}'
+)
 
 
 def works(name: str, encoding: Encoding, rate_hz: int) -> tuple[Work, Work]:
@@ -78,7 +119,7 @@ def main() -> None:
     arguments = parser.parse_args()
     lines: dict[str, tuple[Work, Work]] = {
         f"{name} {encoding} {rate_hz}": works(name, encoding, rate_hz)
-        for name, dialect in DIALECTS.items()
+        for name, dialect in {**DIALECTS, **MODEL_DIALECTS}.items()
         for encoding, rate_hz in dialect.formats
     }
     for size in (160, 320, 640):

@@ -12,7 +12,7 @@ from benchmarks.machine import AGENT_PREFIX, Usage
 from benchmarks.sut import QUIET_S, SystemUnderTest, background, media_calls, run_rtpload
 from benchmarks.w2_relay import taker
 from benchmarks.w3_agent import GRIDS_US, floor
-from media.streams.dialects import DIALECTS
+from media.streams.dialects import DIALECTS, dialect_class
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 
@@ -40,12 +40,14 @@ COLUMNS = {
 }
 
 _PROBES = 20
+# Speech models whose frames the echo speaks; their sockets are Python's.
+_MODELS = ("openai", "deepgram")
 _MOST_STEP = 50
 _MOST = 600
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    wanted = arguments.dialects.split(",") if arguments.dialects else [*DIALECTS]
+    wanted = arguments.dialects.split(",") if arguments.dialects else [*DIALECTS, *_MODELS]
     seconds = arguments.seconds or 10.0
     bench = _Bench(sut)
     steps: list[dict[str, Any]] = []
@@ -69,7 +71,7 @@ def _forms(wanted: list[str]) -> list[tuple[str, str, int]]:
     """Each dialect's own form at 8 kHz, and 16 kHz where it has that."""
     forms: list[tuple[str, str, int]] = []
     for name in wanted:
-        own = DIALECTS[name].formats
+        own = dialect_class(name).formats
         forms += [
             (name, *next(form for form in own if form[1] == rate)) for rate in sorted({f[1] for f in own})
         ]
@@ -96,7 +98,8 @@ class _Bench:
     def step(self, name: str, encoding: str, rate_hz: int, calls: int, seconds: float) -> dict[str, Any]:
         """Streams of one form, all saying everything back."""
         query = f"stream_protocol={name}&stream_encoding={encoding}&sample-rate={rate_hz}"
-        number = self._number(f"ws://127.0.0.1:{self._sut.agent_port}/{name}?{query}")
+        url = f"ws://127.0.0.1:{self._sut.agent_port}/{name}"
+        number = self._number(url, name) if name in _MODELS else self._number(f"{url}?{query}")
         load_port = free_port()
         with media_calls(self._sut, number, calls, seconds + QUIET_S, load_port) as ports:
             step = self._measure(ports, seconds, load_port)
@@ -142,10 +145,13 @@ class _Bench:
     def _probe_url(self) -> str:
         return f"ws://127.0.0.1:{self._probe_port}/"
 
-    def _number(self, url: str) -> str:
+    def _number(self, url: str, provider: str | None = None) -> str:
         if url not in self._numbers:
             number = f"+9180470010{len(self._numbers):02d}"
-            binding = {"target": "media_stream", "stream_url": url}
+            binding: dict[str, Any] = {"target": "media_stream", "stream_url": url}
+            if provider is not None:
+                model = {"provider": provider, "model": "echo", "api_key": "key", "url": url}
+                binding = {"target": "model", "model": model}
             self._sut.server.add_number(self._sut.account, number, binding)
             self._numbers[url] = number
         return self._numbers[url]

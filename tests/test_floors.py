@@ -23,7 +23,7 @@ FLOORS = [
     {"trunks"},
     {"directory"},
     {"accounts"},
-    {"wallet", "egress", "secrets", "nodes"},
+    {"wallet", "egress", "secrets", "nodes", "model_keys"},
     {"database"},
     {"models", "aio", "errors", "ids", "clock", "e164", "histogram"},
 ]

@@ -175,6 +175,7 @@ EXAMPLES: Mapping[str, Any] = {
         "headers": {"X-Shop": "4711"},
     },
     "update_tool": {"timeout_sec": 5},
+    "create_model_key": {"name": "front-desk", "provider": "openai", "api_key": "sk-proj-4711"},
     "create_app_key": {"name": "Front desk agent", "tools": ["place_call", "call_status"]},
     "replay_failed_masking_deliveries": {"status": "failed", "since": "2026-01-31T00:00:00Z"},
     "send_mcp_message": {

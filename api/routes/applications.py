@@ -8,6 +8,7 @@ from typing import Any
 from api.http.endpoint import Context, Reply, Routes
 from api.schemas.applications import ApplicationObject, CreateApplication, UpdateApplication
 from api.schemas.base import NoBody, NoQuery
+from api.schemas.model import model_json
 from api.schemas.serializers import page_meta, shown
 from api.schemas.trunks import Paging
 from callcontrol.errors import Conflict
@@ -83,6 +84,7 @@ def _json(application: Application) -> dict[str, Any]:
         name=application.name,
         timeout=application.binding.timeout_s,
         record_all_calls=application.record_all_calls,
+        model=model_json(application.binding.model),
         created_at=application.created_at,
         updated_at=application.updated_at,
     )

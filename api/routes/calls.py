@@ -12,6 +12,7 @@ from api.schemas.base import NoBody, NoQuery
 from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceMessage, TraceObject
 from api.schemas.forms import CallTarget
 from api.schemas.live import LiveTransfer, UpdateLiveCall
+from api.schemas.model import ModelFields
 from api.schemas.serializers import keyset_meta, shown
 from api.schemas.streams import StreamFields
 from callcontrol.calls import requests as domain
@@ -175,6 +176,7 @@ def _call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         webhook_format=asked.webhook_format if asked is not None else "json",
         fallback_url=body.fallback_url,
         agent_id=body.agent_id,
+        model=_given(asked.model) if asked is not None and asked.model is not None else None,
         timeout_s=float(body.timeout),
         time_limit_s=float(body.time_limit),
         record=body.record,
@@ -194,6 +196,10 @@ def _call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
             tuple(body.status_webhook_events) if "status_webhook_events" in body.model_fields_set else None
         ),
     )
+
+
+def _given(model: ModelFields) -> dict[str, Any]:
+    return model.model_dump(exclude_none=True)
 
 
 def _live_update(body: UpdateLiveCall) -> LiveUpdate:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from api.schemas.base import ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
 from api.schemas.forms import HookUrl, StreamUrl, WebUrl
+from api.schemas.model import ModelFields, ModelObject
 from api.schemas.streams import StreamFields
 from callcontrol.applications.application import name_errors
 from callcontrol.e164 import MAX_NUMBER_CHARS
@@ -20,7 +21,7 @@ __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
 
 _OWN_FIELDS = ("name", "target", "record_all_calls")
 
-Target = Literal["voice_agent", "webhook", "media_stream", "forward"]
+Target = Literal["voice_agent", "webhook", "media_stream", "model", "forward"]
 
 
 class CreateApplication(StreamFields):
@@ -55,6 +56,7 @@ class CreateApplication(StreamFields):
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
+    model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
     urls = BINDING_URLS
 
@@ -110,5 +112,6 @@ class ApplicationObject(ResponseModel):
     caller_id: str | None
     timeout: int | None
     record_all_calls: bool
+    model: ModelObject | None
     created_at: Timestamp
     updated_at: Timestamp

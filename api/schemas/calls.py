@@ -23,6 +23,7 @@ from api.schemas.common import (
     Timestamp,
 )
 from api.schemas.forms import Callee, QueryAddress, StreamRate, StreamUrl, WebUrl
+from api.schemas.model import ModelFields, model_errors
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import Verb, check_names
 from callcontrol.errors import FieldError
@@ -163,25 +164,32 @@ class CreateCall(CallFields):
         | None
     ) = None
 
+    model: (
+        Annotated[ModelFields, Field(description="A vendor's realtime speech model, instead of a stream.")]
+        | None
+    ) = None
+
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """Require exactly one target of the call."""
         errors = super().cross_check(given)
         if given.get("verbs") is not None:
             errors += check_names(given["verbs"])
-        return errors + require_one_target(given, "stream_url", "webhook_url", "agent_id", "verbs")
+        return errors + require_one_target(given, "stream_url", "webhook_url", "agent_id", "verbs", "model")
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
         """Errors of the stream and the verbs; hosts and prompts are checked elsewhere."""
-        return super().rules(sound) + verb_errors(sound.get("verbs", ()))
+        errors = super().rules(sound) + verb_errors(sound.get("verbs", ()))
+        return errors + (model_errors(sound["model"]) if "model" in sound else [])
 
 
 class CreateStreamCall(CallFields):
     """Originate a call for a WebSocket streaming agent."""
 
     not_accepted: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("webhook_url", "webhook_method", "webhook_format", "verbs"), "is a field of POST /v1/calls only"
+        ("webhook_url", "webhook_method", "webhook_format", "verbs", "model"),
+        "is a field of POST /v1/calls only",
     )
 
     stream_url: (
@@ -220,6 +228,8 @@ class StreamObject(ResponseModel):
     encoding: str
     sample_rate: int
     state: str | None
+    model: Annotated[str | None, Field(description="Of a speech model: the vendor's name of it.")]
+    usage: Annotated[dict[str, int] | None, Field(description="Of a speech model: what the vendor counted.")]
 
 
 class DirectionQualityObject(ResponseModel):
@@ -353,7 +363,7 @@ def reject_stream_fields(given: Mapping[str, Any]) -> list[FieldError]:
     An agent defines its own stream; a call may only add parameters. The stream of an application is unknown
     here, so its fields are not checked.
     """
-    others = [name for name in ("webhook_url", "agent_id", "verbs") if given.get(name) is not None]
+    others = [name for name in ("webhook_url", "agent_id", "verbs", "model") if given.get(name) is not None]
     if given.get("stream_url") is not None or not others:
         return []
     return [

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
 from api.schemas.dids import NumberType, Region
+from api.schemas.model import ModelFields
 from api.schemas.serializers import shown
 from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
@@ -69,7 +70,8 @@ class InboundBinding(StreamFields):
     target: Annotated[
         str,
         Field(
-            max_length=32, description="voice_agent, webhook, media_stream, forward, masking or missed_call."
+            max_length=32,
+            description="voice_agent, webhook, media_stream, model, forward, masking or missed_call.",
         ),
     ]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
@@ -114,6 +116,7 @@ class InboundBinding(StreamFields):
         Annotated[str, Field(max_length=35, description="In which callers of a masking number are told.")]
         | None
     ) = None
+    model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
     urls = BINDING_URLS
 
@@ -154,7 +157,7 @@ class PhoneNumberObject(ResponseModel):
         Field(description="While a renewal is unpaid: when the number is suspended, or then released."),
     ]
     inbound_target_type: Literal[
-        "none", "voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"
+        "none", "voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"
     ]
     created_at: Timestamp
     updated_at: Timestamp
@@ -169,7 +172,7 @@ class WiringObject(ResponseModel):
     outbound_capable: Annotated[bool, Field(description="Same value as carrier_registered.")]
     inbound_bound: bool
     inbound_target: (
-        Literal["voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"] | None
+        Literal["voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"] | None
     )
     agent_id: str | None = None
     workspace_id: str | None = None

@@ -14,7 +14,7 @@ from callcontrol.models import Page
 __all__ = ["keyset_meta", "page_meta", "shown"]
 
 
-def shown(model: type[BaseModel], source: object, **values: Any) -> dict[str, Any]:
+def shown(model: type[BaseModel], source: object, /, **values: Any) -> dict[str, Any]:
     """
     Public fields of an object: those of its response model, and no others, so that no secret can leak.
 

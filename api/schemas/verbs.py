@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from api.schemas.base import RequestModel
 from api.schemas.common import Digits
 from api.schemas.forms import CompleteTarget, StreamUrl, WebUrl
+from api.schemas.model import ModelFields
 from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
@@ -27,6 +28,7 @@ __all__ = [
     "Answer",
     "Dial",
     "Hangup",
+    "Model",
     "Pause",
     "Play",
     "Redirect",
@@ -217,6 +219,14 @@ class Stream(StreamFields):
     action_method: Method | None = None
 
 
+class Model(ModelFields):
+    """Connect the call to a vendor's realtime speech model."""
+
+    verb: Literal["model"]
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
+
+
 class SendDigits(RequestModel):
     """Send DTMF."""
 
@@ -250,6 +260,7 @@ Verb = Annotated[
     | Annotated[Dial, Tag("<dial>")]
     | Annotated[Conference, Tag("<conference>")]
     | Annotated[Stream, Tag("<stream>")]
+    | Annotated[Model, Tag("<model>")]
     | Annotated[SendDigits, Tag("<send_digits>")]
     | Annotated[Redirect, Tag("<redirect>")]
     | Annotated[Hangup, Tag("<hangup>")],

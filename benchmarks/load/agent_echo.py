@@ -17,17 +17,25 @@ import uvloop
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
 
 _FRAMES = {"echoed": 0, "streams": 0}
+_COLON = ord(":")
 
 
 class Echo(WSListener):
-    """One stream."""
+    """One stream: `before` and `after` are around a payload of its frames, `key` before one of the others."""
 
-    def __init__(self, before: bytes) -> None:
+    def __init__(
+        self, before: bytes, after: bytes = b'"}}', key: bytes = b'"payload"', first: bytes = b""
+    ) -> None:
         super().__init__()
         self._before = before
+        self._after = after
+        self._key = key
+        self._first = first
 
     def on_ws_connected(self, transport: WSTransport) -> None:
         _FRAMES["streams"] += 1
+        if self._first:
+            transport.send(WSMsgType.TEXT, self._first)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         if frame.msg_type == WSMsgType.PING:
@@ -36,25 +44,34 @@ class Echo(WSListener):
             transport.send_close(frame.get_close_code(), frame.get_close_message())
             transport.disconnect()
         elif frame.msg_type == WSMsgType.TEXT:
-            payload = _payload(frame.get_payload_as_bytes())
+            payload = _payload(frame.get_payload_as_bytes(), self._key)
             if payload is not None:
                 _FRAMES["echoed"] += 1
-                transport.send(WSMsgType.TEXT, self._before + payload + b'"}}')
+                transport.send(WSMsgType.TEXT, self._before + payload + self._after)
         elif frame.msg_type == WSMsgType.BINARY:
             _FRAMES["echoed"] += 1
             transport.send(WSMsgType.BINARY, frame.get_payload_as_bytes())
 
 
-def _payload(event: bytes) -> bytes | None:
-    at = event.find(b'"payload"')
-    if at < 0:
+def _payload(event: bytes, key: bytes) -> bytes | None:
+    at = event.find(key)
+    if at < 0 or event[at + len(key)] != _COLON:
         return None
-    begin = event.index(b'"', at + 9) + 1
+    begin = event.index(b'"', at + len(key)) + 1
     return event[begin : event.index(b'"', begin)]
 
 
 def _accept(request: WSUpgradeRequest) -> Any:
     path = request.path.decode()
+    if path.startswith("/openai"):
+        return Echo(
+            b'{"type":"response.output_audio.delta","item_id":"item","content_index":0,"delta":"',
+            b'"}',
+            b'"audio"',
+            b'{"type":"session.updated"}',
+        )
+    if path.startswith("/deepgram"):
+        return Echo(b"", first=b'{"type":"SettingsApplied"}')
     if not path.startswith("/plivo"):
         return Echo(b'{"event":"media","media":{"payload":"')
     form, rate = ("x-l16", 16000) if "16000" in path else ("x-mulaw", 8000)

@@ -26,6 +26,7 @@ _KEY_SCOPES: Final = ("keys.read", "keys.write")
 _PLATFORM_SCOPES: Final = (
     *("calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"),
     *("otp.send", "otp.read", "masking.read", "masking.write", "webhooks.read", "webhooks.write"),
+    *("models.read", "models.write"),
     *_KEY_SCOPES,
 )
 _MESSAGING_SCOPES: Final = (

@@ -44,6 +44,8 @@ def _task(request: CreateCall, binding: Binding) -> Mapping[str, Any]:
         if isinstance(given, Mapping):
             fields["custom_parameters"] = {**(binding.custom_parameters or {}), **given}
         return {"stream": StreamRequest(binding.stream_url or "", fields)}
+    if binding.target == "model":
+        return {"model": binding.model}
     if binding.target == "voice_agent":
         return {"agent_id": binding.agent_id}
     if binding.target == "webhook":

@@ -6,7 +6,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.encryption import BINDINGS, SEALED, cipher_of, is_current, reseal
+from callcontrol.database.encryption import (
+    BINDINGS,
+    SEALED,
+    SECRETS_OF_BINDINGS,
+    cipher_of,
+    is_current,
+    reseal,
+)
 from callcontrol.database.tables.secrets import secret_check
 from callcontrol.database.tables.system import directory_revision
 from callcontrol.errors import SecretsUnreadable
@@ -65,7 +72,8 @@ def _stale(connection: Connection) -> Iterator[tuple[sa.Column[Any], str, str]]:
     for column in SEALED:
         yield from _stale_of(connection, column, column.is_not(None))
     for column in BINDINGS:
-        yield from _stale_of(connection, column, column.contains('"stream_auth"'))
+        named = [column.contains(f'"{name}"') for name in SECRETS_OF_BINDINGS]
+        yield from _stale_of(connection, column, sa.or_(*named))
 
 
 def _stale_of(

@@ -184,7 +184,7 @@ def _number(invitation: Invitation, origins: Sequence[InboundTrunk], routes: Dir
 def _plan(call: BoundCall, allowed_countries: Collection[str]) -> InboundPlan:
     """Plan a call to a number whose binding names a target of no product."""
     binding, time_limit_s = call.binding, call.time_limit_s
-    if binding.target == "media_stream":
+    if binding.target in ("media_stream", "model"):
         try:
             return InboundPlan(stream_plan(binding, time_limit_s))
         except StreamSetupError:

@@ -96,10 +96,15 @@ class Stream(Step):
 
     def pending(self, stream_sid: str, protocol: str) -> StreamInfo:
         """Return the stream before it is opened; the account speaks ``protocol`` by default."""
-        choice = under_default(self.choice, protocol)
-        return StreamInfo(
-            stream_sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, "pending"
-        )
+        return stream_info(under_default(self.choice, protocol), stream_sid, "pending")
+
+
+def stream_info(choice: StreamChoice, stream_sid: str, state: str) -> StreamInfo:
+    """Return a stream as the record of its call shows it."""
+    model = choice.model.model if choice.model is not None else None
+    return StreamInfo(
+        stream_sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, state, model
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +312,7 @@ class Plan:
 
 def stream_plan(binding: Binding, time_limit_s: float) -> Plan:
     """
-    Return the plan of an inbound call to a number bound to ``media_stream``.
+    Return the plan of an inbound call to a number bound to ``media_stream`` or ``model``.
 
     Raises:
         StreamSetupError: The binding no longer describes a stream that is possible.

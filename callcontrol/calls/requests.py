@@ -38,11 +38,11 @@ class CreateCall:
     A call to place: the party, the caller-ID, and the steps after the answer.
 
     ``to`` is a number in any writing or a ``sip:`` address at a gateway of a carrier. Exactly one of
-    ``stream``, ``webhook_url``, ``agent_id`` and ``verbs`` defines the steps; a verb is its JSON object, and
-    an agent is replaced by its stream, or the ``step`` that talks for it, before the plan is made
-    (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` defines the steps
-    (``callcontrol.applications.call_defaults``); ``stream_fields`` then replace those of its stream, and
-    ``needs_stream`` requires an application that has one. A ``sandbox`` call is confined to its
+    ``stream``, ``webhook_url``, ``agent_id``, ``model`` and ``verbs`` defines the steps; a verb and a model
+    are JSON objects, and an agent is replaced by its stream, or the ``step`` that talks for it, before the
+    plan is made (``callcontrol.agents.agent``). Without any of them the application ``app_sid`` defines
+    the steps (``callcontrol.applications.call_defaults``); ``stream_fields`` then replace those of its
+    stream, and ``needs_stream`` requires an application that has one. A ``sandbox`` call is confined to its
     ``carrier_sid`` and not charged (``callcontrol.assistant.sandbox``). ``customer_data`` is the tag of
     a call as jambonz has it, an object.
     """
@@ -56,6 +56,7 @@ class CreateCall:
     webhook_format: WebhookFormat = "json"
     fallback_url: str | None = None
     agent_id: str | None = None
+    model: Mapping[str, Any] | None = field(default=None, repr=False)
     sandbox: bool = False
     step: Step | None = None
     timeout_s: float = DEFAULT_RING_TIMEOUT_S
@@ -79,7 +80,8 @@ class CreateCall:
     @property
     def says_what_to_do(self) -> bool:
         """True when the request itself defines the steps of the call."""
-        return any(way is not None for way in (self.stream, self.verbs, self.webhook_url, self.agent_id))
+        ways = (self.stream, self.verbs, self.webhook_url, self.agent_id, self.model)
+        return any(way is not None for way in ways)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from callcontrol.database.statements import pack, unpack
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.applications import applications
+from callcontrol.database.tables.model_keys import model_keys
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.tools import tools
 from callcontrol.database.tables.trunks import carriers, phone_numbers
@@ -25,6 +26,10 @@ OPTION: Final = "trunkline_secrets"
 """Execution option of a connection that holds its cipher."""
 
 _STREAM_AUTH: Final = "stream_auth"
+_MODEL: Final = "model"
+_API_KEY: Final = "api_key"
+SECRETS_OF_BINDINGS: Final = (_STREAM_AUTH, _API_KEY)
+"""Names of the secret fields, as they are in a stored binding."""
 
 
 class Cipher(Protocol):
@@ -56,6 +61,7 @@ SEALED: Final[tuple[sa.Column[Any], ...]] = (
     accounts.c.former_stream_secret,
     carriers.c.register_password,
     carriers.c.inbound_auth_password,
+    model_keys.c.secret,
     subscriptions.c.secret,
     tools.c.headers,
     tools.c.secret,
@@ -67,7 +73,7 @@ BINDINGS: Final[tuple[sa.Column[Any], ...]] = (
     applications.c.binding,
     agents.c.binding,
 )
-"""Columns with a binding, whose ``stream_auth`` is secret."""
+"""Columns with a binding, whose ``stream_auth`` and the ``api_key`` of whose ``model`` are secret."""
 
 
 def cipher_of(connection: Connection) -> Cipher:
@@ -108,6 +114,9 @@ def seal_binding(
     values = binding.to_json()
     if binding.stream_auth is not None:
         values[_STREAM_AUTH] = seal(connection, column, row, pack(dict(binding.stream_auth)))
+    model = values.get(_MODEL) or {}
+    if model.get(_API_KEY) is not None:
+        values[_MODEL] = {**model, _API_KEY: seal(connection, column, row, str(model[_API_KEY]))}
     return pack(values)
 
 
@@ -126,6 +135,9 @@ def unseal_binding(
     auth = values.get(_STREAM_AUTH)
     if isinstance(auth, str):
         values[_STREAM_AUTH] = unpack(unseal(connection, column, row, auth) or "{}")
+    model = values.get(_MODEL) or {}
+    if model.get(_API_KEY) is not None:
+        values[_MODEL] = {**model, _API_KEY: unseal(connection, column, row, model[_API_KEY])}
     return Binding.from_json(values)
 
 
@@ -143,8 +155,9 @@ def is_current(connection: Connection, column: sa.Column[Any], stored: str) -> b
     if column not in _BINDING_SET:
         return cipher_of(connection).is_current(stored)
     values: Mapping[str, Any] = unpack(stored)
-    auth = values.get(_STREAM_AUTH)
-    return auth is None or (isinstance(auth, str) and cipher_of(connection).is_current(auth))
+    secrets = (values.get(_STREAM_AUTH), (values.get(_MODEL) or {}).get(_API_KEY))
+    cipher = cipher_of(connection)
+    return all(item is None or (isinstance(item, str) and cipher.is_current(item)) for item in secrets)
 
 
 _BINDING_SET: Final = frozenset(BINDINGS)

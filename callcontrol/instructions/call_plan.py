@@ -71,12 +71,14 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
 
 
 def _steps(request: CreateCall, values: VerbValues) -> list[Step]:
-    ways = (request.stream, request.verbs, request.webhook_url, request.step)
+    ways = (request.stream, request.verbs, request.webhook_url, request.step, request.model)
     if sum(way is not None for way in ways) != 1:
-        values.wrong("stream_url", "exactly one of stream_url, webhook_url and verbs must be given")
+        values.wrong("stream_url", "exactly one of stream_url, webhook_url, model and verbs must be given")
         return []
     if request.step is not None:
         return [request.step]
+    if request.model is not None:
+        return [*values.model("model", request.model)]
     if request.stream is not None:
         return [*values.stream("stream_url", request.stream.url, request.stream.fields)]
     if request.webhook_url is not None:

@@ -39,7 +39,11 @@ class CallStatus(StrEnum):
 
 @dataclass(slots=True)
 class StreamInfo:
-    """Agent stream of a call in the call object."""
+    """
+    Agent stream of a call in the call object.
+
+    ``model`` is the name of a vendor's speech model that is the agent, ``usage`` what the vendor counted.
+    """
 
     stream_sid: str | None = None
     stream_url: str | None = None
@@ -47,6 +51,8 @@ class StreamInfo:
     encoding: str = "l16"
     sample_rate: int = 8000
     state: str | None = None
+    model: str | None = None
+    usage: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

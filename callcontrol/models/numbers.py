@@ -11,7 +11,9 @@ HOW_TO_REGISTER: Final = "POST /v1/phone-numbers/{id}/carrier"
 TEST_PREFIX: Final = "+919800000"
 """Prefix of the sandbox carrier's numbers; three digits follow."""
 
-InboundTarget = Literal["voice_agent", "webhook", "media_stream", "forward", "masking", "missed_call"]
+InboundTarget = Literal[
+    "voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Binding:
     agent_id: str | None = None
     workspace_id: str | None = None
     language: str | None = None
+    model: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are set, as stored."""

@@ -38,7 +38,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
-from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_stream
+from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_model, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
@@ -78,6 +78,7 @@ _STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
 _ANY_TARGET: Final = _STATUS | {"target", "record"}
 _TARGET_FIELDS: Final = {
     "media_stream": _ANY_TARGET | {"stream_url", "fallback_url", *_STREAM_FIELDS},
+    "model": _ANY_TARGET | {"model", "fallback_url"},
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
@@ -184,7 +185,7 @@ def check_binding(binding: Binding) -> Binding:
         BindFailed: With every wrong field.
     """
     if binding.target not in _TARGET_FIELDS:
-        message = "must be voice_agent, webhook, media_stream, forward, masking or missed_call"
+        message = "must be voice_agent, webhook, media_stream, model, forward, masking or missed_call"
         given = {_REQUEST_NAMES.get(name, name): value for name, value in binding.to_json().items()}
         del given["target"]
         raise BindFailed([FieldError("target", message), *value_errors(given)])
@@ -234,6 +235,16 @@ def _filled_stream(binding: Binding, errors: list[FieldError]) -> Binding:
     return replace(
         binding, sample_rate=choice.sample_rate, stream_protocol=choice.protocol, encoding=choice.encoding
     )
+
+
+def _filled_model(binding: Binding, errors: list[FieldError]) -> Binding:
+    try:
+        choice_of(binding)
+    except StreamSetupError as error:
+        errors += [
+            FieldError(f"model.{name}" if name else "model", why) for name, why in error.faults.items()
+        ]
+    return replace(binding, record=bool(binding.record))
 
 
 def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
@@ -299,6 +310,7 @@ def _filled_masking(binding: Binding, errors: list[FieldError]) -> Binding:
 
 _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
     "media_stream": _filled_stream,
+    "model": _filled_model,
     "forward": _filled_forward,
     "webhook": _filled_webhook,
     "voice_agent": _filled_agent,
@@ -309,11 +321,13 @@ _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
 
 def choice_of(binding: Binding) -> StreamChoice:
     """
-    Stream parameters for the agent of a ``media_stream`` binding.
+    Stream parameters for the agent of a ``media_stream`` binding, or the model of a ``model`` one.
 
     Raises:
         StreamSetupError: The binding describes no possible stream.
     """
+    if binding.target == "model":
+        return choose_model(binding.model)
     return choose_stream(binding.stream_url, stream_fields_of(binding))
 
 

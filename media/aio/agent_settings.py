@@ -18,6 +18,7 @@ class AgentStreamSettings:
         queue_ms: Audio kept for an agent that does not read; older audio is dropped.
         close_timeout_s: Limit for the agent's answer to our close frame.
         start_timeout_s: Limit for the agent's first message after the start; None for no limit.
+        model_timeout_s: Limit for a vendor's model to accept the session, from the opening of the socket.
         malformed_limit: Malformed frames within `malformed_window_s` beyond which the stream is closed.
         command_limit: Commands to the call within `command_window_s` beyond which the stream is closed.
     """
@@ -28,6 +29,7 @@ class AgentStreamSettings:
     queue_ms: int = 200
     start_timeout_s: float | None = None
     close_timeout_s: float = 2.0
+    model_timeout_s: float = 8.0
     malformed_limit: int = 100
     malformed_window_s: float = 10.0
     command_limit: int = 1000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from media.aio.agent_backpressure import OrderedDecoder, RateLimit
@@ -21,28 +21,35 @@ from media.aio.agent_socket import AgentSocket
 from media.aio.agent_websocket import AgentWebSocket
 from media.aio.early_playout import EarlyPlayout, PendingMarks
 from media.aio.engine_socket import EngineSocket
+from media.aio.model_link import ModelLink
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
 from media.errors import EngineClosed
 from media.streams import (
-    DIALECTS,
     FRAME_MS,
+    AgentBatch,
     AgentClear,
     AgentClearMarks,
     AgentClosed,
     AgentCommand,
     AgentDtmf,
     AgentEvent,
+    AgentFailed,
     AgentHold,
+    AgentInterrupted,
     AgentMark,
     AgentMute,
     AgentPlay,
+    AgentReady,
     AgentRecord,
+    AgentReply,
     CommandError,
     Listening,
+    ModelDialect,
     StreamConnectError,
     StreamSetup,
     Track,
+    dialect_class,
     frame_bytes,
 )
 from media.streams.model import BROKEN, closed_by_agent
@@ -53,6 +60,8 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_EARLY_MS = 120_000
 # Frames that may wait for the `start` frame before them.
 _MAX_UNANNOUNCED = 2000
+_NO_CODE = 1005
+_CLOSE_NORMAL = 1000
 _CLOSE_NO_PONG = 4408
 _CLOSE_ABUSE = 1008
 _CLOSE_INTERNAL = 1011
@@ -73,7 +82,12 @@ class AgentStream:
         self._settings = settings
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
-        self._dialect = DIALECTS[setup.dialect](setup)
+        self._dialect = dialect = dialect_class(setup.dialect)(setup)
+        self.model: ModelLink | None = None
+        """Set for a session with a vendor's speech model."""
+        if isinstance(dialect, ModelDialect):
+            key = setup.model.api_key if setup.model is not None else ""
+            self.model = ModelLink(dialect, key, self._loop, self._write)
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
         self._socket: AgentSocket | None = None
         self._tap: AgentTap | None = None
@@ -129,6 +143,8 @@ class AgentStream:
         stream._announce_on_open = announce
         try:
             await stream._open(resolve, carrier)
+            if stream.model is not None and (announce or not stream.model.dialect.begins_with_call):
+                await stream.model.until_ready(stream._settings.model_timeout_s)
         except BaseException:
             stream._give_up()
             raise
@@ -140,7 +156,8 @@ class AgentStream:
     async def _open(self, resolve: Resolve, carrier: RtpStream | None) -> None:
         """Open the socket where it belongs."""
         setup, settings, dialect = self.setup, self._settings, self._dialect
-        if carrier is None or urlsplit(setup.url).scheme.lower() != "ws":
+        # The frames of a vendor's model are no templates that the engine could fill in.
+        if carrier is None or self.model is not None or urlsplit(setup.url).scheme.lower() != "ws":
             audio_format = (setup.encoding, setup.sample_rate)
             await dial(
                 setup, lambda: AgentWebSocket(self, dialect, settings, audio_format), resolve, settings.dial
@@ -176,7 +193,7 @@ class AgentStream:
         self._tap = tap
         self._early.play(tap)
         self._socket.attach(tap)
-        limit_s = self._settings.start_timeout_s
+        limit_s = self._settings.start_timeout_s if self.model is None else self._settings.model_timeout_s
         if limit_s is not None and not self._got_message:
             self._start_timer = self._loop.call_later(
                 limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
@@ -185,6 +202,8 @@ class AgentStream:
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
         """Send audio of a track: one or more whole frames, in the encoding of the stream."""
         assert len(frames) % self._frame_bytes == 0
+        if self.model is not None and not self.model.dialect.is_ready:
+            return
         if not self._closed and self._tap is not None and self._socket is not None:
             self._socket.audio(frames, track)
 
@@ -199,9 +218,11 @@ class AgentStream:
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""
+        if self.model is not None and not self._closed:
+            self.model.press(digit)
         self._send(lambda: self._dtmf(digit, duration_ms))
 
-    def _dtmf(self, digit: str, duration_ms: int) -> bytes:
+    def _dtmf(self, digit: str, duration_ms: int) -> bytes | None:
         if self._socket is not None:
             self._dialect.tell_time(self._socket.clock_ms)
         return self._dialect.dtmf(digit, duration_ms)
@@ -334,10 +355,14 @@ class AgentStream:
     def _end(self, code: int, reason: str) -> None:
         if self._closed or self._socket is None:
             return
-        self._shut()
-        self._socket.close(code or 1000)
+        if self.model is None:
+            closed = closed_by_agent(code, reason)
+        else:
+            closed = self.model.closed(code or _NO_CODE, reason)
+        self._shut(reason or f"closed with {code or _NO_CODE}")
+        self._socket.close(code or _CLOSE_NORMAL)
         self._disconnect_soon(self._socket)
-        self._emit(closed_by_agent(code, reason))
+        self._emit(closed)
 
     def on_violation(self, code: int, reason: str) -> None:
         """Close after a protocol violation of the agent."""
@@ -353,7 +378,7 @@ class AgentStream:
         self._stop_timer()
         if self._closed:
             return
-        self._shut()
+        self._shut("connection lost")
         # The library closes by itself on frames that break RFC 6455 and on those that are too long.
         reason = "connection lost" if code is None else "the agent broke the protocol"
         self._emit(AgentClosed(code or BROKEN, abnormal=True, reason=reason))
@@ -378,6 +403,10 @@ class AgentStream:
 
     def _execute(self, command: AgentCommand) -> None:
         match command:
+            case AgentBatch(parts=parts):
+                self._execute_all(parts)
+            case AgentReply() | AgentReady() | AgentInterrupted() | AgentFailed():
+                self._of_model(command)
             case AgentMark(name=name):
                 self._mark(name)
             case AgentPlay():
@@ -393,6 +422,38 @@ class AgentStream:
                 self._fail(_CLOSE_ABUSE, "too many commands")
             case _:
                 self._emit(command)
+
+    def _execute_all(self, parts: Sequence[bytes | AgentCommand]) -> None:
+        for part in parts:
+            if self._closed:
+                return
+            if isinstance(part, bytes):
+                self._play(part)
+            else:
+                self._execute(part)
+
+    def _of_model(self, command: AgentReply | AgentReady | AgentInterrupted | AgentFailed) -> None:
+        model = self.model
+        assert model is not None, "only the protocols of models have these"
+        match command:
+            case AgentReply(frames=frames):
+                model.send(frames)
+            case AgentInterrupted():
+                unplayed_ms = self._early.size_bytes * FRAME_MS // self._frame_bytes
+                if self._tap is not None:
+                    unplayed_ms = self._tap.queued_ms
+                self._clear()
+                model.interrupt(unplayed_ms)
+            case AgentReady():
+                model.note(command)
+            case AgentFailed(code=code):
+                model.note(command)
+                self._fail(_CLOSE_NORMAL, f"the vendor reports {code}"[:100])
+
+    def _write(self, frame: bytes) -> None:
+        """Send a frame at once, also before the call is answered."""
+        if not self._closed and self._socket is not None and not self._socket.send(frame):
+            self._fail(_CLOSE_ABUSE, "the agent does not read")
 
     def _play_with_mark(self, command: AgentPlay) -> None:
         if command.replaces:
@@ -448,6 +509,8 @@ class AgentStream:
     def _ping(self) -> None:
         if self._socket is not None and not self._closed:
             self._socket.ping()
+            if self.model is not None:
+                self.model.keep_alive()
             self._timer = self._loop.call_later(self._settings.pong_timeout_s, self._no_pong)
 
     def _no_pong(self) -> None:
@@ -459,18 +522,21 @@ class AgentStream:
             return
         if send_stop:
             self._send_stop(self._socket, "stopped", "stream_hangup")
-        self._shut()
+        self._shut(reason)
         self._socket.close(code, reason)
         self._disconnect_soon(self._socket)
-        self._emit(AgentClosed(code, abnormal=True, reason=reason))
+        error = self.model.error if self.model is not None else None
+        self._emit(AgentClosed(code, abnormal=True, reason=reason, error=error))
 
     def _send_stop(self, opened: AgentSocket, reason: str, detail: str) -> None:
         """Send `stop` to an agent that got `start`."""
         opened.finish(self._dialect.stop(reason, detail) if self._announced else None)
 
-    def _shut(self) -> None:
+    def _shut(self, reason: str = "stopped") -> None:
         """Stop sending frames and handling messages."""
         self._closed = True
+        if self.model is not None:
+            self.model.close(reason)
         self._early.clear()
         self._unannounced.clear()
         if self._decoder is not None:

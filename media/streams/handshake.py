@@ -5,13 +5,17 @@ from __future__ import annotations
 import hmac
 from base64 import b64encode
 
-from media.streams.dialects import DIALECTS
+from media.streams.dialects import dialect_class
 from media.streams.model import BasicAuth, StreamAuth, StreamSetup
+from media.streams.speech_models import model_headers
 
 
 def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str]]:
     """Return the headers in addition to those of RFC 6455 4.1; `timestamp_s` is in Unix time."""
     headers = [("User-Agent", setup.user_agent)]
+    if setup.model is not None:
+        # A vendor learns nothing of the account, and no signature could be checked by it.
+        return headers + model_headers(setup.model)
     if setup.auth is not None:
         headers.append(("Authorization", authorization(setup.auth)))
     headers += [
@@ -20,7 +24,7 @@ def upgrade_headers(setup: StreamSetup, timestamp_s: int) -> list[tuple[str, str
         ("X-Stream-Sid", setup.stream_sid),
         ("X-Service-Timestamp", str(timestamp_s)),
     ]
-    if offered := DIALECTS[setup.dialect].subprotocols:
+    if offered := dialect_class(setup.dialect).subprotocols:
         headers.append(("Sec-WebSocket-Protocol", ", ".join(offered)))
     secrets = [secret for secret in (setup.secret, setup.previous_secret) if secret]
     if secrets:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from media.streams.speech_models import ModelSession
+
 # Code of a connection that ended without a close frame (RFC 6455 7.4.1).
 BROKEN = 1006
 
@@ -75,6 +77,7 @@ class StreamSetup:
         extra_headers: Added to ours in the upgrade request.
         track: "both" if the agent also gets the audio that the party hears.
         sip_call_id: `Call-ID` of the party's dialog, if known.
+        model: Session to open with a vendor's speech model; None for an agent of the customer.
     """
 
     url: str
@@ -96,6 +99,7 @@ class StreamSetup:
     reconnect: Reconnect | None = None
     track: StreamTrack = "inbound"
     sip_call_id: str = ""
+    model: ModelSession | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,68 @@ class AgentTranscript:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentReply:
+    """Frames that the vendor of a speech model gets in answer to one of its own."""
+
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReady:
+    """The vendor of a speech model has accepted the session: audio may flow."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInterrupted:
+    """The party speaks: what it has not heard yet is dropped, and the model is notified of what was heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToolCall:
+    """
+    A speech model uses a tool.
+
+    Attributes:
+        call_id: The vendor's name of this use, for the result.
+        arguments: JSON text as the vendor sent it, unchecked.
+    """
+
+    call_id: str
+    name: str
+    arguments: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage:
+    """Units that the vendor counted, by name, since the last report."""
+
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailed:
+    """
+    The vendor reports an error that ends the session.
+
+    Attributes:
+        code: The vendor's code.
+        message: Its text for people.
+        may_continue: True if another session may continue this one, as after the longest time of one.
+    """
+
+    code: str
+    message: str
+    may_continue: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBatch:
+    """Several commands, and audio as plain bytes, of one frame; in order."""
+
+    parts: tuple[bytes | AgentCommand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AgentClosed:
     """
     The socket closed without a stop of ours.
@@ -218,12 +284,14 @@ class AgentClosed:
         abnormal: True if the stream failed and may be reconnected; otherwise the call ends.
         drain: True if the queued audio should still be played to the caller.
         reason: Text for a log; may be the agent's.
+        error: Error of the vendor of a speech model that ended the session, if it sent one.
     """
 
     code: int
     abnormal: bool
     drain: bool = False
     reason: str = ""
+    error: AgentFailed | None = None
 
 
 AgentCommand = (
@@ -238,6 +306,13 @@ AgentCommand = (
     | AgentMute
     | AgentRecord
     | AgentTranscript
+    | AgentReply
+    | AgentReady
+    | AgentInterrupted
+    | AgentToolCall
+    | AgentUsage
+    | AgentFailed
+    | AgentBatch
 )
 AgentEvent = AgentCommand | AgentClosed
 
@@ -261,7 +336,9 @@ def closed_by_agent(code: int, reason: str = "") -> AgentClosed:
 # --- errors -------------------------------------------------------------------------------------------------
 
 
-ConnectFailure = Literal["dns", "connect", "tls", "http_status", "timeout", "protocol", "forbidden"]
+ConnectFailure = Literal[
+    "dns", "connect", "tls", "http_status", "timeout", "protocol", "forbidden", "rejected", "key"
+]
 
 
 class StreamSetupError(Exception):
@@ -289,10 +366,16 @@ class StreamConnectError(Exception):
         reason: Kind of the last failure.
         http_status: Status of the answer if it was not 101, or None.
         attempts: Number of connection attempts.
+        error: Error of the vendor of a speech model, if it sent one.
     """
 
     def __init__(
-        self, reason: ConnectFailure, http_status: int | None = None, attempts: int = 0, detail: str = ""
+        self,
+        reason: ConnectFailure,
+        http_status: int | None = None,
+        attempts: int = 0,
+        detail: str = "",
+        error: AgentFailed | None = None,
     ) -> None:
         status = f" {http_status}" if http_status is not None else ""
         super().__init__(f"{reason}{status}{': ' if detail else ''}{detail}")
@@ -300,6 +383,7 @@ class StreamConnectError(Exception):
         self.http_status = http_status
         self.attempts = attempts
         self.detail = detail
+        self.error = error
 
 
 class CommandError(Exception):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from media.streams.dialects import DIALECTS
+from media.streams.dialects import DIALECTS, MODEL_DIALECTS
 from media.streams.model import (
     BasicAuth,
     BearerAuth,
@@ -23,6 +23,7 @@ from media.streams.model import (
     StreamSetupError,
     StreamTrack,
 )
+from media.streams.speech_models import ModelChoice, read_model
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class StreamChoice:
         events: Events of the agent in addition to those that all get.
         max_retries: Limit of reconnects of a socket that breaks during the call.
         by_default: Those of `protocol` and `encoding` that the customer did not request.
+        model: Session with a vendor's speech model; None for an agent of the customer.
     """
 
     url: str
@@ -66,6 +68,7 @@ class StreamChoice:
     tls: bool = False
     events: frozenset[StreamEvent] = frozenset()
     by_default: frozenset[str] = frozenset()
+    model: ModelChoice | None = None
 
 
 def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None) -> StreamChoice:
@@ -123,6 +126,31 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
         ),
         tls=parts.scheme.lower() == "wss",
         events=events,
+    )
+
+
+def choose_model(fields: object) -> StreamChoice:
+    """
+    Determine the parameters for reaching a vendor's speech model.
+
+    `fields` is the customer's object, unchecked; see `media.streams.speech_models`.
+
+    Raises:
+        StreamSetupError: Fields are wrong or missing; all of them are named.
+    """
+    model, faults = read_model(fields)
+    if model is None:
+        name, reason = next(iter(faults.items()))
+        raise StreamSetupError(name, reason, faults)
+    encoding, sample_rate = MODEL_DIALECTS[model.provider].formats[0]
+    return StreamChoice(
+        url=model.address,
+        protocol=model.provider,
+        encoding=encoding,
+        sample_rate=sample_rate,
+        max_retries=model.max_retries,
+        tls=urlsplit(model.address).scheme.lower() == "wss",
+        model=model,
     )
 
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from sip import Answered, Ended
 from tests.interop.pipecat_agent import pipecat_python
-from tests.support.inbound_stage import InboundStage, inbound_stage
+from tests.support.inbound_stage import NUMBER, InboundStage, inbound_stage
 from tests.support.phone import PhoneCall, eventually
 from tests.support.ports import free_port
 from tests.support.waiting import look_again, until
@@ -192,3 +192,21 @@ async def test_the_agent_with_tools(stage: InboundStage) -> None:
     text = printed.decode()
     assert process.returncode == 0 and text.rstrip().endswith("completed"), text
     assert "place_call: Place a call" in text and "calling +919812345678 from" in text
+
+
+@pytest.mark.parametrize("provider", ["openai", "deepgram", "gemini", "elevenlabs"])
+async def test_the_speech_models(stage: InboundStage, provider: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "examples.model_agent", "--provider", provider),
+        *("--to", "+919812345678", "--from", NUMBER, "--seconds", "3"),
+        cwd=ROOT,
+        env={**os.environ, "KEY": stage.key, "BASE": stage.server.url},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(PATIENCE_S * 2):
+        printed, _ = await process.communicate()
+    text = printed.decode()
+    assert process.returncode == 0 and f"completed: {provider}" in text, text
+    assert "this is the Lotus restaurant" in text

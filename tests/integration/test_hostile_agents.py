@@ -99,13 +99,14 @@ async def beside_a_neighbour(directory: Path, streams: AgentStreamSettings = STR
 
 
 @asynccontextmanager
-async def hostile(kind: str) -> AsyncIterator[tuple[str, asyncio.StreamReader]]:
-    """A hostile agent: its URL, and what it writes."""
+async def hostile(kind: str, *vendor: str) -> AsyncIterator[tuple[str, asyncio.StreamReader]]:
+    """A hostile agent, or vendor of a speech model: its URL, and what it writes."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "tests.support.hostile_agent",
         kind,
+        *vendor,
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -1,8 +1,9 @@
 """
 An agent that means harm, as a process of its own: what it wastes is its own time.
 
-`python -m tests.support.hostile_agent KIND` prints the port it listens on and does one kind of harm to every
-connection, until its standard input ends. It writes a line for each thing that a test may wait for.
+`python -m tests.support.hostile_agent KIND [VENDOR]` prints the port it listens on and does one kind of harm
+to every connection, until its standard input ends. It writes a line for each thing that a test may wait for.
+With a vendor it accepts the session of a speech model first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,32 @@ from contextlib import suppress
 
 TEXT, BINARY, CONTINUATION, PING, PONG = 1, 2, 0, 9, 10
 _MIB = 1 << 20
+
+# By vendor: what accepts a session, the beginning of audio (None where it is binary), and a transcript.
+MODELS: dict[str, tuple[bytes, bytes | None, bytes]] = {
+    "openai": (
+        b'{"type":"session.updated"}',
+        b"input_audio_buffer.append",
+        b'{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}',
+    ),
+    "deepgram": (
+        b'{"type":"SettingsApplied"}',
+        None,
+        b'{"type":"ConversationText","role":"user","content":"x"}',
+    ),
+    "gemini": (
+        b'{"setupComplete":{}}',
+        b"realtimeInput",
+        b'{"serverContent":{"inputTranscription":{"text":"x"},"turnComplete":true}}',
+    ),
+    "elevenlabs": (
+        b'{"type":"conversation_initiation_metadata","conversation_initiation_metadata_event":{}}',
+        b"user_audio_chunk",
+        b'{"type":"user_transcript","user_transcription_event":{"user_transcript":"x"}}',
+    ),
+}
+VENDOR = sys.argv[2] if len(sys.argv) > 2 else None
+_AUDIO_FRAME_BYTES = 160
 
 
 class Victim:
@@ -52,7 +79,16 @@ class Victim:
         """Complete the handshake and wait until the call is up."""
         self.request()
         self.sock.sendall(self.answer)
-        self.until(b'"event":"media"')
+        if VENDOR is None:
+            self.until(b'"event":"media"')
+            return
+        accepts, audio, _ = MODELS[VENDOR]
+        self.send(TEXT, accepts)
+        if audio is not None:
+            self.until(audio)
+        else:
+            while len(self._frame()) != _AUDIO_FRAME_BYTES:
+                pass
 
     def send(self, opcode: int, payload: bytes, *, fin: bool = True, length: int | None = None) -> None:
         """Send a frame; ``length`` is what its head says, if not the truth."""
@@ -158,7 +194,7 @@ def flood(victim: Victim) -> None:
 def commands(victim: Victim) -> None:
     """Commands without end."""
     victim.open()
-    hold = b'{"event":"hold","hold":{"active":true}}'
+    hold = b'{"event":"hold","hold":{"active":true}}' if VENDOR is None else MODELS[VENDOR][2]
     threading.Thread(target=_ignore, args=(victim,), daemon=True).start()
     while True:
         victim.send(TEXT, hold)

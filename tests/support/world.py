@@ -10,10 +10,11 @@ from typing import Any
 from callcontrol.bootstrap.aio.services import call_features
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners
+from callcontrol.calls.aio.models import SpeechModels
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
-from callcontrol.models import Binding, CallRecord
+from callcontrol.models import Binding, CallRecord, TranscriptSegment
 from media.aio import MediaEngine
 from media.audio.speech import Synthesizer
 from sip.aio import Listen
@@ -50,6 +51,7 @@ class World:
         speech: Synthesizer | None = None,
         places: MemoryPlaces | None = None,
         conferences: ConferenceOwners | None = None,
+        models: SpeechModels | None = None,
         **settings: Any,
     ) -> None:
         self.directory = MemoryDirectory()
@@ -59,6 +61,8 @@ class World:
         self.places = places
         """Legs at trunks with limits that are counted over all servers; None if each counts for itself."""
         self.records = MemoryRecords(self.wallets, places)
+        self.segments: list[TranscriptSegment] = []
+        """Transcripts of all calls."""
         self.far_engine = MediaEngine(engine_settings())
         self.phone = Phone(self.far_engine)
         self.phones = [self.phone]
@@ -85,6 +89,8 @@ class World:
                 speech=speech,
                 places=places,
                 conferences=conferences,
+                models=models,
+                add_segment=lambda _, segment: self.segments.append(segment),
             ),
         )
 

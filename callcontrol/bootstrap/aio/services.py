@@ -72,6 +72,7 @@ from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND
 from callcontrol.messaging.network import MessagingNetwork
 from callcontrol.messaging.store import campaigns, channels
 from callcontrol.messaging.store import queue as chat_queue
+from callcontrol.model_keys.aio import ModelKeys
 from callcontrol.nodes.aio import Membership
 from callcontrol.nodes.lease import LeaseSettings
 from callcontrol.numbers.aio.marketplace import NumberMarket
@@ -88,7 +89,7 @@ from callcontrol.recordings.objects import ObjectStore
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
 from callcontrol.tools.aio.registry import tool_names
-from callcontrol.tools.aio.service import Toolbox
+from callcontrol.tools.aio.service import AccountModels, Toolbox
 from callcontrol.trunks.aio.places import TrunkPlaces
 from callcontrol.trunks.aio.service import TrunkService
 from callcontrol.wallet.aio import WalletService
@@ -150,10 +151,11 @@ class Storage:
         places: Counts legs at trunks with limits; None on SQLite, where limits are counted in memory.
         conferences: Nodes that have conferences; None on SQLite, where this one has all.
         housekeeper: Deletes expired rows.
-        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
-            masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
-            assistant_webhooks, webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs,
-            subscriptions, campaigns, contacts, contact_lists, idempotency: The services.
+        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys,
+            model_keys, numbers, masking_numbers, masking_sessions, masking_settings, masking_logs,
+            masking_webhooks, assistant_webhooks, webhook_endpoints, applications, agents, trunks,
+            trunk_numbers, call_logs, subscriptions, campaigns, contacts, contact_lists, idempotency: The
+            services.
     """
 
     def __init__(self, database: Database, secrets: SecretBox, settings: StorageSettings) -> None:
@@ -195,6 +197,7 @@ class Storage:
         )
         self.wallet = WalletService(database, self.writer)
         self.keys = KeyService(database, self.writer)
+        self.model_keys = ModelKeys(database, self.writer)
         self.managed_keys = ManagedKeys(self.keys, partial(tool_names, database))
         self.assistant_keys = AssistantKeys(self.keys)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
@@ -419,6 +422,7 @@ class Services:
                 registering=storage.membership.registrations,
                 places=storage.places,
                 conferences=storage.conferences,
+                models=AccountModels(storage.model_keys, lambda: self.tools.service),
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)

@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
+from callcontrol.calls.aio.models import ModelAgent
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import agent as do
 from callcontrol.calls.events import Event
 from callcontrol.calls.events import agent as events
-from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused
+from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused, VendorError
+from callcontrol.calls.model_tools import NAME_OF_REF
 from callcontrol.errors import DestinationForbidden
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
@@ -21,12 +23,15 @@ from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentDtmf,
     AgentEvent,
+    AgentFailed,
     AgentHangup,
     AgentHold,
     AgentMute,
     AgentRecord,
+    AgentToolCall,
     AgentTranscript,
     AgentTransfer,
+    AgentUsage,
     StreamChoice,
     StreamConnectError,
     StreamSetup,
@@ -57,6 +62,9 @@ class AgentPerformer(EffectPerformer):
         self._opening: asyncio.Task[None] | None = None
         self._choice: StreamChoice | None = None
         """Stream settings of the agent, while one is connected."""
+        self._model = ModelAgent(
+            context.services.models, call.record, partial(_post_event, self._post), call.mailbox.spawn
+        )
         call.media.tell_agent = self._tell_queue
 
     def release(self) -> None:
@@ -91,13 +99,18 @@ class AgentPerformer(EffectPerformer):
         settings = self._settings
         if effect.budget_s is not None:
             dial = replace(settings.dial, budget_s=effect.budget_s, offsets_s=(0.0,))
-            settings = replace(settings, dial=dial)
+            limit_s = min(settings.model_timeout_s, effect.budget_s)
+            settings = replace(settings, dial=dial, model_timeout_s=limit_s)
         self._opening = self._spawn(self._connect(setup, choice, announce, settings))
 
     async def _connect(
         self, setup: StreamSetup, choice: StreamChoice, announce: bool, settings: AgentStreamSettings
     ) -> None:
         try:
+            if choice.model is not None:
+                continues = setup.reconnect is not None
+                session = await self._model.session(choice.model, continues=continues)
+                setup = replace(setup, model=session)
             stream = await AgentStream.connect(
                 setup,
                 resolve=self._resolve,
@@ -110,7 +123,7 @@ class AgentPerformer(EffectPerformer):
             log.info("agent not reached: %s", error, extra={"call_sid": setup.call_sid})
             self._metrics.connects[error.reason] += 1
             reason = "connect" if error.reason == "forbidden" else error.reason
-            self._post(AgentRefused(reason, error.http_status, error.attempts))
+            self._post(AgentRefused(reason, error.http_status, error.attempts, _vendor_error(error.error)))
             return
         self._metrics.connects["connected"] += 1
         self._metrics.open += 1
@@ -158,6 +171,7 @@ class AgentPerformer(EffectPerformer):
         stream, self._stream, self._choice = self._stream, None, None
         if stream is not None:
             self._metrics.open -= 1
+            self._model.left(stream)
             self._spawn(self._end(stream, reason, detail))
 
     async def _end(self, stream: AgentStream, reason: str, detail: str) -> None:
@@ -175,11 +189,14 @@ class AgentPerformer(EffectPerformer):
         """Notify the agent that its digits are sent."""
         if self._stream is not None:
             self._stream.accept(AgentDtmf(effect.digits))
+            self._model.done("send_digits", {"sent": effect.digits})
 
     def _tell_done(self, effect: do.TellAgentDone) -> None:
         """Notify the agent that a command was carried out."""
         if self._stream is not None:
             self._stream.accept(effect.command)
+            if isinstance(effect.command, AgentHold):
+                self._model.done("hold", {"on_hold": effect.command.active})
 
     def _tell_speech(self, effect: do.TellAgentSpeech) -> None:
         """Notify the agent that the party talks, or is silent again."""
@@ -208,23 +225,42 @@ class AgentPerformer(EffectPerformer):
         """Notify the agent of the progress of its transfer."""
         if self._stream is not None:
             self._stream.transfer_status(effect.status, effect.sip_status, effect.cause)
+            if effect.status == "failed":
+                told = {
+                    "error": "the transfer failed",
+                    "sip_status": effect.sip_status,
+                    "cause": effect.cause,
+                }
+                self._model.done("transfer", told, is_error=True)
 
     def _tell_error(self, effect: do.TellAgentError) -> None:
         """Notify the agent that its command ``ref`` was not carried out."""
         if self._stream is not None:
             self._stream.refuse(effect.ref, effect.message, effect.code)
+            self._model.done(NAME_OF_REF.get(effect.ref, ""), {"error": effect.message}, is_error=True)
 
     def _on_event(self, event: AgentEvent) -> None:
-        made = _event_of(event)
-        if made is not None:
-            self._post(made)
+        if isinstance(event, AgentToolCall):
+            if self._stream is not None:
+                self._model.use(self._stream, event)
+            return
+        _post_event(self._post, event)
+
+
+def _post_event(post: Callable[[Event], None], event: AgentEvent) -> None:
+    made = _event_of(event)
+    if made is not None:
+        post(made)
 
 
 def _event_of(event: AgentEvent) -> Event | None:
     """Translate an agent's event for the call; None for audio, marks and clears, which the stream handles."""
     match event:
         case StreamClosed():
-            return AgentClosed(_exit_of(event), event.code)
+            final = event.error is not None and not event.error.may_continue
+            return AgentClosed(_exit_of(event), event.code, _vendor_error(event.error), final)
+        case AgentUsage():
+            return events.AgentUsage(event.counts)
         case AgentHangup():
             return events.AgentHangup(event.drain, event.ends_call)
         case AgentDtmf():
@@ -242,6 +278,10 @@ def _event_of(event: AgentEvent) -> Event | None:
         case AgentTranscript():
             return events.AgentTranscript(event.role, event.text, event.final, event.start_ms, event.end_ms)
     return None
+
+
+def _vendor_error(error: AgentFailed | None) -> VendorError | None:
+    return None if error is None else VendorError(error.code, error.message)
 
 
 def _exit_of(event: StreamClosed) -> AgentExit:

@@ -45,6 +45,7 @@ from sip.protection.rate_limits import ProtectionSettings
 if TYPE_CHECKING:
     from callcontrol.calls.aio.media.conferences import Conferences
     from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners, SharedConferences
+    from callcontrol.calls.aio.models import SpeechModels
     from callcontrol.calls.aio.on_net import OnNet
     from callcontrol.calls.aio.registry import CallRegistry
     from callcontrol.calls.aio.sip_legs import SipLegs
@@ -142,7 +143,8 @@ class CallServices:
     ``gate`` refuses calls while they could not be recorded or carried. ``refresh`` updates the directory when
     an entry is missing: another process may have added it a moment ago. ``places`` counts legs at trunks with
     limits over all servers; without it each counts for itself. ``conferences`` is set where calls of several
-    nodes meet in one conference.
+    nodes meet in one conference. ``models`` has the stored keys and the tools of accounts for speech models;
+    without it these use tools of the call only, with the key in the request.
     """
 
     calls: CallStore
@@ -160,6 +162,7 @@ class CallServices:
     registering: Duty = field(default_factory=lambda: Duty("registrations"))
     places: TrunkPlaces | None = None
     conferences: "ConferenceOwners | None" = None
+    models: "SpeechModels | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

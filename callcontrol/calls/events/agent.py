@@ -13,12 +13,28 @@ class AgentOpened(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class VendorError:
+    """Error that the vendor of a speech model reported: its code, and its text."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage(Event):
+    """Units that the vendor of a speech model counted, by name."""
+
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRefused(Event):
     """The agent could not be reached within the connect budget; ``reason`` as in ``stream.failed``."""
 
     reason: str
     http_status: int | None = None
     attempts: int = 1
+    error: VendorError | None = None
 
 
 class AgentExit(Enum):
@@ -34,10 +50,12 @@ class AgentExit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AgentClosed(Event):
-    """The agent's connection has ended."""
+    """The agent's connection has ended; after an ``error`` that is ``final`` another one is of no use."""
 
     exit: AgentExit
     code: int | None = None
+    error: VendorError | None = None
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ for a few seconds, if the customer has enabled that. An agent may have the calle
 replaces the stream, also when the agent leaves before the other party has answered.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import IntEnum, auto
 from typing import Final
@@ -38,6 +39,7 @@ from callcontrol.calls.events.agent import (
     AgentRefused,
     AgentTranscript,
     AgentTransfer,
+    AgentUsage,
 )
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.commands import ListenStatus
@@ -58,12 +60,12 @@ from callcontrol.calls.hangup_cause import (
     STREAM_DISCONNECTED,
     SYSTEM_SHUTDOWN,
 )
-from callcontrol.calls.plan import RequestInstructions
+from callcontrol.calls.plan import RequestInstructions, stream_info
 from callcontrol.calls.steps.agent_controls import AgentControls
 from callcontrol.calls.steps.agent_reconnect import ReconnectSchedule
 from callcontrol.calls.steps.agent_transfer import AgentTransfers
 from callcontrol.calls.steps.base import CallParts, TableStep
-from callcontrol.models import CallStatus, StreamInfo
+from callcontrol.models import CallStatus
 from callcontrol.models.parties import Party
 from media.streams import Reconnect, StreamChoice, under_default
 from sip.machine import Rules, compile_rules
@@ -151,6 +153,7 @@ class AgentStep(TableStep[StreamState]):
         self._detail = "stream_hangup"
         self._close_code: int | None = None
         """Close code of the broken connection; 1006 when it had none."""
+        self._usage: Counter[str] = Counter()
 
     @property
     def live(self) -> bool:
@@ -172,6 +175,8 @@ class AgentStep(TableStep[StreamState]):
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Handle one event of the call."""
+        if isinstance(event, AgentUsage):
+            self._count(event)
         what = self._input_of(event)
         if what is not None:
             yield from self.trigger(what, event)
@@ -213,7 +218,7 @@ class AgentStep(TableStep[StreamState]):
         if isinstance(event, AgentClosed) and self.state is StreamState.LIVE:
             if event.exit is not AgentExit.AT_ONCE and self._transfer.pending:
                 return StreamInput.LEAVES_TO_TRANSFER
-            if event.exit is AgentExit.LOST and self._schedule.may_begin(self.call.now_s):
+            if event.exit is AgentExit.LOST and not event.final and self._schedule.may_begin(self.call.now_s):
                 return StreamInput.BREAKS
         return _input_of(event)
 
@@ -238,16 +243,18 @@ class AgentStep(TableStep[StreamState]):
     def _refused(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentRefused)
         details = {"reason": event.reason, "http_status": event.http_status, "attempts": event.attempts}
-        yield from self._not_opened(details)
+        yield from self._not_opened({**details, **_error_of(event)})
 
     def _not_opened(self, details: Mapping[str, object]) -> Iterator[Effect]:
         """Report the failure; the customer's fallback decides how the call goes on, if there is one."""
         self.ending = Ending(CallStatus.FAILED, STREAM_DISCONNECTED, "stream")
-        if self._fallback is not None:
-            reason, status = str(details["reason"]), details["http_status"]
-            why = f"the voice agent could not be reached: {reason}" + (f" {status}" if status else "")
-            self.call.set_next_steps((self._fallback.after_failure(self._choice.url, reason, why),))
+        self._fall_back("could not be reached", str(details["reason"]), details["http_status"])
         yield self._saved("failed", "stream.failed", details)
+
+    def _fall_back(self, what: str, reason: str, status: object = None) -> None:
+        if self._fallback is not None:
+            why = f"the voice agent {what}: {reason}" + (f" {status}" if status else "")
+            self.call.set_next_steps((self._fallback.after_failure(self._choice.url, reason, why),))
 
     # --- streaming ----------------------------------------------------------------------------------------
 
@@ -297,7 +304,8 @@ class AgentStep(TableStep[StreamState]):
 
     def _attempt_failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentRefused)
-        if event.http_status is not None and event.http_status < 500:
+        is_final = event.reason in _FINAL_REASONS
+        if is_final or (event.http_status is not None and event.http_status < 500):
             yield from self.trigger(StreamInput.LOST)
         else:
             yield from self._wait()
@@ -357,12 +365,17 @@ class AgentStep(TableStep[StreamState]):
         yield StopAgent("stopped", "stream_hangup")
         if isinstance(event, AgentClosed):
             self._close_code = event.code
+        error = _error_of(event)
         details = {
-            "reason": "dropped",
+            "reason": "rejected" if error else "dropped",
             "http_status": None,
             "attempts": 1 + self._schedule.attempt,
             "close_code": self._close_code,
+            **error,
         }
+        if self._choice.model is not None:
+            # A server of the customer knows that it left; of a vendor's model only this request tells it.
+            self._fall_back("was lost", str(details["reason"]))
         yield self._saved("failed", "stream.failed", details)
 
     def _stop_connecting(self, _: Event | None) -> Iterator[Effect]:
@@ -436,10 +449,14 @@ class AgentStep(TableStep[StreamState]):
     # --- the record ---------------------------------------------------------------------------------------
 
     def _show(self, state: str) -> None:
-        choice = self._choice
-        self.call.record.stream = StreamInfo(
-            self._sid, choice.url, choice.protocol, choice.encoding, choice.sample_rate, state
-        )
+        self.call.record.stream = stream_info(self._choice, self._sid, state)
+        self._count()
+
+    def _count(self, event: AgentUsage | None = None) -> None:
+        """Add what the vendor of a speech model counted."""
+        self._usage.update(dict(event.counts) if event is not None else {})
+        if self._usage and self.call.record.stream is not None:
+            self.call.record.stream.usage = dict(self._usage)
 
     def _mark(self, state: str) -> None:
         if self.call.record.stream is not None:
@@ -450,6 +467,13 @@ class AgentStep(TableStep[StreamState]):
         return Save(event, {"stream_sid": self._sid, **(details or {})})
 
 
+def _error_of(event: Event | None) -> dict[str, object]:
+    """The error of a speech model's vendor for ``stream.failed``; empty without one."""
+    error = event.error if isinstance(event, AgentClosed | AgentRefused) else None
+    return {} if error is None else {"error": {"code": error.code, "message": error.message}}
+
+
+_FINAL_REASONS: Final = ("rejected", "key")
 _DETAILS_OF_CAUSE: Final = {
     ALLOTTED_TIMEOUT: "max_duration",
     BALANCE_EXHAUSTED: "max_duration",

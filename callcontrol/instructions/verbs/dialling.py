@@ -1,4 +1,4 @@
-"""Verbs that connect another party to the call: dial, conference and stream."""
+"""Verbs that connect another party to the call: dial, conference, stream and model."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,11 @@ CONFERENCE_FIELDS: Final = _ROOM_FIELDS | _ACTION_FIELDS
 STREAM_FIELDS: Final = _ACTION_FIELDS | {
     *("url", "sample_rate", "stream_protocol", "encoding", "custom_parameters", "stream_auth"),
     *("stream_track", "stream_max_retries", "stream_events"),
+}
+
+MODEL_FIELDS: Final = _ACTION_FIELDS | {
+    *("provider", "model", "instructions", "voice", "greeting", "language", "tools", "api_key", "key"),
+    *("transcription", "url", "max_retries"),
 }
 
 
@@ -62,6 +67,14 @@ def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
     """Read the verb that connects a voice agent."""
     action = values.action(path, verb, "call.streamed")
     steps = values.stream(f"{path}.url", verb.get("url"), verb, f"{path}.")
+    return steps if action is None or not steps else [*steps, action]
+
+
+def read_model(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that connects a vendor's speech model."""
+    action = values.action(path, verb, "call.streamed")
+    given = {name: verb[name] for name in verb if name in MODEL_FIELDS - _ACTION_FIELDS}
+    steps = values.model(path, given)
     return steps if action is None or not steps else [*steps, action]
 
 

@@ -13,9 +13,11 @@ from callcontrol.errors import FieldError, Forbidden
 from callcontrol.instructions.verbs.dialling import (
     CONFERENCE_FIELDS,
     DIAL_FIELDS,
+    MODEL_FIELDS,
     STREAM_FIELDS,
     read_conference,
     read_dial,
+    read_model,
     read_stream,
 )
 from callcontrol.instructions.verbs.speaking import (
@@ -144,6 +146,7 @@ VERBS: Final[VerbTable] = {
     "dial": (DIAL_FIELDS, read_dial),
     "conference": (CONFERENCE_FIELDS, read_conference),
     "stream": (STREAM_FIELDS, read_stream),
+    "model": (MODEL_FIELDS, read_model),
     "send_digits": (frozenset({"digits"}), read_send_digits),
     "redirect": (frozenset({"url", "method"}), read_redirect),
     "reject": (frozenset({"status"}), read_reject),

@@ -11,7 +11,7 @@ from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
-from media.streams import StreamSetupError, choose_stream
+from media.streams import StreamSetupError, choose_model, choose_stream
 
 _MAX_URL_CHARS: Final = 2048
 
@@ -175,6 +175,18 @@ class VerbValues:
             return []
         self.check_url(url_path, choice.url, STREAM_SCHEMES)
         return [Stream(choice, self.webhooks.fallback)]
+
+    def model(self, path: str, fields: object) -> list[Stream]:
+        """The step that connects a vendor's speech model, with ``fields`` as in ``choose_model``."""
+        try:
+            choice = choose_model(fields)
+        except StreamSetupError as error:
+            for name, reason in error.faults.items():
+                self.wrong(f"{path}.{name}" if name else path, reason)
+            return []
+        count = len(self.errors)
+        self.check_url(f"{path}.url", choice.url, STREAM_SCHEMES)
+        return [Stream(choice, self.webhooks.fallback)] if len(self.errors) == count else []
 
     def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:
         """The request for instructions after a verb, None when there is none."""

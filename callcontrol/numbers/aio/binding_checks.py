@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Sequence
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import Destinations, url_errors
+from callcontrol.egress.url_policy import STREAM_SCHEMES, Destinations, url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import Binding
 from callcontrol.models.parties import SipTarget
-from callcontrol.numbers.binding import BINDING_URLS
+from callcontrol.numbers.binding import BINDING_URLS, choice_of
 from callcontrol.numbers.store import numbers
 from callcontrol.routing.targets import parse_target
 
@@ -33,6 +33,9 @@ async def binding_errors(
         url = getattr(binding, field)
         if url is not None:
             errors += url_errors(destinations.check_url, field, url, schemes=schemes)
+    if binding.target == "model":
+        url = choice_of(binding).url
+        errors += url_errors(destinations.check_url, "model.url", url, schemes=STREAM_SCHEMES)
     if binding.target == "forward":
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),

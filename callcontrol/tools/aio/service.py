@@ -23,6 +23,7 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.histogram import Histogram
+from callcontrol.model_keys.aio import ModelKeys
 from callcontrol.models import Principal
 from callcontrol.tools.aio.app_keys import AppKeys
 from callcontrol.tools.aio.builtin import Builtin
@@ -32,6 +33,7 @@ from callcontrol.tools.aio.usage import UsageStore
 from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.tools.store import tools
+from media.streams import ModelTool
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ _MAX_AT_ONCE_IN_ALL: Final = 500
 _BUILTIN_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 2.0
 _TOOK_S: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_MODEL_KEY_ID: Final = "model"
+"""Stands for a key in the counts of use: no key of the account was shown for it."""
 
 Listener = Callable[[str], None]
 
@@ -248,3 +252,44 @@ class Toolbox:
     async def close(self) -> None:
         """Wait for the end of running tools, and close all connections."""
         await self.service.close()
+
+
+class AccountModels:
+    """
+    What sessions with speech models need of their account.
+
+    ``tools`` returns the service, which is built after the calls that use it.
+    """
+
+    def __init__(self, keys: ModelKeys, tools: Callable[[], ToolService]) -> None:
+        self._keys = keys
+        self._tools = tools
+
+    async def api_key(self, account_sid: str, name: str) -> str:
+        """
+        Return a stored key.
+
+        Raises:
+            NotFound: The account has none of this name.
+        """
+        return await self._keys.secret(account_sid, name)
+
+    async def describe(self, account_sid: str, names: Sequence[str]) -> Sequence[ModelTool]:
+        """Return the enabled tools among ``names``."""
+        listed = await self._tools().list(_principal(account_sid))
+        return [
+            ModelTool(tool.name, tool.description, tool.input_schema) for tool in listed if tool.name in names
+        ]
+
+    async def use(self, account_sid: str, name: str, arguments: Mapping[str, Any]) -> str:
+        """
+        Use a tool, and return its result as text; raises the errors of ``ToolService.execute``.
+
+        The session has checked that the customer allows this tool.
+        """
+        result = await self._tools().execute(_principal(account_sid), name, arguments)
+        return result.text
+
+
+def _principal(account_sid: str) -> Principal:
+    return Principal(account_sid, _MODEL_KEY_ID, "tools", frozenset({"tools"}))

@@ -1,4 +1,4 @@
-"""Stream protocols; `DIALECTS` holds them by name."""
+"""Stream protocols by name: `DIALECTS` of customers' agents, `MODEL_DIALECTS` of vendors' speech models."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from media.streams.dialects.base import Dialect
+from media.streams.dialects.deepgram import DeepgramDialect
+from media.streams.dialects.elevenlabs import ElevenLabsDialect
 from media.streams.dialects.exotel import ExotelDialect
+from media.streams.dialects.gemini import GeminiDialect
 from media.streams.dialects.jambonz import JambonzDialect
+from media.streams.dialects.openai import OpenAIDialect
 from media.streams.dialects.plivo import PlivoDialect, VobizDialect
+from media.streams.dialects.speech_model import ModelDialect
 from media.streams.dialects.telnyx import TelnyxDialect
 from media.streams.dialects.twilio import TwilioDialect
 from media.streams.dialects.vonage import VonageDialect
 
-__all__ = ["DIALECTS", "Dialect", "ExotelDialect"]
+__all__ = ["DIALECTS", "MODEL_DIALECTS", "Dialect", "ExotelDialect", "ModelDialect", "dialect_class"]
 
 _ALL: tuple[type[Dialect], ...] = (
     ExotelDialect,
@@ -26,3 +31,19 @@ _ALL: tuple[type[Dialect], ...] = (
 )
 
 DIALECTS: Mapping[str, type[Dialect]] = MappingProxyType({dialect.name: dialect for dialect in _ALL})
+
+_MODELS: tuple[type[ModelDialect], ...] = (
+    OpenAIDialect,
+    DeepgramDialect,
+    GeminiDialect,
+    ElevenLabsDialect,
+)
+
+MODEL_DIALECTS: Mapping[str, type[ModelDialect]] = MappingProxyType(
+    {dialect.name: dialect for dialect in _MODELS}
+)
+
+
+def dialect_class(name: str) -> type[Dialect]:
+    """Return the protocol with a name, of agents or of speech models."""
+    return DIALECTS.get(name) or MODEL_DIALECTS[name]

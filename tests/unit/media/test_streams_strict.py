@@ -188,7 +188,7 @@ def run_session(name: str, session: Session) -> None:
 def opened(made: Dialect, name: str) -> list[Frame]:
     """Write what opens the stream; the client must guess the dialect from `start`, and from nothing else."""
     first = made.connected()
-    start = json.loads(made.start(STARTED_UNIX_MS))
+    start = json.loads(made.start(STARTED_UNIX_MS) or b"")
     assert detected(start) == GUESSED.get(name, name)
     if name == "jambonz":
         assert "type" not in start and "event" not in start
@@ -251,7 +251,7 @@ def test_hostile_agents_are_read_or_refused(name: str, message: dict[str, Any], 
         try:
             outcome = decode(frame)
         except CommandError as error:
-            assert json.loads(made.error(error.code, error.message, error.ref))["event"] == "error"
+            assert json.loads(made.error(error.code, error.message, error.ref) or b"")["event"] == "error"
         else:
             if isinstance(outcome, AgentMark):
                 json.loads(made.mark(outcome.name, cleared=False) or b"{}")

@@ -1,0 +1,1 @@
+"""Keys of vendors of speech models that accounts have stored."""

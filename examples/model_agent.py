@@ -1,0 +1,104 @@
+"""
+A call with a realtime speech model of any vendor: by default with a stand-in that repeats what it hears.
+
+    KEY=vk_... .venv/bin/python -m examples.model_agent --provider openai --to +919800000001
+    KEY=vk_... VENDOR_KEY=sk-... .venv/bin/python -m examples.model_agent --provider openai
+
+Without VENDOR_KEY the stand-in of that vendor runs in this process. It ends with 0 when the call was
+completed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from contextlib import AsyncExitStack
+from typing import Any
+
+import aiohttp
+
+from fixtures.model_deepgram import DeepgramServer
+from fixtures.model_elevenlabs import ElevenLabsServer
+from fixtures.model_gemini import GeminiServer
+from fixtures.model_openai import OpenAIServer
+from fixtures.model_server import ModelServer, ModelSession, parrot
+from media.audio import tone
+
+POLL_S = 0.5
+OVER = {"completed", "busy", "no-answer", "failed", "canceled"}
+VENDORS: dict[str, type[ModelServer]] = {
+    "openai": OpenAIServer,
+    "deepgram": DeepgramServer,
+    "gemini": GeminiServer,
+    "elevenlabs": ElevenLabsServer,
+}
+MODELS = {
+    "openai": "gpt-realtime-2",
+    "deepgram": "gpt-4o-mini",
+    "gemini": "gemini-live-2.5-flash-preview",
+    "elevenlabs": "agent_0000",
+}
+
+
+async def attend(session: ModelSession) -> None:
+    """Greet with a tone when that is asked for, and repeat the caller after that."""
+    await session.until(lambda session: bool(session.server.greetings(session)))
+    print(f"asked to say: {session.server.greetings(session)[0]}", flush=True)
+    await session.say(tone(700, 1000, sample_rate=session.server.rate_hz), "(a tone)")
+    await parrot(session)
+
+
+async def ask(http: aiohttp.ClientSession, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Make a request of the API; a refusal ends the program with its words."""
+    async with http.request(method, path, json=body) as response:
+        answer = await response.json()
+        if response.status >= 400:
+            sys.exit(f"{response.status}: {answer['error']['message']}")
+        return answer["data"]
+
+
+async def talk(arguments: argparse.Namespace) -> int:
+    """Place the call, and wait for its end."""
+    provider, key = arguments.provider, os.environ.get("VENDOR_KEY")
+    model: dict[str, Any] = {
+        "provider": provider,
+        "model": arguments.model or MODELS[provider],
+        "instructions": "You answer the telephone of a restaurant. Be brief and friendly.",
+        "greeting": "Namaste, this is the Lotus restaurant.",
+        "tools": ["hangup"],
+        "api_key": key or "stand-in",
+    }
+    async with AsyncExitStack() as running:
+        if key is None:
+            server = VENDORS[provider](attend, key="stand-in")
+            await running.enter_async_context(server.running())
+            model["url"] = server.url
+        base = os.environ.get("BASE", "http://127.0.0.1:8080")
+        headers = {"Authorization": f"Bearer {os.environ['KEY']}"}
+        http = await running.enter_async_context(aiohttp.ClientSession(base, headers=headers))
+        call: dict[str, Any] = {"to": arguments.to, "from": arguments.from_, "model": model}
+        shown = await ask(http, "POST", "/v1/calls", {**call, "time_limit": arguments.seconds})
+        print(f"calling {shown['to']}", flush=True)
+        while shown["status"] not in OVER:
+            await asyncio.sleep(POLL_S)
+            shown = await ask(http, "GET", f"/v1/calls/{shown['call_sid']}")
+    stream = shown["stream"]
+    print(f"{shown['status']}: {stream['protocol']} {stream['model']}, usage {stream['usage']}", flush=True)
+    return 0 if shown["status"] == "completed" else 1
+
+
+def main() -> int:
+    """Read the arguments and talk."""
+    parser = argparse.ArgumentParser(description="A call with a realtime speech model.")
+    parser.add_argument("--provider", choices=sorted(VENDORS), default="openai")
+    parser.add_argument("--model", help="the vendor's name of the model")
+    parser.add_argument("--from", dest="from_", default="+918047000001")
+    parser.add_argument("--to", default="+919800000001", help="E.164, such as a number of the sandbox")
+    parser.add_argument("--seconds", type=int, default=10, help="longest duration of the call")
+    return asyncio.run(talk(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

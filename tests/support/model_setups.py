@@ -1,0 +1,95 @@
+"""Sessions with speech models for tests of their dialects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from media.streams import (
+    MODEL_DIALECTS,
+    AgentBatch,
+    AgentReply,
+    ModelDialect,
+    ModelSession,
+    ModelTool,
+    ModelTurn,
+    StreamSetup,
+    choose_model,
+)
+
+LOOK_UP = ModelTool(
+    "look_up",
+    "Looks up an order.",
+    {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]},
+)
+TURNS = (ModelTurn("user", "My name is Asha."), ModelTurn("agent", "Hello Asha."))
+ACCEPTS: dict[str, dict[str, Any]] = {
+    "openai": {"type": "session.updated"},
+    "deepgram": {"type": "SettingsApplied"},
+    "gemini": {"setupComplete": {}},
+    "elevenlabs": {
+        "type": "conversation_initiation_metadata",
+        "conversation_initiation_metadata_event": {
+            "conversation_id": "c",
+            "agent_output_audio_format": "pcm_16000",
+            "user_input_audio_format": "pcm_16000",
+        },
+    },
+}
+"""What accepts a session, by vendor."""
+
+
+def make_dialect(
+    provider: str,
+    *,
+    turns: tuple[ModelTurn, ...] = (),
+    tools: tuple[ModelTool, ...] = (),
+    resumption: str | None = None,
+    **model: Any,
+) -> ModelDialect:
+    """A session's dialect, with a key that no frame may hold."""
+    choice = choose_model({"provider": provider, "model": "model-1", "api_key": "sk-secret", **model})
+    assert choice.model is not None
+    session = ModelSession(
+        choice=choice.model, api_key="sk-secret", tools=tools, turns=turns, resumption=resumption
+    )
+    setup = StreamSetup(
+        url=choice.url,
+        stream_sid="s",
+        call_sid="c",
+        account_sid="a",
+        from_="+919811111111",
+        to="+918047000000",
+        dialect=provider,
+        encoding=choice.encoding,
+        sample_rate=choice.sample_rate,
+        model=session,
+    )
+    return MODEL_DIALECTS[provider](setup)
+
+
+def read(dialect: ModelDialect, **message: Any) -> Any:
+    """What a message of the vendor means."""
+    return dialect.decode(json.dumps(message).encode())
+
+
+def parts_of(meant: Any) -> list[Any]:
+    """The commands and the audio of one message."""
+    if isinstance(meant, AgentBatch):
+        return [inner for part in meant.parts for inner in parts_of(part)]
+    return [meant]
+
+
+def frames_of(meant: Any) -> list[dict[str, Any]]:
+    """The frames that answer a message."""
+    replies = [part for part in parts_of(meant) if isinstance(part, AgentReply)]
+    return [json.loads(frame) for reply in replies for frame in reply.frames]
+
+
+def accepted(provider: str, **more: Any) -> ModelDialect:
+    """A dialect whose session was accepted, in a call that is answered."""
+    dialect = make_dialect(provider, **more)
+    dialect.connected()
+    dialect.start()
+    read(dialect, **ACCEPTS[provider])
+    return dialect

@@ -1,0 +1,130 @@
+"""Choice of a session with a speech model from a customer's object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from media.streams import ModelSession, StreamSetup, StreamSetupError, choose_model, upgrade_headers
+from tests.support.model_setups import make_dialect
+
+GOOD: dict[str, Any] = {"provider": "openai", "model": "gpt-realtime-2", "api_key": "sk-1"}
+
+
+def faults(**fields: Any) -> dict[str, str]:
+    with pytest.raises(StreamSetupError) as caught:
+        choose_model({name: value for name, value in {**GOOD, **fields}.items() if value is not None})
+    return dict(caught.value.faults)
+
+
+def test_the_vendors_address_names_the_model() -> None:
+    assert choose_model(GOOD).url == "wss://api.openai.com/v1/realtime?model=gpt-realtime-2"
+    eleven = choose_model(
+        {**GOOD, "provider": "elevenlabs", "model": "agent_1", "url": "wss://eu.example/c?x=1"}
+    )
+    assert eleven.url == "wss://eu.example/c?x=1&agent_id=agent_1"
+    deepgram = choose_model({**GOOD, "provider": "deepgram"})
+    assert deepgram.url == "wss://agent.deepgram.com/v1/agent/converse"
+
+
+@pytest.mark.parametrize(
+    ("provider", "encoding", "rate"),
+    [
+        ("openai", "mulaw", 8000),
+        ("deepgram", "mulaw", 8000),
+        ("gemini", "l16", 16000),
+        ("elevenlabs", "l16", 16000),
+    ],
+)
+def test_each_vendor_has_its_audio(provider: str, encoding: str, rate: int) -> None:
+    choice = choose_model({**GOOD, "provider": provider})
+    assert (choice.protocol, choice.encoding, choice.sample_rate, choice.tls) == (
+        provider,
+        encoding,
+        rate,
+        True,
+    )
+
+
+@pytest.mark.parametrize("fields", [None, 7, [], "openai"])
+def test_no_object_is_no_session(fields: Any) -> None:
+    with pytest.raises(StreamSetupError) as caught:
+        choose_model(fields)
+    assert caught.value.field == ""
+
+
+def test_every_wrong_field_is_named_at_once() -> None:
+    wrong: dict[str, Any] = {
+        "provider": "acme",
+        "model": "a b",
+        "instructions": "",
+        "voice": 7,
+        "greeting": "\ud800",
+        "language": "English",
+        "tools": ["a", "a"],
+        "api_key": "with blank",
+        "url": "http://x",
+        "transcription": "",
+        "max_retries": 11,
+        "colour": "red",
+    }
+    assert faults(**wrong).keys() == wrong.keys()
+    assert faults(model=None, provider=None).keys() == {"model", "provider"}
+
+
+@pytest.mark.parametrize("tools", [["x"] * 33, "hangup", [7], ["no blanks"], {"a": 1}])
+def test_tools_are_a_short_list_of_names(tools: Any) -> None:
+    assert faults(tools=tools).keys() == {"tools"}
+
+
+def test_there_is_one_key() -> None:
+    assert faults(api_key=None).keys() == {"api_key"}
+    assert faults(key="stored").keys() == {"key"}
+    stored = choose_model({**GOOD, "api_key": None, "key": "stored"}).model
+    assert stored is not None and (stored.api_key, stored.key) == (None, "stored")
+
+
+@pytest.mark.parametrize(
+    "url", ["ws://127.0.0.1:9/x", "ws://10.1.2.3/", "ws://vendor:8080/x", "wss://x.example/"]
+)
+def test_a_key_goes_in_clear_to_private_addresses_only(url: str) -> None:
+    assert choose_model({**GOOD, "url": url}).url.startswith(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "ws://api.openai.com/v1",
+            "ws://8.8.8.8/",
+            "https://x.example/",
+            "wss://u:p@x.example/",
+            "wss://x/#f",
+        ),
+        *("wss://", "wss://x:0/", "wss://[::1/", "wss://x/ y", "wss://x/" + "a" * 2048),
+    ],
+)
+def test_other_addresses_are_refused(url: str) -> None:
+    assert faults(url=url).keys() == {"url"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "header"),
+    [
+        ("openai", ("Authorization", "Bearer sk-secret")),
+        ("deepgram", ("Authorization", "Token sk-secret")),
+        ("gemini", ("x-goog-api-key", "sk-secret")),
+        ("elevenlabs", ("xi-api-key", "sk-secret")),
+    ],
+)
+def test_a_vendor_gets_the_key_and_nothing_of_the_account(provider: str, header: tuple[str, str]) -> None:
+    setup: StreamSetup = make_dialect(provider)._setup
+    assert upgrade_headers(setup, 0) == [("User-Agent", "trunkline/1.0"), header]
+
+
+def test_no_repr_shows_a_key() -> None:
+    choice = choose_model(GOOD)
+    assert choice.model is not None
+    session = ModelSession(choice=choice.model, api_key="sk-1", resumption="token-1")
+    assert "sk-1" not in repr(choice) + repr(session) and "token-1" not in repr(session)

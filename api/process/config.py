@@ -53,7 +53,7 @@ from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAG
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
 from media.audio import TONE_PLANS
-from media.streams import DIALECTS
+from media.streams import WEBSOCKET_DIALECTS
 
 __all__ = [
     "PREFIX",
@@ -208,8 +208,8 @@ class Settings:
     )
     stream_default_protocol: str = _setting(
         "exotel",
-        Choice(*sorted(DIALECTS)),
-        f"stream protocol where neither call nor account names one: {', '.join(sorted(DIALECTS))}",
+        Choice(*sorted(WEBSOCKET_DIALECTS)),
+        f"stream protocol where neither call nor account names one: {', '.join(sorted(WEBSOCKET_DIALECTS))}",
     )
     stream_start_timeout_s: float = _setting(
         "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"

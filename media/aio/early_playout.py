@@ -18,6 +18,11 @@ class EarlyPlayout:
         self._bytes = 0
         self._max_bytes = max_bytes
 
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes of audio that are buffered."""
+        return self._bytes
+
     def audio(self, audio: bytes) -> bool:
         """Buffer audio; False if there is no room and it is dropped."""
         if self._bytes + len(audio) > self._max_bytes:

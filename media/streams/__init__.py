@@ -1,7 +1,7 @@
 """Streams to voice agents: their content, independent of transport."""
 
 from media.streams.commands import decode_command
-from media.streams.dialects import DIALECTS, Dialect, ExotelDialect
+from media.streams.dialects import DIALECTS, WEBSOCKET_DIALECTS, Dialect, ExotelDialect
 from media.streams.handshake import sign_as_twilio, upgrade_headers
 from media.streams.model import (
     FRAME_MS,
@@ -15,8 +15,10 @@ from media.streams.model import (
     AgentHold,
     AgentMark,
     AgentMute,
+    AgentPause,
     AgentPlay,
     AgentRecord,
+    AgentStatus,
     AgentTranscript,
     AgentTransfer,
     BasicAuth,
@@ -37,6 +39,7 @@ from media.streams.selection import StreamChoice, choose_stream, under_default
 __all__ = [
     "DIALECTS",
     "FRAME_MS",
+    "WEBSOCKET_DIALECTS",
     "AgentClear",
     "AgentClearMarks",
     "AgentClosed",
@@ -47,8 +50,10 @@ __all__ = [
     "AgentHold",
     "AgentMark",
     "AgentMute",
+    "AgentPause",
     "AgentPlay",
     "AgentRecord",
+    "AgentStatus",
     "AgentTranscript",
     "AgentTransfer",
     "BasicAuth",

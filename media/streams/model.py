@@ -138,6 +138,18 @@ class AgentClear:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentPause:
+    """The agent stops the playout of its audio, which is kept, or continues it."""
+
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """The agent asks for the state of the playout queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentDtmf:
     """The agent sends DTMF digits; `w` in the digits pauses 500 ms, `W` one second."""
 
@@ -231,6 +243,8 @@ AgentCommand = (
     | AgentClear
     | AgentClearMarks
     | AgentPlay
+    | AgentPause
+    | AgentStatus
     | AgentDtmf
     | AgentHangup
     | AgentTransfer

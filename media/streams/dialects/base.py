@@ -36,6 +36,9 @@ class Dialect(ABC):
         binary_audio: True if audio is sent in binary frames, both ways.
         both_tracks: True if it can distinguish the party's audio from the audio the party hears.
         subprotocols: Offered in the upgrade request.
+        schemes: Schemes of the URLs of its agents.
+        levels_ms: Lengths of the playout queue at which every agent is told to pause and to resume; None if
+            only those are told that requested it.
     """
 
     name: ClassVar[str]
@@ -43,6 +46,8 @@ class Dialect(ABC):
     binary_audio: ClassVar[bool] = False
     both_tracks: ClassVar[bool] = True
     subprotocols: ClassVar[tuple[str, ...]] = ()
+    schemes: ClassVar[tuple[str, ...]] = ("ws", "wss")
+    levels_ms: ClassVar[tuple[int, int] | None] = None
 
     __slots__ = ("_now_ms", "_places", "_setup")
 
@@ -101,7 +106,7 @@ class Dialect(ABC):
         """Write that the party pressed a DTMF key."""
 
     @abstractmethod
-    def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes:
+    def event(self, event: str, key: str, body: Mapping[str, Any]) -> bytes | None:
         """Write an event that this server adds to the dialect, with its body under `key`."""
 
     @abstractmethod
@@ -126,7 +131,7 @@ class Dialect(ABC):
         """
         raise CommandError(f"The {self.name} protocol has no binary frames", code="binary_frame")
 
-    def accepted(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> bytes:
+    def accepted(self, command: AgentDtmf | AgentHold | AgentMute | AgentRecord) -> bytes | None:
         """Write that a command was executed."""
         match command:
             case AgentDtmf(digits=digits):
@@ -138,7 +143,7 @@ class Dialect(ABC):
             case AgentRecord(action=action):
                 return self.event("record", "record", {"action": action})
 
-    def transfer(self, status: str, sip_status: int | None, hangup_cause: str | None) -> bytes:
+    def transfer(self, status: str, sip_status: int | None, hangup_cause: str | None) -> bytes | None:
         """Write the status of a transfer."""
         body: dict[str, Any] = {"status": status}
         if sip_status is not None:
@@ -147,21 +152,25 @@ class Dialect(ABC):
             body["hangup_cause"] = hangup_cause
         return self.event("transfer", "transfer", body)
 
-    def error(self, code: str, message: str, ref: str | None = None) -> bytes:
+    def error(self, code: str, message: str, ref: str | None = None) -> bytes | None:
         """Write an error."""
         body = {"code": code, "message": message}
         if ref is not None:
             body["ref"] = ref
         return self.event("error", "error", body)
 
-    def speech(self, active: bool) -> bytes:
+    def speech(self, active: bool) -> bytes | None:
         """Write that the party started or stopped speaking; only if the agent requested it."""
         return self.event("speech", "speech", {"state": "start" if active else "stop"})
 
-    def buffer(self, full: bool, level_ms: int) -> bytes:
+    def buffer(self, full: bool, level_ms: int) -> bytes | None:
         """Write that the playout queue is nearly full, or has room again; only if the agent requested it."""
         return self.event("buffer", "buffer", {"state": "xoff" if full else "xon", "level_ms": level_ms})
 
-    def held(self, active: bool) -> bytes:
+    def status(self, queued_ms: int, paused: bool) -> bytes | None:
+        """Write the state of the playout queue, in dialects whose agents can ask for it."""
+        return None
+
+    def held(self, active: bool) -> bytes | None:
         """Write that the party put us on hold, or resumed; only if the agent requested it."""
         return self.event("hold", "hold", {"active": active})

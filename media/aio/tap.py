@@ -90,7 +90,7 @@ class AgentTap:
             self.native.mark(mark)
 
     def clear(self) -> None:
-        """Drop the queue and end a pause; silence follows within 20 ms. Waiting marks are reported as cleared."""
+        """Drop the queue, and end a pause; silence within 20 ms. Waiting marks are reported as cleared."""
         if not self._closed:
             self._overflowing = False
             self.native.clear()

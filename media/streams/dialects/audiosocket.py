@@ -1,8 +1,8 @@
 """
 Frames of kind, length and payload over TCP, compatible with servers for Asterisk's AudioSocket.
 
-A frame is one byte of kind, two of length (big-endian) and the payload. There is neither JSON nor a handshake:
-what the protocol cannot say, the agent is not told.
+A frame is one byte of kind, two of length (big-endian) and the payload. There is neither JSON nor a
+handshake: what the protocol cannot say, the agent is not told.
 
 Source: Asterisk documentation, Channel Drivers, AudioSocket.
 """
@@ -45,7 +45,7 @@ _KINDS: Mapping[int, int] = {rate_hz: kind for kind, rate_hz in _AUDIO_HZ.items(
 _UUID_PARAMETER = "uuid"
 
 
-def frame_length(header: bytes) -> int:
+def frame_length(header: bytes | bytearray) -> int:
     """Return the bytes of a whole frame, from the beginning of it."""
     return HEADER_BYTES + int.from_bytes(header[1:HEADER_BYTES], "big")
 

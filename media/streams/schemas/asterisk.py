@@ -24,8 +24,8 @@ from media.streams.schemas.parts import (
 )
 
 _DESCRIPTION = (
-    "Mu-law or A-law at 8 kHz, or L16, little-endian, at 8 or 16 kHz, in binary frames both ways. The subprotocol "
-    "is media. Commands are read as words and as JSON; events are "
+    "Mu-law or A-law at 8 kHz, or L16, little-endian, at 8 or 16 kHz, in binary frames both ways. The "
+    "subprotocol is media. Commands are read as words and as JSON; events are "
 )
 _WITH_ID = ("STOP_MEDIA_BUFFERING", "MARK_MEDIA")
 _WITHOUT_ID = (

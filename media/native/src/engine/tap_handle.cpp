@@ -50,7 +50,8 @@ void TapHandle::clear() {
 
 void TapHandle::pause(bool active) {
     if (!open()) return;
-    stream_->shard_->submit(make_command([tap = tap_, active](std::int64_t) { tap->playout().pause(active); }));
+    stream_->shard_->submit(
+        make_command([tap = tap_, active](std::int64_t) { tap->playout().pause(active); }));
 }
 
 std::uint32_t TapHandle::queued_ms() const {

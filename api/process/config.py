@@ -211,6 +211,15 @@ class Settings:
         Choice(*sorted(WEBSOCKET_DIALECTS)),
         f"stream protocol where neither call nor account names one: {', '.join(sorted(WEBSOCKET_DIALECTS))}",
     )
+    speech_url: str | None = _setting(
+        "",
+        parse_url,
+        "base address of a server with OpenAI's speech endpoint that speaks texts, such as "
+        "https://api.openai.com/v1 (default: espeak-ng speaks them)",
+    )
+    speech_key: str | None = _setting("", str, "key of the speech server", secret=True)
+    speech_model: str = _setting("gpt-4o-mini-tts", str, "model of the speech server")
+    speech_voice: str = _setting("alloy", str, "voice of the speech server for texts that name none")
     stream_start_timeout_s: float = _setting(
         "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
     )

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from api.http.app import Neighbours, create_app
@@ -53,6 +52,7 @@ from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
 from media.aio import EspeakSynthesizer
 from media.aio.agent_settings import AgentStreamSettings
+from media.aio.speech_server import ServerSynthesizer, SpeechServer
 from media.audio import PromptLibrary, Speaker
 from media.types import EngineSettings
 from sip import Destination, DigestSettings
@@ -286,7 +286,7 @@ class Server:
         inventory = SandboxInventory()
         if self.settings.number_inventory == "sandbox":
             inventory = SandboxInventory.standard(lambda number: directory.number(number) is not None)
-        speech, announcements = _make_speech(self.settings.data_dir), EspeakSynthesizer()
+        speech, announcements = _make_speech(self.settings), EspeakSynthesizer()
         self._parts.push_async_callback(speech.close)
         self._parts.push_async_callback(announcements.close)
         return Providers(
@@ -456,17 +456,24 @@ def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:
     )
 
 
-def _make_speech(data_dir: Path) -> EspeakSynthesizer:
+def _make_speech(settings: Settings) -> EspeakSynthesizer | ServerSynthesizer:
     """
     Make the speech synthesizer of calls; sentences that were synthesized before are read from disk.
 
-    A server without espeak-ng starts all the same; its calls skip texts.
+    A server without espeak-ng starts all the same; its calls skip texts, unless a speech server speaks them.
     """
+    folder = settings.data_dir / SPEECH_FOLDER
     if shutil.which(_SPEECH_PROGRAM) is None:
         _log.warning(
             "%s is not installed: calls speak no texts until it is (apt install %s)", *2 * (_SPEECH_PROGRAM,)
         )
-    return EspeakSynthesizer(data_dir / SPEECH_FOLDER, program=_SPEECH_PROGRAM, max_waiting=_MAX_TEXTS)
+    espeak = EspeakSynthesizer(folder, program=_SPEECH_PROGRAM, max_waiting=_MAX_TEXTS)
+    if settings.speech_url is None:
+        return espeak
+    server = SpeechServer(
+        settings.speech_url, settings.speech_model, settings.speech_voice, settings.speech_key or None
+    )
+    return ServerSynthesizer(server, espeak, folder)
 
 
 def sip_listens(settings: Settings) -> list[Listen]:

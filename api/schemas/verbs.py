@@ -92,6 +92,15 @@ class SpokenPrompt(RequestModel):
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
     language: Annotated[str, Field(min_length=2, max_length=35), AfterValidator(_spoken)] = "en-IN"
     loop: Loop = 1
+    voice: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="One of the speech server's, if there is one."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Say(SpokenPrompt):

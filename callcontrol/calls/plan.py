@@ -55,11 +55,16 @@ class Play(Step):
 
 @dataclass(frozen=True, slots=True)
 class Say(Step):
-    """Speak a text ``loops`` times, in a language such as ``hi-IN``."""
+    """
+    Speak a text ``loops`` times, in a language such as ``hi-IN``.
+
+    ``voice`` is one of the speech server's; None is the server's usual one.
+    """
 
     text: str
     language: str = "en-IN"
     loops: int = 1
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

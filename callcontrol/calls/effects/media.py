@@ -95,6 +95,7 @@ class Speak(Effect):
     text: str = field(repr=False)
     language: str
     turn: int = 0
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Prompts:
             case Play():
                 return PlayAudio(self._leg.id, prompt.url, prompt.loops, self._turn)
             case Say():
-                return Speak(self._leg.id, prompt.text, prompt.language, self._turn)
+                return Speak(self._leg.id, prompt.text, prompt.language, self._turn, prompt.voice)
             case Pause():
                 return PlaySounds(self._leg.id, _silences(prompt.length_s), self._turn)
 

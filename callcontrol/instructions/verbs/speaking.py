@@ -1,5 +1,6 @@
 """Verbs that play to a party, and those that collect its input: play, say, pause, gather, record."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,9 +18,10 @@ _MAX_PAUSE_S: Final = 600.0
 _MAX_LOOPS: Final = 100
 _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
+_VOICE: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KEYS: Final = frozenset("0123456789*#")
 
-SAY_FIELDS: Final = frozenset({"text", "language", "loop"})
+SAY_FIELDS: Final = frozenset({"text", "language", "loop", "voice"})
 PLAY_FIELDS: Final = frozenset({"url", "loop"})
 PAUSE_FIELDS: Final = frozenset({"length"})
 GATHER_FIELDS: Final = frozenset(
@@ -66,7 +68,10 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
         except SpeechError as refusal:
             named = "language" if "language" in str(refusal) else "text"
             values.wrong(f"{path}.{named}", str(refusal))
-    return [Say(str(text), str(language), loops)] if len(values.errors) == count else []
+    voice = verb.get("voice")
+    if voice is not None and not (isinstance(voice, str) and _VOICE.fullmatch(voice)):
+        values.wrong(f"{path}.voice", "must be 1 to 64 letters, digits or . _ : -")
+    return [Say(str(text), str(language), loops, voice)] if len(values.errors) == count else []
 
 
 def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Pause]:

@@ -17,6 +17,52 @@ DRAIN_MARK: Final = "\0drained"
 """Name of the mark after an agent's last audio; agents cannot send it: control characters are refused."""
 
 
+_MOST_QUEUED: Final = 4
+"""Pieces of a sentence in the engine's queue; what comes meanwhile is one piece after them."""
+
+
+class SpeechFeed:
+    """
+    A playback to a leg whose audio comes in pieces, each played behind those before it.
+
+    ``PlaybackEnded`` of its turn follows when all was played and `end` was called.
+    """
+
+    def __init__(self, audio: "LegAudio", leg: LegId, turn: int) -> None:
+        self.leg = leg
+        self._audio = audio
+        self._turn = turn
+        self._waiting: list[Clip] = []
+        self._queued = 0
+        self._ended = False
+        self._problem: str | None = None
+
+    def add(self, piece: Clip) -> None:
+        """Play a piece, of the same rate as the others."""
+        if piece.pcm:
+            self._waiting.append(piece)
+            self._go_on()
+
+    def end(self, problem: str | None = None) -> None:
+        """Say that there are no more pieces, and the problem if there were none."""
+        self._ended, self._problem = True, problem
+        self._go_on()
+
+    def played(self) -> None:
+        """Go on after a piece."""
+        self._queued -= 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting and self._queued < _MOST_QUEUED:
+            waiting, self._waiting = self._waiting, []
+            sound = Clip(b"".join(piece.pcm for piece in waiting), waiting[0].sample_rate)
+            if self._audio.queue_piece(self, sound):
+                self._queued += 1
+        if self._ended and not self._queued and not self._waiting:
+            self._audio.end_feed(self.leg, self._problem, self._turn)
+
+
 class LegAudio:
     """
     Audio of a call's legs. ``post`` receives the resulting events.
@@ -31,6 +77,7 @@ class LegAudio:
         self._post = post
         self._settings = settings
         self._plays: dict[int, tuple[LegId, int]] = {}
+        self._feeds: dict[int, SpeechFeed] = {}
         self._recording: Recording | None = None
 
     # --- linked legs ----------------------------------------------------------------------------------------
@@ -121,6 +168,26 @@ class LegAudio:
         """Play sounds in a row, once; ``PlaybackEnded`` of that turn follows."""
         self._queue(leg, sounds, 1, turn)
 
+    def feed(self, leg: LegId, turn: int) -> SpeechFeed:
+        """Play what comes in pieces; ``PlaybackEnded`` of that turn follows."""
+        return SpeechFeed(self, leg, turn)
+
+    def queue_piece(self, feed: SpeechFeed, piece: Clip) -> bool:
+        """Queue a piece of a feed; False if it cannot be played."""
+        media = self._legs.get(feed.leg)
+        if media is None:
+            return False
+        self._stop_music(media)
+        try:
+            self._feeds[media.stream.playbacks.queue([piece]).id] = feed
+        except MediaError:
+            return False
+        return True
+
+    def end_feed(self, leg: LegId, problem: str | None, turn: int) -> None:
+        """Report the end of a feed."""
+        self._post(PlaybackEnded(leg, problem, turn))
+
     def _queue(self, leg: LegId, sounds: Sequence[Sound], loops: int, turn: int = 0) -> None:
         media = self._legs.get(leg)
         if media is None or not sounds:
@@ -135,6 +202,9 @@ class LegAudio:
 
     def played(self, leg: LegId, playback_id: int) -> None:
         """Report the end of a requested playback."""
+        feed = self._feeds.pop(playback_id, None)
+        if feed is not None:
+            feed.played()
         awaited = self._plays.pop(playback_id, None)
         if awaited is not None:
             self._post(PlaybackEnded(leg, turn=awaited[1]))
@@ -160,6 +230,7 @@ class LegAudio:
     def stop(self, leg: LegId) -> None:
         """Stop all playback to the leg; ``PlaybackEnded`` does not follow."""
         self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
+        self._feeds = {playback: feed for playback, feed in self._feeds.items() if feed.leg != leg}
         media = self._legs.get(leg)
         if media is not None:
             media.music = None

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -65,14 +65,29 @@ class MediaPerformer(EffectPerformer):
             self._mailbox.log.warning("not spoken: %s", NO_SPEECH)
             self._mailbox.post_outcome(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
             return
-        self._load(effect.leg, partial(speech.speak, effect.text, effect.language), 1, effect.turn)
+        pieces = speech.pieces(effect.text, effect.language, voice=effect.voice)
+        self._start(effect.leg, self._play_pieces(effect.leg, pieces, effect.turn))
+
+    async def _play_pieces(self, leg: LegId, pieces: AsyncIterator[Clip], turn: int) -> None:
+        feed = self._media.audio.feed(leg, turn)
+        try:
+            async for piece in pieces:
+                feed.add(piece)
+        except AudioError as error:
+            self._mailbox.log.warning("not played: %s", error)
+            feed.end(str(error))
+        else:
+            feed.end()
 
     def _load(self, leg: LegId, source: Callable[[], Awaitable[Clip]], loops: int, turn: int) -> None:
         """Play audio after loading it, unless another playback is requested before."""
+        self._start(leg, self._play_loaded(leg, source, loops, turn))
+
+    def _start(self, leg: LegId, loading: Coroutine[Any, Any, None]) -> None:
         former = self._loading.pop(leg, None)
         if former is not None:
             former.cancel()
-        task = self._mailbox.spawn_helper(self._play_loaded(leg, source, loops, turn))
+        task = self._mailbox.spawn_helper(loading)
         self._loading[leg] = task
         task.add_done_callback(lambda done: self._loaded(leg, done))
 

@@ -177,6 +177,16 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
     )
 
 
+def collect_speech(metrics: Metrics, outcomes: Mapping[str, int]) -> None:
+    """Register the metric of texts that a speech server was to speak."""
+    metrics.watch_counter(
+        "trunkline_speech_texts",
+        "Texts for the speech server, by what became of them.",
+        lambda: outcomes,
+        ("outcome",),
+    )
+
+
 def _collect_media(metrics: Metrics, control: CallControl) -> None:
     engine = control.engine
     stats = engine.stats()

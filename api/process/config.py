@@ -48,6 +48,7 @@ from api.process.values import (
     parse_sip_proxy,
     parse_tone_plan,
     parse_url,
+    parse_word,
 )
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
@@ -217,9 +218,9 @@ class Settings:
         "base address of a server with OpenAI's speech endpoint that speaks texts, such as "
         "https://api.openai.com/v1 (default: espeak-ng speaks them)",
     )
-    speech_key: str | None = _setting("", str, "key of the speech server", secret=True)
-    speech_model: str = _setting("gpt-4o-mini-tts", str, "model of the speech server")
-    speech_voice: str = _setting("alloy", str, "voice of the speech server for texts that name none")
+    speech_key: str | None = _setting("", parse_word, "key of the speech server", secret=True)
+    speech_model: str = _setting("gpt-4o-mini-tts", parse_word, "model of the speech server")
+    speech_voice: str = _setting("alloy", parse_word, "voice of the speech server for texts that name none")
     stream_start_timeout_s: float = _setting(
         "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
     )

@@ -281,6 +281,13 @@ def parse_digest_algorithms(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def parse_word(text: str) -> str:
+    """Read visible ASCII without spaces, as a header field takes it; errors do not repeat it."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must be visible ASCII characters without spaces")
+    return text
+
+
 def parse_realm(text: str) -> str:
     """Read the realm of digest authentication."""
     realm = text.strip()

@@ -131,14 +131,13 @@ class ServerSynthesizer(Synthesizer):
                 yield piece
 
     async def close(self) -> None:
-        """Cancel all running speech, and close the connections."""
+        """Cancel all running speech, and close the connections; the other synthesizer is its owner's."""
         tasks = [speaking.task for speaking in self._under_way.values() if speaking.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
-        await self._fallback.close()
 
     async def _kept(self, digest: str) -> Clip | None:
         clip = self._memory.get(digest)

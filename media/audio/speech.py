@@ -59,9 +59,6 @@ class Synthesizer(Protocol):
         """
         yield await self.speak(text, language)
 
-    async def close(self) -> None:
-        """Cancel all running speech; nothing by default."""
-
 
 def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> SpeechText:
     """

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ class Espeak(Synthesizer):
 
 @asynccontextmanager
 async def voices(
-    directory: Path | None = None, key: str = "sk-test", **limits: float
+    directory: Path | None = None, key: str = "sk-test", **limits: Any
 ) -> AsyncIterator[tuple[SpeechEndpoint, ServerSynthesizer, Espeak]]:
     espeak = Espeak()
     async with SpeechEndpoint().running() as endpoint:

@@ -212,6 +212,9 @@ class Settings:
         Choice(*sorted(WEBSOCKET_DIALECTS)),
         f"stream protocol where neither call nor account names one: {', '.join(sorted(WEBSOCKET_DIALECTS))}",
     )
+    stream_start_timeout_s: float = _setting(
+        "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
+    )
     speech_url: str | None = _setting(
         "",
         parse_url,
@@ -221,9 +224,6 @@ class Settings:
     speech_key: str | None = _setting("", parse_word, "key of the speech server", secret=True)
     speech_model: str = _setting("gpt-4o-mini-tts", parse_word, "model of the speech server")
     speech_voice: str = _setting("alloy", parse_word, "voice of the speech server for texts that name none")
-    stream_start_timeout_s: float = _setting(
-        "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
-    )
     tone_plan: str = _setting(
         "in",
         parse_tone_plan,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from callcontrol.calls.plan import Gather, Plan, Say
 from callcontrol.calls.requests import CallMetadata
@@ -22,8 +23,10 @@ from media.audio.speech import Synthesizer
 from sip import Ended
 from tests.support.call_drive import make_party
 from tests.support.domain import ACCOUNT_SID
+from tests.support.inbound_stage import inbound_stage
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
+from tests.support.webhook_stage import Receiver
 from tests.support.world import WEBHOOK, World, running
 
 FALLBACK_HZ = 300.0
@@ -337,3 +340,30 @@ async def test_hanging_up_while_the_server_speaks_ends_the_call_at_once(tmp_path
         call.hang_up()
         await world.ended()
         assert not endpoint.released.is_set()
+
+
+async def test_a_server_with_these_settings_speaks_and_counts(tmp_path: Path) -> None:
+    webhook = Receiver()
+    webhook.answers["/say"] = lambda _: web.json_response(
+        [{"verb": "say", "text": "Welcome.", "voice": "coral"}, {"verb": "say", "text": "Good bye."}]
+    )
+    await webhook.start()
+    try:
+        async with (
+            SpeechEndpoint().running() as endpoint,
+            inbound_stage(
+                tmp_path, SPEECH_URL=endpoint.url, SPEECH_KEY="sk-test", SPEECH_VOICE="sage"
+            ) as stage,
+        ):
+            await stage.bind(target="webhook", webhook_url=webhook.url("/say"))
+            call = stage.call()
+            await call.until(lambda: longest_ms(call, VOICE_HZ["sage"]) >= 500)
+            assert longest_ms(call, VOICE_HZ["coral"]) >= 1000
+            await call.wait(Ended)
+            async with stage.http.get(f"{stage.server.url}/metrics") as answer:
+                metrics = await answer.text()
+            assert 'trunkline_speech_texts_total{outcome="spoken"} 2.0' in metrics
+    finally:
+        await webhook.close()
+    assert [body["voice"] for body in endpoint.asked] == ["coral", "sage"] and not endpoint.problems
+    assert len(list((tmp_path / "speech").glob("*.wav"))) == 2

@@ -46,6 +46,7 @@ from api.process.values import (
     parse_realm,
     parse_secret_keys,
     parse_sip_proxy,
+    parse_stream_url,
     parse_tone_plan,
     parse_url,
     parse_word,
@@ -224,6 +225,14 @@ class Settings:
     speech_key: str | None = _setting("", parse_word, "key of the speech server", secret=True)
     speech_model: str = _setting("gpt-4o-mini-tts", parse_word, "model of the speech server")
     speech_voice: str = _setting("alloy", parse_word, "voice of the speech server for texts that name none")
+    recognizer_url: str | None = _setting(
+        "",
+        parse_stream_url,
+        "address of a server with Deepgram's streaming endpoint that recognises speech, such as "
+        "wss://api.deepgram.com/v1/listen (default: speech is not recognised)",
+    )
+    recognizer_key: str | None = _setting("", parse_word, "key of the recogniser", secret=True)
+    recognizer_model: str = _setting("nova-3", parse_word, "model of the recogniser")
     tone_plan: str = _setting(
         "in",
         parse_tone_plan,

@@ -51,9 +51,10 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
-from media.aio import EspeakSynthesizer
+from media.aio import EspeakSynthesizer, recognizer, speech_server
 from media.aio.agent_settings import AgentStreamSettings
-from media.aio.speech_server import OUTCOMES, ServerSynthesizer, SpeechServer
+from media.aio.recognizer import Recognizer, RecognizerServer
+from media.aio.speech_server import ServerSynthesizer, SpeechServer
 from media.audio import PromptLibrary, Speaker
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
@@ -108,7 +109,8 @@ class Server:
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
-        self._speech_outcomes: Mapping[str, int] = dict.fromkeys(OUTCOMES, 0)
+        self._speech_outcomes: Mapping[str, int] = dict.fromkeys(speech_server.OUTCOMES, 0)
+        self._recognizer_outcomes: Mapping[str, int] = dict.fromkeys(recognizer.OUTCOMES, 0)
         self.mcp: McpGateway
         self.hot_restart = HotRestart(settings.data_dir, settings.node)
         self.http_socket: HttpServerSocket
@@ -310,6 +312,16 @@ class Server:
         self._parts.push_async_callback(speech.close)
         return speech
 
+    def _make_recognizer(self) -> Recognizer | None:
+        settings = self.settings
+        if settings.recognizer_url is None:
+            return None
+        server = RecognizerServer(settings.recognizer_url, settings.recognizer_model, settings.recognizer_key)
+        made = Recognizer(server)
+        self._recognizer_outcomes = made.outcomes
+        self._parts.push_async_callback(made.close)
+        return made
+
     def _providers(self, store: ObjectStore | None) -> Providers:
         directory = self.storage.directory
         inventory = SandboxInventory()
@@ -322,6 +334,7 @@ class Server:
             network=SandboxMessagingNetwork(),
             review=SandboxReview(),
             speech=speech,
+            recognizer=self._make_recognizer(),
             announcer=Speaker(PromptLibrary(PROMPTS_DIRECTORY)),
             announcements=announcements,
             sandbox_carrier=self._sandbox_sid,
@@ -390,7 +403,7 @@ class Server:
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
         collect_recordings(self.metrics, self.services.uploads)
-        collect_speech(self.metrics, self._speech_outcomes)
+        collect_speech(self.metrics, self._speech_outcomes, self._recognizer_outcomes)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)

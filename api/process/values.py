@@ -392,6 +392,18 @@ def parse_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def parse_stream_url(text: str) -> str:
+    """Read a ws or wss address, with a query or without."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("ws", "wss") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.fragment or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(f"{text!r} is not an address such as wss://voice.example.com/v1/listen")
+    return text
+
+
 def parse_origins(text: str) -> tuple[str, ...]:
     """Read comma-separated origins of web pages as browsers send them, or ``*``."""
     origins = tuple(part.strip().lower() for part in text.split(",") if part.strip())

@@ -161,12 +161,13 @@ class RequestInstructions(Step):
 @dataclass(frozen=True, slots=True)
 class Gather(Step):
     """
-    Collect keys that the party presses, while prompts are played.
+    Collect keys that the party presses, and what it says, while prompts are played.
 
-    The step ends after ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for
-    ``timeout_s`` after the prompts or the last key. With ``action`` the customer's server is asked then, with
-    the digits as the fact ``digits``; without keys that happens only if ``action_on_empty``, else the plan
-    goes on.
+    The step ends after ``num_digits`` keys, with ``finish_on_key``, after words in ``language``, or when
+    nothing comes for ``timeout_s`` after the prompts or the last key or word. Without ``language`` it does
+    not listen, and without ``keys`` it ignores them. With ``action`` the customer's server is asked then,
+    with the facts ``digits`` and ``speech``; without input that happens only if ``action_on_empty``, else the
+    plan goes on.
     """
 
     prompts: "tuple[Play | Say | Pause, ...]" = ()
@@ -175,6 +176,8 @@ class Gather(Step):
     timeout_s: float = 5.0
     action: RequestInstructions | None = None
     action_on_empty: bool = False
+    language: str | None = None
+    keys: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord
 from media.aio import MediaEngine
+from media.aio.recognizer import Recognizer
 from media.audio.speech import Synthesizer
 from sip.aio import Listen
 from tests.support.domain import (
@@ -48,6 +49,7 @@ class World:
         directory: Path,
         *,
         speech: Synthesizer | None = None,
+        recognizer: Recognizer | None = None,
         places: MemoryPlaces | None = None,
         conferences: ConferenceOwners | None = None,
         **settings: Any,
@@ -83,6 +85,7 @@ class World:
                 refresh=_unchanged,
                 features=call_features(control_settings, self.directory, destinations, _unchanged),
                 speech=speech,
+                recognizer=recognizer,
                 places=places,
                 conferences=conferences,
             ),

@@ -99,6 +99,25 @@ class Speak(Effect):
 
 
 @dataclass(frozen=True, slots=True)
+class Recognise(Effect):
+    """
+    Recognise what the party says; ``WordsHeard`` follow until ``StopRecognising``.
+
+    Nothing follows if this server recognises no speech, or cannot.
+    """
+
+    leg: LegId
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopRecognising(Effect):
+    """Recognise no more."""
+
+    leg: LegId
+
+
+@dataclass(frozen=True, slots=True)
 class DetectSpeech(Effect):
     """Listen for the party's voice; ``SpeechStarted`` and ``SpeechEnded`` follow, until ``StopSpeech``."""
 

@@ -63,6 +63,33 @@ class SpeechFeed:
             self._audio.end_feed(self.leg, self._problem, self._turn)
 
 
+class LegListener:
+    """
+    A listener to what a party says, as 16-bit samples.
+
+    Attributes:
+        sample_rate: Rate of the samples.
+    """
+
+    def __init__(self, media: LegMedia) -> None:
+        self.sample_rate: Literal[8000, 16000] = 16000 if media.wide else 8000
+        self._media = media
+        self._tap: AgentTap | None = None
+
+    def begin(self, on_frames: Callable[[bytes], None]) -> None:
+        """Pass on what is heard from now on."""
+        self._tap = self._media.tap = self._media.stream.open_tap(
+            sample_rate=self.sample_rate, encoding="l16", on_frames=on_frames
+        )
+
+    def end(self) -> None:
+        """Listen no more."""
+        if self._tap is not None:
+            self._tap.close()
+            if self._media.tap is self._tap:
+                self._media.tap = None
+
+
 class LegAudio:
     """
     Audio of a call's legs. ``post`` receives the resulting events.
@@ -289,6 +316,11 @@ class LegAudio:
         elif "buffer" in choice.events:
             media.tap.watch_level()
         return media.tap
+
+    def listen(self, leg: LegId) -> "LegListener | None":
+        """Return a listener to the leg's party; None when the leg has ended, or an agent listens."""
+        media = self._legs.get(leg)
+        return LegListener(media) if media is not None and media.tap is None else None
 
     def drain(self, leg: LegId) -> None:
         """Report when all audio that was written to the leg's tap is played."""

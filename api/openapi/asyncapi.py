@@ -67,14 +67,15 @@ def _messages(dialect: str, frames: Frames, way: str) -> Iterator[tuple[str, dic
         # Component names cannot contain a colon; some frame names do.
         word = name.replace(":", "_")
         key = f"command_{word}" if COMMANDS.get(name) is schema else f"{dialect}_{way}_agent_{word}"
-        yield key, {"name": name, "contentType": "application/json", "payload": schema}
+        kind = "text/plain" if schema.get("type") == "string" else "application/json"
+        yield key, {"name": name, "contentType": kind, "payload": schema}
     if frames.binary_audio:
         yield (
             f"{dialect}_{way}_agent_audio",
             {
                 "name": "audio",
                 "contentType": "application/octet-stream",
-                "summary": "A binary frame: L16, little-endian.",
+                "summary": "A binary frame of audio in the encoding of the stream.",
                 "payload": {"type": "string", "format": "binary"},
             },
         )

@@ -177,6 +177,22 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
     )
 
 
+def collect_speech(metrics: Metrics, outcomes: Mapping[str, int], recognised: Mapping[str, int]) -> None:
+    """Register the metrics of texts that a speech server was to speak, and of connections to a recogniser."""
+    metrics.watch_counter(
+        "trunkline_recognizer_connects",
+        "Parties whose speech was to be recognised, by what became of the connection.",
+        lambda: recognised,
+        ("outcome",),
+    )
+    metrics.watch_counter(
+        "trunkline_speech_texts",
+        "Texts for the speech server, by what became of them.",
+        lambda: outcomes,
+        ("outcome",),
+    )
+
+
 def _collect_media(metrics: Metrics, control: CallControl) -> None:
     engine = control.engine
     stats = engine.stats()

@@ -46,14 +46,16 @@ from api.process.values import (
     parse_realm,
     parse_secret_keys,
     parse_sip_proxy,
+    parse_stream_url,
     parse_tone_plan,
     parse_url,
+    parse_word,
 )
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
 from media.audio import TONE_PLANS
-from media.streams import DIALECTS
+from media.streams import WEBSOCKET_DIALECTS
 
 __all__ = [
     "PREFIX",
@@ -208,12 +210,29 @@ class Settings:
     )
     stream_default_protocol: str = _setting(
         "exotel",
-        Choice(*sorted(DIALECTS)),
-        f"stream protocol where neither call nor account names one: {', '.join(sorted(DIALECTS))}",
+        Choice(*sorted(WEBSOCKET_DIALECTS)),
+        f"stream protocol where neither call nor account names one: {', '.join(sorted(WEBSOCKET_DIALECTS))}",
     )
     stream_start_timeout_s: float = _setting(
         "0", Number(0, 3600), "seconds a voice agent may be silent at the beginning of a call; 0 no limit"
     )
+    speech_url: str | None = _setting(
+        "",
+        parse_url,
+        "base address of a server with OpenAI's speech endpoint that speaks texts, such as "
+        "https://api.openai.com/v1 (default: espeak-ng speaks them)",
+    )
+    speech_key: str | None = _setting("", parse_word, "key of the speech server", secret=True)
+    speech_model: str = _setting("gpt-4o-mini-tts", parse_word, "model of the speech server")
+    speech_voice: str = _setting("alloy", parse_word, "voice of the speech server for texts that name none")
+    recognizer_url: str | None = _setting(
+        "",
+        parse_stream_url,
+        "address of a server with Deepgram's streaming endpoint that recognises speech, such as "
+        "wss://api.deepgram.com/v1/listen (default: speech is not recognised)",
+    )
+    recognizer_key: str | None = _setting("", parse_word, "key of the recogniser", secret=True)
+    recognizer_model: str = _setting("nova-3", parse_word, "model of the recogniser")
     tone_plan: str = _setting(
         "in",
         parse_tone_plan,

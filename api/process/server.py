@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from api.http.app import Neighbours, create_app
@@ -27,6 +26,7 @@ from api.process.collectors import (
     collect_messages,
     collect_process,
     collect_recordings,
+    collect_speech,
     collect_storage,
     collect_tools,
 )
@@ -51,9 +51,12 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
-from media.aio import EspeakSynthesizer
+from media.aio import EspeakSynthesizer, recognizer, speech_server
 from media.aio.agent_settings import AgentStreamSettings
+from media.aio.recognizer import Recognizer, RecognizerServer
+from media.aio.speech_server import ServerSynthesizer, SpeechServer
 from media.audio import PromptLibrary, Speaker
+from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip import Destination, DigestSettings
 from sip.aio import (
@@ -106,6 +109,8 @@ class Server:
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
+        self._speech_outcomes: Mapping[str, int] = dict.fromkeys(speech_server.OUTCOMES, 0)
+        self._recognizer_outcomes: Mapping[str, int] = dict.fromkeys(recognizer.OUTCOMES, 0)
         self.mcp: McpGateway
         self.hot_restart = HotRestart(settings.data_dir, settings.node)
         self.http_socket: HttpServerSocket
@@ -281,19 +286,55 @@ class Server:
                 self.sandbox.target = Destination("udp", udp.host, udp.port)
         await self.services.start()
 
+    def _make_speech(self) -> Synthesizer:
+        """
+        Make the speech synthesizer of calls; sentences that were synthesized before are read from disk.
+
+        A server without espeak-ng starts all the same; its calls skip texts, unless a speech server speaks
+        them.
+        """
+        settings = self.settings
+        folder = settings.data_dir / SPEECH_FOLDER
+        if shutil.which(_SPEECH_PROGRAM) is None:
+            _log.warning(
+                "%s is not installed: calls speak no texts until it is (apt install %s)",
+                *2 * (_SPEECH_PROGRAM,),
+            )
+        espeak = EspeakSynthesizer(folder, program=_SPEECH_PROGRAM, max_waiting=_MAX_TEXTS)
+        self._parts.push_async_callback(espeak.close)
+        if settings.speech_url is None:
+            return espeak
+        server = SpeechServer(
+            settings.speech_url, settings.speech_model, settings.speech_voice, settings.speech_key
+        )
+        speech = ServerSynthesizer(server, espeak, folder)
+        self._speech_outcomes = speech.outcomes
+        self._parts.push_async_callback(speech.close)
+        return speech
+
+    def _make_recognizer(self) -> Recognizer | None:
+        settings = self.settings
+        if settings.recognizer_url is None:
+            return None
+        server = RecognizerServer(settings.recognizer_url, settings.recognizer_model, settings.recognizer_key)
+        made = Recognizer(server)
+        self._recognizer_outcomes = made.outcomes
+        self._parts.push_async_callback(made.close)
+        return made
+
     def _providers(self, store: ObjectStore | None) -> Providers:
         directory = self.storage.directory
         inventory = SandboxInventory()
         if self.settings.number_inventory == "sandbox":
             inventory = SandboxInventory.standard(lambda number: directory.number(number) is not None)
-        speech, announcements = _make_speech(self.settings.data_dir), EspeakSynthesizer()
-        self._parts.push_async_callback(speech.close)
+        speech, announcements = self._make_speech(), EspeakSynthesizer()
         self._parts.push_async_callback(announcements.close)
         return Providers(
             inventory=inventory,
             network=SandboxMessagingNetwork(),
             review=SandboxReview(),
             speech=speech,
+            recognizer=self._make_recognizer(),
             announcer=Speaker(PromptLibrary(PROMPTS_DIRECTORY)),
             announcements=announcements,
             sandbox_carrier=self._sandbox_sid,
@@ -362,6 +403,7 @@ class Server:
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
         collect_recordings(self.metrics, self.services.uploads)
+        collect_speech(self.metrics, self._speech_outcomes, self._recognizer_outcomes)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
@@ -454,19 +496,6 @@ def _cannot_listen(variable: str, address: str, error: OSError) -> StartFailed:
         f"cannot listen on {address}: {error.strerror or error}; "
         f"stop what listens there, or set {variable} to another address"
     )
-
-
-def _make_speech(data_dir: Path) -> EspeakSynthesizer:
-    """
-    Make the speech synthesizer of calls; sentences that were synthesized before are read from disk.
-
-    A server without espeak-ng starts all the same; its calls skip texts.
-    """
-    if shutil.which(_SPEECH_PROGRAM) is None:
-        _log.warning(
-            "%s is not installed: calls speak no texts until it is (apt install %s)", *2 * (_SPEECH_PROGRAM,)
-        )
-    return EspeakSynthesizer(data_dir / SPEECH_FOLDER, program=_SPEECH_PROGRAM, max_waiting=_MAX_TEXTS)
 
 
 def sip_listens(settings: Settings) -> list[Listen]:

@@ -281,6 +281,13 @@ def parse_digest_algorithms(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def parse_word(text: str) -> str:
+    """Read visible ASCII without spaces, as a header field takes it; errors do not repeat it."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must be visible ASCII characters without spaces")
+    return text
+
+
 def parse_realm(text: str) -> str:
     """Read the realm of digest authentication."""
     realm = text.strip()
@@ -383,6 +390,18 @@ def parse_url(text: str) -> str:
     if not usable or parts.query or parts.fragment:
         raise ValueError(f"{text!r} is not an address such as https://voice.example.com")
     return text.rstrip("/")
+
+
+def parse_stream_url(text: str) -> str:
+    """Read a ws or wss address, with a query or without."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("ws", "wss") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.fragment or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(f"{text!r} is not an address such as wss://voice.example.com/v1/listen")
+    return text
 
 
 def parse_origins(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from callcontrol.agents.stream_settings import DEFAULT_OVERLAP_S, MAX_OVERLAP_S
 from callcontrol.aio.tokens import utc_now
 from callcontrol.clock import timestamp
 from callcontrol.models import Account
-from media.streams import DIALECTS
+from media.streams import WEBSOCKET_DIALECTS
 
 __all__ = ["routes"]
 
@@ -24,7 +24,9 @@ class UpdateStreamSettings(RequestModel):
     """Settings to change."""
 
     default_stream_protocol: Annotated[
-        Annotated[str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(DIALECTS)})]
+        Annotated[
+            str, Field(min_length=1, max_length=32, json_schema_extra={"enum": sorted(WEBSOCKET_DIALECTS)})
+        ]
         | None,
         Field(description="Protocol of streams that name none; null: the server's default."),
     ]

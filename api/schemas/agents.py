@@ -19,7 +19,9 @@ __all__ = ["AgentList", "AgentObject", "CreateAgent", "UpdateAgent"]
 
 _Text = Annotated[str, Field(max_length=128)]
 _Workspace = Annotated[str, Field(max_length=64, json_schema_extra={"format": "uuid"})]
-_StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"pattern": r"^wss?://[^\s]+$"})]
+_StreamUrl = Annotated[
+    str, Field(max_length=2048, json_schema_extra={"pattern": r"^(wss?|audiosocket)://[^\s]+$"})
+]
 _Language = Annotated[str, Field(max_length=16, json_schema_extra={"pattern": f"^{LANGUAGE.pattern}$"})]
 
 

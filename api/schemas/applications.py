@@ -29,7 +29,9 @@ class CreateApplication(StreamFields):
 
     name: Name
     target: Annotated[Target, Field(description="Where calls go.")]
-    stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
+    stream_url: (
+        Annotated[StreamUrl, Field(description="ws://, wss:// or audiosocket:// of a voice agent.")] | None
+    ) = None
     forward_to: (
         Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None
     ) = None

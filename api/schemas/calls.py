@@ -143,7 +143,9 @@ class CallFields(StreamFields):
 class CreateCall(CallFields):
     """Originate a call and define what happens once it is answered."""
 
-    stream_url: Annotated[StreamUrl, Field(description="ws:// or wss:// of a voice agent.")] | None = None
+    stream_url: (
+        Annotated[StreamUrl, Field(description="ws://, wss:// or audiosocket:// of a voice agent.")] | None
+    ) = None
     webhook_url: (
         Annotated[WebUrl, Field(description="Asked what to do once the call is answered.")] | None
     ) = None

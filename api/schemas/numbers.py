@@ -76,7 +76,10 @@ class InboundBinding(StreamFields):
     ]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
     stream_url: (
-        Annotated[str, Field(max_length=2048, description="ws:// or wss:// of a voice agent.")] | None
+        Annotated[
+            str, Field(max_length=2048, description="ws://, wss:// or audiosocket:// of a voice agent.")
+        ]
+        | None
     ) = None
     forward_to: (
         Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None

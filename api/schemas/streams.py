@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.schemas.base import RequestModel
+from media.streams import DIALECTS
 
 __all__ = ["CustomParameters", "StreamAuth", "StreamFields"]
 
@@ -37,7 +38,7 @@ class StreamFields(RequestModel):
             str,
             Field(
                 max_length=32,
-                description="exotel (default), twilio, vonage, plivo, vobiz, jambonz or telnyx.",
+                description=f"{', '.join(DIALECTS)}; default exotel, or audiosocket by the URL.",
             ),
         ]
         | None

@@ -94,6 +94,15 @@ class SpokenPrompt(RequestModel):
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
     language: Annotated[str, Field(min_length=2, max_length=35), AfterValidator(_spoken)] = "en-IN"
     loop: Loop = 1
+    voice: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="One of the speech server's, if there is one."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Say(SpokenPrompt):
@@ -125,7 +134,7 @@ Prompt = Annotated[
 
 
 class Gather(RequestModel):
-    """Collect the party's DTMF digits while prompts are played."""
+    """Collect the party's DTMF digits, or what it says, while prompts are played."""
 
     verb: Literal["gather"]
     prompts: Annotated[list[Prompt], Field(max_length=20, description="Played while collecting.")] | None = (
@@ -140,7 +149,23 @@ class Gather(RequestModel):
     timeout: Annotated[Wait, Field(description="Seconds without a key.")] = 5
     action_url: ActionUrl | None = None
     action_method: Method | None = None
-    action_on_empty: Annotated[bool, Field(description="Ask even when no key was pressed.")] | None = None
+    action_on_empty: Annotated[bool, Field(description="Ask even when there was no input.")] | None = None
+    input: (
+        Annotated[
+            list[Literal["digits", "speech"]],
+            Field(min_length=1, max_length=2, description="Default digits; speech needs a recogniser."),
+        ]
+        | None
+    ) = None
+    language: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$", description="Of speech; default en-IN."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Record(RequestModel):

@@ -6,7 +6,7 @@ from typing import Final
 
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Account, StreamSecret
-from media.streams import DIALECTS
+from media.streams import WEBSOCKET_DIALECTS
 
 DEFAULT_OVERLAP_S: Final = 86_400
 """Default time, in seconds, in which requests are signed with the previous secret as well."""
@@ -21,8 +21,10 @@ def check_protocol(protocol: str | None) -> None:
     Raises:
         ValidationFailed: It names the field ``default_stream_protocol``.
     """
-    if protocol is not None and protocol not in DIALECTS:
-        raise ValidationFailed.of("default_stream_protocol", f"must be one of {', '.join(sorted(DIALECTS))}")
+    if protocol is not None and protocol not in WEBSOCKET_DIALECTS:
+        raise ValidationFailed.of(
+            "default_stream_protocol", f"must be one of {', '.join(sorted(WEBSOCKET_DIALECTS))}"
+        )
 
 
 def rotated(account: Account, secret: str, overlap_s: int, now: datetime) -> Account:

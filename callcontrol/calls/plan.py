@@ -62,11 +62,16 @@ class Play(Step):
 
 @dataclass(frozen=True, slots=True)
 class Say(Step):
-    """Speak a text ``loops`` times, in a language such as ``hi-IN``."""
+    """
+    Speak a text ``loops`` times, in a language such as ``hi-IN``.
+
+    ``voice`` is one of the speech server's; None is the server's usual one.
+    """
 
     text: str
     language: str = "en-IN"
     loops: int = 1
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +204,13 @@ class RequestInstructions(Step):
 @dataclass(frozen=True, slots=True)
 class Gather(Step):
     """
-    Collect keys that the party presses, while prompts are played.
+    Collect keys that the party presses, and what it says, while prompts are played.
 
-    The step ends after ``num_digits`` keys, with ``finish_on_key``, or when nothing is pressed for
-    ``timeout_s`` after the prompts or the last key. With ``action`` the customer's server is asked then, with
-    the digits as the fact ``digits``; without keys that happens only if ``action_on_empty``, else the plan
-    goes on. ``inter_digit_s`` is the limit after a key, where it differs from ``timeout_s``.
+    The step ends after ``num_digits`` keys, with ``finish_on_key``, after words in ``language``, or when
+    nothing comes for ``timeout_s`` after the prompts or the last key or word. Without ``language`` it does
+    not listen, and without ``keys`` it ignores them. With ``action`` the customer's server is asked then,
+    with the facts ``digits`` and ``speech``; without input that happens only if ``action_on_empty``, else the
+    plan goes on. ``inter_digit_s`` is the limit after a key, where it differs from ``timeout_s``.
     """
 
     prompts: "tuple[Play | Say | Pause, ...]" = ()
@@ -214,6 +220,8 @@ class Gather(Step):
     action: RequestInstructions | None = None
     action_on_empty: bool = False
     inter_digit_s: float | None = None
+    language: str | None = None
+    keys: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ Address = IPv4Address | IPv6Address
 MAX_URL_CHARS: Final = 2048
 WEB_SCHEMES: Final = ("http", "https")
 """Schemes of webhooks; plain ``http`` needs a server that may connect to its own network."""
-STREAM_SCHEMES: Final = ("ws", "wss")
+STREAM_SCHEMES: Final = ("ws", "wss", "audiosocket")
 """Schemes of agents' streams."""
 
 _MAX_HOST_CHARS: Final = 253

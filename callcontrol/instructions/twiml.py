@@ -273,7 +273,18 @@ _PLAY: Final = {"loop": ("loop", _loops), "digits": ("digits", _text)}
 _PAUSE: Final = {"length": ("length", _number)}
 _GATHER: Final = {
     **_ACTION,
-    "input": ("", _one_of({"dtmf": None})),
+    "input": (
+        "input",
+        _one_of(
+            {
+                "dtmf": ["digits"],
+                "speech": ["speech"],
+                "dtmf speech": ["digits", "speech"],
+                "speech dtmf": ["digits", "speech"],
+            }
+        ),
+    ),
+    "language": ("language", _text),
     "numDigits": ("num_digits", _number),
     "finishOnKey": ("finish_on_key", _text),
     "timeout": ("timeout", _number),
@@ -319,7 +330,7 @@ _STATUS: Final = frozenset({"statusCallback", "statusCallbackEvent", "statusCall
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "Say": frozenset({"voice"}),
     "Gather": frozenset(
-        {"speechTimeout", "speechModel", "language", "hints", "profanityFilter", "enhanced", "bargeIn"}
+        {"speechTimeout", "speechModel", "hints", "profanityFilter", "enhanced", "bargeIn"}
         | {"partialResultCallback", "partialResultCallbackMethod", "maxSpeechTime", "debug"}
     ),
     "Record": frozenset(

@@ -417,7 +417,7 @@ def _timeout_errors(binding: Binding) -> list[FieldError]:
 
 
 def stream_url_errors(url: str, field: str) -> list[FieldError]:
-    """Syntax errors of a stream URL, which must be ws or wss."""
+    """Syntax errors of a stream URL, which must be ws, wss or audiosocket."""
     if len(url) > MAX_URL_CHARACTERS:
         return [FieldError(field, f"must have at most {MAX_URL_CHARACTERS} characters")]
     try:
@@ -425,7 +425,7 @@ def stream_url_errors(url: str, field: str) -> list[FieldError]:
     except ValueError:
         return [FieldError(field, "is not a URL")]
     if parts.scheme not in STREAM_SCHEMES or not parts.hostname:
-        return [FieldError(field, "must be a ws:// or wss:// URL")]
+        return [FieldError(field, "must be a ws://, wss:// or audiosocket:// URL")]
     if not has_valid_port(parts):
         return [FieldError(field, BAD_PORT)]
     if any(character <= " " or character == "\x7f" for character in url):

@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Generic, Protocol, TypeVar
 
-import picows
-
 from media.streams import CommandError
 
 _LOGGER = logging.getLogger(__name__)
@@ -69,14 +67,14 @@ class ReadBackpressure:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._transport: picows.WSTransport | None = None
+        self._transport: asyncio.Transport | None = None
         self._left: float = _BURST_BYTES
         self._since_s = loop.time()
         self._timer: asyncio.TimerHandle | None = None
         self._held = False
 
-    def open(self, transport: picows.WSTransport) -> None:
-        """Set the socket to pause."""
+    def open(self, transport: asyncio.Transport) -> None:
+        """Set the transport to pause."""
         self._transport = transport
 
     def read(self, size: int) -> bool:
@@ -105,7 +103,7 @@ class ReadBackpressure:
         """Pause reading until `release`."""
         self._held = True
         if self._transport is not None:
-            self._transport.underlying_transport.pause_reading()
+            self._transport.pause_reading()
 
     def release(self) -> None:
         """Resume reading, unless a pause for earlier data is running."""
@@ -129,7 +127,7 @@ class ReadBackpressure:
         self._left = min(_BURST_BYTES, self._left + (now_s - self._since_s) * _BYTES_PER_S)
         self._since_s = now_s
         if self._left < 0:
-            self._transport.underlying_transport.pause_reading()
+            self._transport.pause_reading()
             self._timer = self._loop.call_later(_BURST_S, self._resume)
 
     def _resume(self) -> None:
@@ -148,8 +146,8 @@ class ReadBackpressure:
             self._resume_reading()
 
     def _resume_reading(self) -> None:
-        if self._transport is not None and not self._transport.underlying_transport.is_closing():
-            self._transport.underlying_transport.resume_reading()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
 
 class OrderedDecoder(Generic[T]):

@@ -95,6 +95,20 @@ async def dial_plain(
     return await _Dialler(setup, lambda sock: _upgrade_plain(sock, setup), resolve, settings).run()
 
 
+async def dial_tcp(setup: StreamSetup, resolve: Resolve, settings: DialSettings) -> socket.socket:
+    """
+    Open the TCP connection of a stream without a handshake, likewise.
+
+    Raises:
+        StreamConnectError: No attempt succeeded within the budget.
+    """
+
+    async def connected(sock: socket.socket) -> socket.socket:
+        return sock
+
+    return await _Dialler(setup, connected, resolve, settings).run()
+
+
 class _Dialler(Generic[T]):
     def __init__(
         self,

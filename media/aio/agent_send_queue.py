@@ -7,12 +7,13 @@ dropped: an agent that recovers needs current audio. Responses are queued up to 
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from typing import Protocol
 
-import picows
 from picows import WSMsgType
 
-from media.streams import Dialect, Track
+from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
 
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
@@ -23,6 +24,26 @@ _MAX_HELD_BYTES = 256 * 1024
 # Beyond this the transport reports a full socket; about four frames of audio.
 _HIGH_WATER_BYTES = 4 * 1024
 _LOW_WATER_BYTES = 1024
+
+# The byte for silence in each encoding.
+_SILENCE: dict[Encoding, bytes] = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
+
+
+class FrameWriter(Protocol):
+    """Writer of frames to a socket: that of the WebSocket library, or one with its interface."""
+
+    @property
+    def underlying_transport(self) -> asyncio.Transport:
+        """Transport below."""
+
+    def send(self, msg_type: WSMsgType, message: bytes, /) -> None:
+        """Send a frame."""
+
+    def send_ping(self) -> None:
+        """Send a ping."""
+
+    def send_pong(self, message: bytes, /) -> None:
+        """Send a pong."""
 
 
 class AgentSendQueue:
@@ -39,14 +60,14 @@ class AgentSendQueue:
         self.frames_dropped = 0
         self._dialect = dialect
         self._audio_kind = _BINARY if dialect.binary_audio else _TEXT
-        self._transport: picows.WSTransport | None = None
+        self._transport: FrameWriter | None = None
         self._full = False
         self._audio: deque[tuple[bytes, int, Track]] = deque(maxlen=max_audio_frames)
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._pong: bytes | None = None
 
-    def open(self, transport: picows.WSTransport) -> None:
+    def open(self, transport: FrameWriter) -> None:
         """Set the socket."""
         self._transport = transport
         transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
@@ -119,3 +140,33 @@ class AgentSendQueue:
             frame, timestamp_ms, track = self._audio.popleft()
             self.frames_sent += 1
             self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
+
+
+class AgentAudio:
+    """
+    Cuts audio into frames by the clock of its track, and sends them, or silence, or nothing.
+
+    Attributes:
+        clock_ms: Time of each track's audio, in milliseconds.
+    """
+
+    def __init__(self, queue: AgentSendQueue, encoding: Encoding, sample_rate: int) -> None:
+        self.clock_ms: dict[Track, int] = {"inbound": 0, "outbound": 0}
+        self._queue = queue
+        self._frame_bytes = frame_bytes(encoding, sample_rate)
+        self._silence = _SILENCE[encoding] * self._frame_bytes
+        self._listening: Listening = "resume"
+
+    def listen(self, listening: Listening) -> None:
+        """Set what the agent hears from now on."""
+        self._listening = listening
+
+    def send(self, frames: bytes, track: Track) -> None:
+        """Send whole frames of a track, or advance its clock by them."""
+        size = self._frame_bytes
+        for offset in range(0, len(frames), size):
+            self.clock_ms[track] += FRAME_MS
+            if self._listening == "pause":
+                continue
+            frame = frames[offset : offset + size] if self._listening == "resume" else self._silence
+            self._queue.audio(frame, self.clock_ms[track], track)

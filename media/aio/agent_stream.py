@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
+from media.aio.agent_audiosocket import open_audiosocket
 from media.aio.agent_backpressure import OrderedDecoder, RateLimit
-from media.aio.agent_dial import Resolve, dial, dial_plain
+from media.aio.agent_dial import Resolve, dial, dial_plain, dial_tcp
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import AgentSocket
 from media.aio.agent_websocket import AgentWebSocket
@@ -39,10 +40,12 @@ from media.streams import (
     AgentInterrupted,
     AgentMark,
     AgentMute,
+    AgentPause,
     AgentPlay,
     AgentReady,
     AgentRecord,
     AgentReply,
+    AgentStatus,
     CommandError,
     Listening,
     ModelDialect,
@@ -52,6 +55,7 @@ from media.streams import (
     dialect_class,
     frame_bytes,
 )
+from media.streams.dialects.audiosocket import AudioSocketDialect
 from media.streams.model import BROKEN, closed_by_agent
 
 _LOGGER = logging.getLogger(__name__)
@@ -96,6 +100,7 @@ class AgentStream:
         self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
         self._early_full = False
+        self._paused = False
         self._unannounced: list[Callable[[], bytes | None]] = []
         # Events are held until connect() has returned the stream.
         self._held_events: list[AgentEvent] | None = []
@@ -156,6 +161,10 @@ class AgentStream:
     async def _open(self, resolve: Resolve, carrier: RtpStream | None) -> None:
         """Open the socket where it belongs."""
         setup, settings, dialect = self.setup, self._settings, self._dialect
+        if setup.dialect == AudioSocketDialect.name:
+            sock = await dial_tcp(setup, resolve, settings.dial)
+            await open_audiosocket(self, sock, dialect, setup, settings)
+            return
         # The frames of a vendor's model are no templates that the engine could fill in.
         if carrier is None or self.model is not None or urlsplit(setup.url).scheme.lower() != "ws":
             audio_format = (setup.encoding, setup.sample_rate)
@@ -191,6 +200,8 @@ class AgentStream:
             return
         self._announce()
         self._tap = tap
+        if self._paused:
+            tap.pause(True)
         self._early.play(tap)
         self._socket.attach(tap)
         limit_s = self._settings.start_timeout_s if self.model is None else self._settings.model_timeout_s
@@ -418,6 +429,10 @@ class AgentStream:
                 self._clear()
                 self._send(self._dialect.cleared)
                 self._emit(command)
+            case AgentPause(active=active):
+                self._pause(active)
+            case AgentStatus():
+                self._send(lambda: self._dialect.status(self._queued_ms(), self._paused))
             case _ if self._command_rate.exceeded(self._loop.time()):
                 self._fail(_CLOSE_ABUSE, "too many commands")
             case _:
@@ -439,7 +454,7 @@ class AgentStream:
             case AgentReply(frames=frames):
                 model.send(frames)
             case AgentInterrupted():
-                unplayed_ms = self._early.size_bytes * FRAME_MS // self._frame_bytes
+                unplayed_ms = self._early.queued_bytes * FRAME_MS // self._frame_bytes
                 if self._tap is not None:
                     unplayed_ms = self._tap.queued_ms
                 self._clear()
@@ -475,7 +490,18 @@ class AgentStream:
     def _notify_mark(self, name: str, *, cleared: bool) -> None:
         self._send(lambda: self._dialect.mark(name, cleared=cleared))
 
+    def _pause(self, active: bool) -> None:
+        self._paused = active
+        if self._tap is not None:
+            self._tap.pause(active)
+
+    def _queued_ms(self) -> int:
+        if self._tap is not None:
+            return self._tap.queued_ms
+        return self._early.queued_bytes * FRAME_MS // self._frame_bytes
+
     def _clear(self) -> None:
+        self._paused = False
         if self._tap is not None:
             self._tap.clear()
             return

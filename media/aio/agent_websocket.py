@@ -9,11 +9,11 @@ import picows
 from picows import WSMsgType
 
 from media.aio.agent_backpressure import ReadBackpressure
-from media.aio.agent_send_queue import AgentSendQueue
+from media.aio.agent_send_queue import AgentAudio, AgentSendQueue
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
 from media.aio.tap import AgentTap
-from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
+from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track
 
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
@@ -24,9 +24,6 @@ _CLOSE = WSMsgType.CLOSE
 
 _PROTOCOL_ERROR = 1002
 _MESSAGE_TOO_BIG = 1009
-
-# The byte for silence in each encoding.
-_SILENCE: dict[Encoding, bytes] = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
 
 
 class AgentWebSocket(picows.WSListener):
@@ -52,10 +49,7 @@ class AgentWebSocket(picows.WSListener):
         self._loop = asyncio.get_running_loop()
         self.pace = ReadBackpressure(self._loop)
         self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
-        self._frame_bytes = frame_bytes(*audio_format)
-        self._silence = _SILENCE[audio_format[0]]
-        self._listening: Listening = "resume"
-        self._clock_ms: dict[Track, int] = {"inbound": 0, "outbound": 0}
+        self._audio = AgentAudio(self._queue, *audio_format)
         self._transport: picows.WSTransport | None = None
         self._fragments: bytearray | None = None
         self._fragments_are_text = False
@@ -76,7 +70,7 @@ class AgentWebSocket(picows.WSListener):
     @property
     def clock_ms(self) -> int:
         """Time of the inbound track's audio, in milliseconds."""
-        return self._clock_ms["inbound"]
+        return self._audio.clock_ms["inbound"]
 
     def begin(self, dialect: Dialect) -> None:
         """Do nothing: the dialect writes each frame."""
@@ -86,17 +80,11 @@ class AgentWebSocket(picows.WSListener):
 
     def listen(self, listening: Listening) -> None:
         """Set what the agent hears from now on."""
-        self._listening = listening
+        self._audio.listen(listening)
 
     def audio(self, frames: bytes, track: Track) -> None:
         """Send whole frames of a track, or advance its clock by them."""
-        size = self._frame_bytes
-        for offset in range(0, len(frames), size):
-            self._clock_ms[track] += FRAME_MS
-            if self._listening == "pause":
-                continue
-            frame = frames[offset : offset + size] if self._listening == "resume" else self._silence * size
-            self._queue.audio(frame, self._clock_ms[track], track)
+        self._audio.send(frames, track)
 
     def send(self, frame: bytes | None) -> bool:
         """Send a text frame other than audio, if not None; False if too many bytes wait."""
@@ -144,7 +132,7 @@ class AgentWebSocket(picows.WSListener):
         """Report that the handshake is complete."""
         self._transport = transport
         self._queue.open(transport)
-        self.pace.open(transport)
+        self.pace.open(transport.underlying_transport)
         self._listener.on_open(self)
 
     def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:

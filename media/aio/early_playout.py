@@ -19,8 +19,8 @@ class EarlyPlayout:
         self._max_bytes = max_bytes
 
     @property
-    def size_bytes(self) -> int:
-        """Length of the buffered audio."""
+    def queued_bytes(self) -> int:
+        """Bytes of audio that are buffered."""
         return self._bytes
 
     def audio(self, audio: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from media.audio import AudioError, Clip, SpeechError, SpeechUnavailable, WavError, read_wav, write_wav
-from media.audio.speech import MAX_SPEECH_CHARS, SpeechText, espeak_arguments, speech_text
+from media.audio.speech import MAX_SPEECH_CHARS, SpeechText, Synthesizer, espeak_arguments, speech_text
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _RECIPE = "espeak-ng 150 wpm 16000 Hz 1"
 _KEPT_SHARE = 0.9
 
 
-class EspeakSynthesizer:
+class EspeakSynthesizer(Synthesizer):
     """
     A `Synthesizer` that runs espeak-ng.
 

@@ -90,10 +90,15 @@ class AgentTap:
             self.native.mark(mark)
 
     def clear(self) -> None:
-        """Drop the queue; silence follows within 20 ms. Waiting marks are reported as cleared."""
+        """Drop the queue, and end a pause; silence within 20 ms. Waiting marks are reported as cleared."""
         if not self._closed:
             self._overflowing = False
             self.native.clear()
+
+    def pause(self, active: bool) -> None:
+        """Keep the queue and play silence, until the pause is over."""
+        if not self._closed:
+            self.native.pause(active)
 
     def close(self) -> None:
         """Detach from the stream; waiting marks are reported as cleared. Idempotent."""

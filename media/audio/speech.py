@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -46,6 +46,18 @@ class Synthesizer(Protocol):
             SpeechError: The text cannot be spoken.
             SpeechUnavailable: No synthesizer is installed, or too many texts are being spoken.
         """
+        ...
+
+    async def pieces(self, text: str, language: str, *, voice: str | None = None) -> AsyncIterator[Clip]:
+        """
+        Speak a text piece by piece, each as soon as it is known; here the whole is one.
+
+        `voice` is one of the synthesizer's own, for those that have several.
+
+        Raises:
+            SpeechError: As `speak`; before the first piece.
+        """
+        yield await self.speak(text, language)
 
 
 def speech_text(text: str, language: str, max_chars: int = MAX_SPEECH_CHARS) -> SpeechText:

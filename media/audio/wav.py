@@ -58,6 +58,38 @@ class _Format(NamedTuple):
     block_bytes: int
 
 
+class WavHead(NamedTuple):
+    """What precedes the samples of a file of 16-bit PCM: their form, and where they begin."""
+
+    sample_rate: int
+    channels: int
+    offset: int
+
+
+def read_wav_head(data: bytes) -> WavHead | None:
+    """
+    Read the head of a WAV file of 16-bit PCM that is still being received; None while it is incomplete.
+
+    Raises:
+        WavError: It is no WAV file, or has another form.
+    """
+    if len(data) < 12:
+        return None
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        raise WavError("the file is not a WAV file")
+    form: _Format | None = None
+    position = 12
+    for chunk in _chunks(data):
+        if chunk.name == b"data":
+            if form is None or form.form != "s16":
+                raise WavError("the WAV file must hold PCM of 16 bits")
+            return WavHead(form.sample_rate, form.channels, position + 8)
+        if chunk.name == b"fmt " and len(chunk.body) == chunk.size:
+            form = _format(chunk.body)
+        position += 8 + chunk.size + chunk.size % 2
+    return None
+
+
 def read_wav(data: bytes, *, partial: bool = False) -> Clip:
     """
     Read a WAV file; the clip has the rate and the channels of the file.

@@ -142,6 +142,18 @@ class AgentClear:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentPause:
+    """The agent stops the playout of its audio, which is kept, or continues it."""
+
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """The agent asks for the state of the playout queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentDtmf:
     """The agent sends DTMF digits; `w` in the digits pauses 500 ms, `W` one second."""
 
@@ -299,6 +311,8 @@ AgentCommand = (
     | AgentClear
     | AgentClearMarks
     | AgentPlay
+    | AgentPause
+    | AgentStatus
     | AgentDtmf
     | AgentHangup
     | AgentTransfer

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from media.streams.dialects import DIALECTS, MODEL_DIALECTS
+from media.streams.dialects import DIALECTS, MODEL_DIALECTS, ExotelDialect
+from media.streams.dialects.audiosocket import AudioSocketDialect
 from media.streams.model import (
     BasicAuth,
     BearerAuth,
@@ -37,6 +38,8 @@ _MAX_RETRIES = 10
 _ENCODINGS: dict[str, Encoding] = {"l16": "l16", "mulaw": "mulaw", "alaw": "alaw"}
 _EVENTS: dict[str, StreamEvent] = {"speech": "speech", "buffer": "buffer", "hold": "hold"}
 _RESERVED = ("stream_protocol", "stream_encoding", "sample-rate", "stream_events")
+_SCHEMES = tuple(dict.fromkeys(scheme for dialect in DIALECTS.values() for scheme in dialect.schemes))
+_EITHER = "ws://, wss:// or audiosocket://"
 _VISIBLE = re.compile(r"[!-~]+")
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
 _TOKEN = re.compile(r"[!-~]{1,4096}")
@@ -88,7 +91,11 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
     parts = faults.read(SplitResult("", "", "", "", ""), _split_url, stream_url)
     query = faults.read({}, _query, parts)
     is_read = not faults.found
-    protocol = faults.read("exotel", _protocol, body.get("stream_protocol"), query)
+    scheme = parts.scheme.lower()
+    usual = AudioSocketDialect.name if scheme in AudioSocketDialect.schemes else ExotelDialect.name
+    protocol = faults.read(usual, _protocol, body.get("stream_protocol"), query, usual)
+    if is_read and "stream_protocol" not in faults.found:
+        faults.read(None, _check_scheme, scheme, protocol)
     rate = faults.read(8000, _sample_rate, body.get("sample_rate"), query)
     coding = faults.read("l16", _encoding, body.get("encoding"), query, protocol, rate)
     # A URL that cannot be read may have said what the body leaves out.
@@ -100,6 +107,8 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
     url, url_auth = faults.read(no_auth, _without_userinfo, parts, str(stream_url))
     parameters = faults.read((), _parameters, body.get("custom_parameters"), query)
     auth = faults.read(None, _auth, body.get("stream_auth"), url_auth)
+    if auth is not None and protocol == AudioSocketDialect.name:
+        faults.found.setdefault("stream_auth", f"{protocol} carries no credentials")
     # A protocol that is wrong or not known says nothing about the tracks.
     is_known = is_read or chosen[0] is not None
     several = "stream_protocol" in faults.found or not is_known or DIALECTS[protocol].both_tracks
@@ -122,9 +131,10 @@ def choose_stream(stream_url: object, fields: Mapping[str, object] | None = None
                 ("protocol", "stream_protocol", "stream_protocol"),
                 ("encoding", "encoding", "stream_encoding"),
             )
-            if body.get(field) is None and parameter not in query
+            # A URL of one protocol alone chooses that.
+            if body.get(field) is None and parameter not in query and usual == ExotelDialect.name
         ),
-        tls=parts.scheme.lower() == "wss",
+        tls=scheme == "wss",
         events=events,
     )
 
@@ -162,6 +172,8 @@ def under_default(choice: StreamChoice, protocol: str) -> StreamChoice:
     """
     if "protocol" not in choice.by_default or protocol == choice.protocol:
         return choice
+    if urlsplit(choice.url).scheme.lower() not in DIALECTS[protocol].schemes:
+        return choice
     for encoding, rate in DIALECTS[protocol].formats:
         asked = rate == choice.sample_rate and encoding == choice.encoding
         if asked or ("encoding" in choice.by_default and rate == choice.sample_rate):
@@ -189,7 +201,7 @@ class _Faults:
 
 def _split_url(value: object) -> SplitResult:
     if not isinstance(value, str) or not value:
-        raise StreamSetupError("stream_url", "must be a ws:// or wss:// URL")
+        raise StreamSetupError("stream_url", f"must be a URL that begins with {_EITHER}")
     if len(value) > MAX_URL_CHARS:
         raise StreamSetupError("stream_url", f"must not be longer than {MAX_URL_CHARS} characters")
     if not _VISIBLE.fullmatch(value):
@@ -199,10 +211,17 @@ def _split_url(value: object) -> SplitResult:
         port = parts.port
     except ValueError:
         raise StreamSetupError("stream_url", "has an unreadable host or port") from None
-    if parts.scheme.lower() not in ("ws", "wss"):
-        raise StreamSetupError("stream_url", "must begin with ws:// or wss://")
+    scheme = parts.scheme.lower()
+    if scheme not in _SCHEMES:
+        raise StreamSetupError("stream_url", f"must begin with {_EITHER}")
     if not parts.hostname or port == 0:
         raise StreamSetupError("stream_url", "must name a host, and a port other than 0 if any")
+    if scheme in AudioSocketDialect.schemes and (
+        port is None or "@" in parts.netloc or parts.path.strip("/")
+    ):
+        raise StreamSetupError(
+            "stream_url", "must be audiosocket://host:port, without user, password and path"
+        )
     # RFC 6455 3 has no fragments in these URLs.
     if "#" in value:
         raise StreamSetupError("stream_url", "must not have a fragment (#)")
@@ -229,11 +248,18 @@ def _agreed(field_name: str, body: object, query: Mapping[str, str], name: str) 
     return body
 
 
-def _protocol(body: object, query: Mapping[str, str]) -> str:
-    protocol = _agreed("stream_protocol", body, query, "stream_protocol") or "exotel"
+def _protocol(body: object, query: Mapping[str, str], usual: str) -> str:
+    protocol = _agreed("stream_protocol", body, query, "stream_protocol") or usual
     if protocol not in DIALECTS:
         raise StreamSetupError("stream_protocol", f"must be one of {', '.join(DIALECTS)}")
     return protocol
+
+
+def _check_scheme(scheme: str, protocol: str) -> None:
+    schemes = DIALECTS[protocol].schemes
+    if scheme not in schemes:
+        wanted = " or ".join(f"{name}://" for name in schemes)
+        raise StreamSetupError("stream_protocol", f"{protocol} needs a stream_url that begins with {wanted}")
 
 
 def _sample_rate(body: object, query: Mapping[str, str]) -> int:

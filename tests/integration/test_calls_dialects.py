@@ -12,15 +12,24 @@ import pytest
 
 from callcontrol.models import CallStatus
 from media.audio import tone
-from media.streams import DIALECTS
+from media.streams import DIALECTS, WEBSOCKET_DIALECTS
 from sip import Answered, Ended
-from tests.support.dialect_agent import CLEARS, DECODERS, ENCODERS, LASTS, MARKS, DialectAgent
+from tests.support.dialect_agent import (
+    CLEARS,
+    DECODERS,
+    ENCODERS,
+    LASTS,
+    MARKS,
+    NO_LAST,
+    QUIET_MARKS,
+    DialectAgent,
+)
 from tests.support.domain import CALLEE, OWN_NUMBER
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
-EVERY_DIALECT = pytest.mark.parametrize("name", sorted(DIALECTS))
+EVERY_DIALECT = pytest.mark.parametrize("name", sorted(WEBSOCKET_DIALECTS))
 
 
 @pytest.fixture
@@ -31,7 +40,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 def key_pressed(frame: dict[str, Any]) -> str | None:
     """The key that a frame tells of, in whatever words."""
-    if frame.get("event") not in ("dtmf", "websocket:dtmf"):
+    if frame.get("event") not in ("dtmf", "websocket:dtmf", "DTMF_END"):
         return None
     digit = frame.get("digit", frame.get("dtmf"))
     return str(digit["digit"]) if isinstance(digit, dict) else str(digit)
@@ -57,8 +66,8 @@ async def test_a_call_is_heard_both_ways_and_keys_get_through(world: World, name
     assert record.call_sid in json.dumps(
         agent.frames[0 if agent.frames[0].get("event") != "connected" else 1]
     )
-    last = agent.frames[-1]
-    assert last["event"] == LASTS[name] and agent.close_code == 1000
+    assert name in NO_LAST or agent.frames[-1]["event"] == LASTS[name]
+    assert agent.close_code == 1000
 
 
 @EVERY_DIALECT
@@ -80,7 +89,7 @@ async def test_an_interruption_takes_back_what_was_said(world: World, name: str)
         await a.hears_silence()
         if cleared is not None:
             assert await eventually(lambda: bool(agent.told(cleared)))
-        answers = 1 if name in ("plivo", "vobiz") else 2
+        answers = 1 if name in QUIET_MARKS else 2
         assert await eventually(lambda: len(agent.told(reached)) == answers)
         await agent.say(ENCODERS[encoding](tone(440, 20_000, sample_rate=rate)))
         await a.hears(440.0)
@@ -104,8 +113,9 @@ async def test_a_transferred_caller_stays_when_the_agent_closes(world: World, na
         await asyncio.wait_for(agent.closed.wait(), PATIENCE_S)
         statuses = [frame["transfer"]["status"] for frame in agent.told({"event": "transfer"})]
         assert statuses == ["ringing", "answered"]
-        assert agent.frames[-1]["event"] == LASTS[name]
-        assert "transferred" in json.dumps(agent.frames[-1])
+        if name not in NO_LAST:
+            assert agent.frames[-1]["event"] == LASTS[name]
+            assert "transferred" in json.dumps(agent.frames[-1])
         a.speak(440.0)
         b.speak(1000.0)
         await b.hears(440.0)

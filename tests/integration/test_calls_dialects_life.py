@@ -9,7 +9,7 @@ import pytest
 from aiohttp import WSMsgType
 
 from callcontrol.models import CallStatus
-from media.streams import DIALECTS
+from media.streams import WEBSOCKET_DIALECTS
 from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.domain import CALLEE, OWN_NUMBER
@@ -18,7 +18,7 @@ from tests.support.phone import PATIENCE_S, eventually
 from tests.support.waiting import time_passes
 from tests.support.world import World, running
 
-PROTOCOLS = sorted(DIALECTS)
+PROTOCOLS = sorted(WEBSOCKET_DIALECTS)
 
 
 @pytest.fixture

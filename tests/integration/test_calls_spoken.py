@@ -10,6 +10,7 @@ from callcontrol.calls.plan import Gather, Pause, Plan, Play, RecordMessage, Req
 from callcontrol.calls.requests import CallMetadata
 from media.aio import EspeakSynthesizer
 from media.audio import Clip, SpeechUnavailable, read_wav, tone
+from media.audio.speech import Synthesizer
 from sip import Ended
 from tests.support.call_drive import make_party
 from tests.support.domain import ACCOUNT_SID, make_account
@@ -23,7 +24,7 @@ VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 WELCOME_HZ, MENU_HZ = 700.0, 1100.0
 
 
-class Tones:
+class Tones(Synthesizer):
     """Speaks a tone for a word, each of its own pitch."""
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from callcontrol.calls.steps.webhook import MAX_REQUESTS
 from callcontrol.egress.requests import form_signature
 from callcontrol.models import CallStatus
 from media.audio import Clip, read_wav, tone
+from media.audio.speech import Synthesizer
 from sip import Answered, Ended, Failed
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall, eventually
@@ -25,7 +26,7 @@ VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
 
 
-class Voice:
+class Voice(Synthesizer):
     """Speaks each word that it knows as a tone of its own pitch."""
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:

@@ -114,6 +114,21 @@ async def test_the_echo_agent(stage: InboundStage) -> None:
     assert (await stage.ended())["hangup_source"] == "stream"
 
 
+async def test_the_asterisk_bot(stage: InboundStage) -> None:
+    port = free_port()
+    async with running("asterisk_bot.py", "--port", str(port)) as example:
+        await example.prints("listening")
+        await stage.bind(target="media_stream", stream_url=f"audiosocket://127.0.0.1:{port}")
+        caller = await connected(stage)
+        await example.prints("call ")
+        caller.speak(440.0)
+        await caller.hears(440.0)
+        caller.open().send_dtmf("#")
+        await caller.wait(Ended)
+        await example.prints("it is over")
+    assert (await stage.ended())["hangup_source"] == "stream"
+
+
 async def test_the_pipecat_agent(stage: InboundStage) -> None:
     port = free_port()
     python = await asyncio.to_thread(pipecat_python)

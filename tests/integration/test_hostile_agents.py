@@ -99,12 +99,14 @@ async def beside_a_neighbour(directory: Path, streams: AgentStreamSettings = STR
 
 
 @asynccontextmanager
-async def hostile(kind: str, *vendor: str) -> AsyncIterator[tuple[str, asyncio.StreamReader]]:
+async def hostile(
+    kind: str, *vendor: str, scheme: str = "ws", module: str = "tests.support.hostile_agent"
+) -> AsyncIterator[tuple[str, asyncio.StreamReader]]:
     """A hostile agent, or vendor of a speech model: its URL, and what it writes."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "tests.support.hostile_agent",
+        module,
         kind,
         *vendor,
         cwd=ROOT,
@@ -114,7 +116,7 @@ async def hostile(kind: str, *vendor: str) -> AsyncIterator[tuple[str, asyncio.S
     assert process.stdin is not None and process.stdout is not None
     try:
         port = int(await process.stdout.readline())
-        yield f"ws://127.0.0.1:{port}/", process.stdout
+        yield f"{scheme}://127.0.0.1:{port}/", process.stdout
     finally:
         process.stdin.close()
         await process.wait()
@@ -126,24 +128,54 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-        ("garbage", 1008),
-        ("commands", 1008),
-        ("huge_frame", 1009),
-        ("huge_message", 1009),
-        ("half_frame", 4408),
-        ("no_pong", 4408),
-        ("never_reads", 4408),
-        ("tiny_frames", 1008),
-    ],
-)
+CODES = [
+    ("garbage", 1008),
+    ("commands", 1008),
+    ("huge_frame", 1009),
+    ("huge_message", 1009),
+    ("half_frame", 4408),
+    ("no_pong", 4408),
+    ("never_reads", 4408),
+    ("tiny_frames", 1008),
+]
+AUDIOSOCKET_CODES = [
+    ("garbage", 1008),
+    ("commands", 1008),
+    ("half_frame", 4408),
+    ("never_reads", 4408),
+    ("tiny_frames", 1008),
+    ("reset", 1006),
+    ("half_end", 1006),
+]
+
+
+@pytest.mark.parametrize(("kind", "code"), CODES)
 async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
     tmp_path: Path, call_path: str, kind: str, code: int
 ) -> None:
-    async with beside_a_neighbour(tmp_path) as stage, hostile(kind) as (url, _):
-        stage.world.stream(url)
+    async with hostile(kind) as (url, _):
+        await _ends_its_own_call_alone(tmp_path, url, "exotel", code)
+
+
+@pytest.mark.parametrize(("kind", "code"), CODES)
+async def test_a_bot_of_chan_websocket_that_cannot_be_borne_ends_its_own_call_alone(
+    tmp_path: Path, kind: str, code: int
+) -> None:
+    async with hostile(kind) as (url, _):
+        await _ends_its_own_call_alone(tmp_path, url, "asterisk", code)
+
+
+@pytest.mark.parametrize(("kind", "code"), AUDIOSOCKET_CODES)
+async def test_an_audiosocket_bot_that_cannot_be_borne_ends_its_own_call_alone(
+    tmp_path: Path, kind: str, code: int
+) -> None:
+    async with hostile(kind, scheme="audiosocket", module="tests.support.hostile_audiosocket") as (url, _):
+        await _ends_its_own_call_alone(tmp_path, url, "audiosocket", code)
+
+
+async def _ends_its_own_call_alone(directory: Path, url: str, protocol: str, code: int) -> None:
+    async with beside_a_neighbour(directory) as stage:
+        stage.world.stream(url, stream_protocol=protocol)
         before, memory = len(stage.neighbour.frames()), resident_bytes()
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
         await a.wait(Ended)
@@ -156,8 +188,16 @@ async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
 
 @pytest.mark.parametrize("kind", ["some_garbage", "pings"])
 async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, call_path: str, kind: str) -> None:
+    await _is_borne(tmp_path, "exotel", kind)
+
+
+async def test_garbage_that_can_be_borne_is_borne_from_a_bot_of_chan_websocket(tmp_path: Path) -> None:
+    await _is_borne(tmp_path, "asterisk", "some_garbage")
+
+
+async def _is_borne(tmp_path: Path, protocol: str, kind: str) -> None:
     async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile(kind) as (url, said):
-        stage.world.stream(url)
+        stage.world.stream(url, stream_protocol=protocol)
         before = len(stage.neighbour.frames())
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
         async with asyncio.timeout(30):
@@ -169,8 +209,23 @@ async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, call_path: st
 
 
 async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path, call_path: str) -> None:
-    async with beside_a_neighbour(tmp_path, PATIENT) as stage, hostile("flood") as (url, _):
-        stage.world.stream(url)
+    async with hostile("flood") as (url, _):
+        await _is_heard_and_ended(tmp_path, url, "exotel")
+
+
+async def test_binary_audio_far_faster_than_it_can_be_heard(tmp_path: Path) -> None:
+    async with hostile("binary_flood") as (url, _):
+        await _is_heard_and_ended(tmp_path, url, "asterisk")
+
+
+async def test_audio_far_faster_than_it_can_be_heard_over_audiosocket(tmp_path: Path) -> None:
+    async with hostile("flood", scheme="audiosocket", module="tests.support.hostile_audiosocket") as (url, _):
+        await _is_heard_and_ended(tmp_path, url, "audiosocket")
+
+
+async def _is_heard_and_ended(directory: Path, url: str, protocol: str) -> None:
+    async with beside_a_neighbour(directory, PATIENT) as stage:
+        stage.world.stream(url, stream_protocol=protocol)
         before, memory = len(stage.neighbour.frames()), resident_bytes()
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
         await a.wait(Ended)

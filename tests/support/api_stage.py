@@ -37,6 +37,7 @@ from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
 from media.audio import Clip, PromptLibrary, Speaker
+from media.audio.speech import Synthesizer
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -56,7 +57,7 @@ URL = "http://127.0.0.1:8080"
 _SPEAKER = Speaker(PromptLibrary(PROMPTS_DIRECTORY))
 
 
-class Mumbler:
+class Mumbler(Synthesizer):
     """Synthesizer that speaks every text as 100 ms of silence."""
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:

@@ -12,9 +12,22 @@ from typing import Any
 from aiohttp import WSMessage, WSMsgType, web
 
 from media.audio import alaw_to_l16, l16_to_alaw, l16_to_mulaw, mulaw_to_l16
-from media.streams import DIALECTS, Encoding
+from media.streams import DIALECTS, WEBSOCKET_DIALECTS, Encoding
 
-__all__ = ["CLEARS", "DECODERS", "ENCODERS", "LASTS", "MARKS", "DialectAgent", "heard_in", "spoken"]
+__all__ = [
+    "CLEARS",
+    "DECODERS",
+    "ENCODERS",
+    "LASTS",
+    "MARKS",
+    "NO_LAST",
+    "QUIET_MARKS",
+    "SUBPROTOCOLS",
+    "DialectAgent",
+    "heard_in",
+    "read_text",
+    "spoken",
+]
 
 DECODERS: Mapping[Encoding, Callable[[bytes], bytes]] = {
     "l16": bytes,
@@ -36,6 +49,11 @@ MARKS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "vobiz": ('{"event":"checkpoint","streamId":"s","name":"m"}', {"event": "playedStream"}),
     "vonage": ('{"action":"notify","payload":{"mark":"m"}}', {"event": "websocket:notify"}),
     "jambonz": ('{"type":"mark","data":{"name":"m"}}', {"type": "mark"}),
+    "asterisk": ("MARK_MEDIA m", {"event": "MEDIA_MARK_PROCESSED", "words": "m"}),
+    "asterisk_json": (
+        '{"command":"MARK_MEDIA","correlation_id":"m"}',
+        {"event": "MEDIA_MARK_PROCESSED", "correlation_id": "m"},
+    ),
 }
 
 # How it takes back what it said, and what it is told of that beside its marks.
@@ -47,10 +65,24 @@ CLEARS: Mapping[str, tuple[str, dict[str, Any] | None]] = {
     "vobiz": ('{"event":"clearAudio","streamId":"s"}', {"event": "clearedAudio"}),
     "vonage": ('{"action":"clear"}', {"event": "websocket:cleared"}),
     "jambonz": ('{"type":"killAudio"}', None),
+    "asterisk": ("FLUSH_MEDIA", None),
+    "asterisk_json": ('{"command":"FLUSH_MEDIA"}', None),
 }
 
+# Dialects that tell nothing of marks that are cleared, and those whose last frame tells nothing of the end.
+QUIET_MARKS = ("plivo", "vobiz", "asterisk", "asterisk_json")
+NO_LAST = ("asterisk", "asterisk_json")
+
 # The last that it is told.
-LASTS: Mapping[str, str] = {name: "stop" for name in DIALECTS} | {"vonage": "websocket:disconnected"}
+LASTS: Mapping[str, str] = {name: "stop" for name in WEBSOCKET_DIALECTS if name not in NO_LAST} | {
+    "vonage": "websocket:disconnected"
+}
+
+SUBPROTOCOLS: Mapping[str, str] = {
+    "jambonz": "audio.drachtio.org",
+    "asterisk": "media",
+    "asterisk_json": "media",
+}
 
 
 def spoken(dialect: str, audio: bytes) -> str | bytes:
@@ -66,8 +98,18 @@ def heard_in(message: WSMessage) -> bytes | dict[str, Any]:
     if message.type is WSMsgType.BINARY:
         audio: bytes = message.data
         return audio
-    frame: dict[str, Any] = json.loads(message.data)
+    frame = read_text(message.data)
     return base64.b64decode(frame["media"]["payload"]) if frame.get("event") == "media" else frame
+
+
+def read_text(text: str) -> dict[str, Any]:
+    """Return a text frame as its object; a line of words as one with its `event` and its `words`."""
+    if text.startswith("{"):
+        frame: dict[str, Any] = json.loads(text)
+        return frame
+    event, _, words = text.partition(" ")
+    pairs = dict(word.partition(":")[::2] for word in words.split(" ") if ":" in word)
+    return {"event": event, "words": words, **pairs}
 
 
 class DialectAgent:
@@ -132,7 +174,7 @@ class DialectAgent:
             await runner.cleanup()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        socket = self._socket = web.WebSocketResponse(protocols=("audio.drachtio.org",), compress=False)
+        socket = self._socket = web.WebSocketResponse(protocols=tuple(SUBPROTOCOLS.values()), compress=False)
         await socket.prepare(request)
         self.protocol = socket.ws_protocol
         async for message in socket:

@@ -80,14 +80,14 @@ class Victim:
         self.request()
         self.sock.sendall(self.answer)
         if VENDOR is None:
-            self.until(b'"event":"media"')
+            self.until(b'"event":"media"', or_binary=True)
             return
         accepts, audio, _ = MODELS[VENDOR]
         self.send(TEXT, accepts)
         if audio is not None:
             self.until(audio)
         else:
-            while len(self._frame()) != _AUDIO_FRAME_BYTES:
+            while len(self._frame()[1]) != _AUDIO_FRAME_BYTES:
                 pass
 
     def send(self, opcode: int, payload: bytes, *, fin: bool = True, length: int | None = None) -> None:
@@ -111,12 +111,12 @@ class Victim:
         while self.sock.recv(65536):
             pass
 
-    def until(self, text: bytes) -> None:
-        """Read frames until one holds a text; pings are not answered."""
-        while text not in self._frame():
+    def until(self, text: bytes, *, or_binary: bool = False) -> None:
+        """Read frames until one holds a text, or is binary; pings are not answered."""
+        while text not in (read := self._frame())[1] and not (or_binary and read[0] == BINARY):
             pass
 
-    def _frame(self) -> bytes:
+    def _frame(self) -> tuple[int, bytes]:
         head = self._exactly(2)
         size = head[1] & 0x7F
         if size == 126:
@@ -124,7 +124,7 @@ class Victim:
         mask = self._exactly(4)
         data = self._exactly(size)
         key = int.from_bytes((mask * (size // 4 + 1))[:size], "big")
-        return (int.from_bytes(data, "big") ^ key).to_bytes(size, "big")
+        return head[0] & 0x0F, (int.from_bytes(data, "big") ^ key).to_bytes(size, "big")
 
     def _exactly(self, size: int) -> bytes:
         data = b""
@@ -188,7 +188,18 @@ def flood(victim: Victim) -> None:
     victim.say(event="mark", mark={"name": "after the flood"})
     victim.say(event="clear")
     victim.say(event="hangup", hangup={"drain": False})
-    _wait(60)
+    wait(60)
+
+
+def binary_flood(victim: Victim) -> None:
+    """Forty minutes of audio in messages of 64 KiB, then a clear, which must still come through."""
+    victim.open()
+    threading.Thread(target=_ignore, args=(victim,), daemon=True).start()
+    for _ in range(300):
+        victim.send(BINARY, bytes(65_500))
+    victim.say(event="clear")
+    victim.say(event="hangup", hangup={"drain": False})
+    wait(60)
 
 
 def commands(victim: Victim) -> None:
@@ -218,8 +229,8 @@ def never_reads(victim: Victim) -> None:
     victim.open()
     for number in range(50):
         victim.say(event="mark", mark={"name": str(number)})
-        _wait(0.01)
-    _wait(60)
+        wait(0.01)
+    wait(60)
 
 
 def pings(victim: Victim) -> None:
@@ -274,7 +285,7 @@ def slow_handshake(victim: Victim) -> None:
     victim.request()
     for byte in victim.answer:
         victim.sock.sendall(bytes([byte]))
-        _wait(0.2)
+        wait(0.2)
 
 
 def _ignore(victim: Victim) -> None:
@@ -290,6 +301,7 @@ KINDS: dict[str, Callable[[Victim], None]] = {
         huge_frame,
         huge_message,
         flood,
+        binary_flood,
         commands,
         half_frame,
         no_pong,
@@ -305,20 +317,20 @@ KINDS: dict[str, Callable[[Victim], None]] = {
 }
 
 
-def _wait(seconds: float) -> None:
+def wait(seconds: float) -> None:
     """Do nothing; the process ends in the midst of it when its test is over."""
     threading.Event().wait(seconds)
 
 
-def _victims(server: socket.socket) -> Iterator[Victim]:
+def _victims(server: socket.socket) -> Iterator[socket.socket]:
     while True:
         sock, _ = server.accept()
-        yield Victim(sock)
+        yield sock
 
 
-def _harm(kind: Callable[[Victim], None], victim: Victim) -> None:
-    with victim.sock, suppress(OSError):
-        kind(victim)
+def _harm(kind: Callable[[socket.socket], None], sock: socket.socket) -> None:
+    with sock, suppress(OSError):
+        kind(sock)
 
 
 def _leave_with_parent() -> None:
@@ -326,14 +338,15 @@ def _leave_with_parent() -> None:
     os._exit(0)
 
 
-def main() -> None:
-    """Serve until the standard input ends."""
+def serve(kind: Callable[[socket.socket], None]) -> None:
+    """Do harm to every connection until the standard input ends."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     server = socket.create_server(("127.0.0.1", 0))
     print(server.getsockname()[1], flush=True)
-    for victim in _victims(server):
-        threading.Thread(target=_harm, args=(KINDS[sys.argv[1]], victim), daemon=True).start()
+    for sock in _victims(server):
+        threading.Thread(target=_harm, args=(kind, sock), daemon=True).start()
 
 
 if __name__ == "__main__":
-    main()
+    harm = KINDS[sys.argv[1]]
+    serve(lambda sock: harm(Victim(sock)))

@@ -75,9 +75,9 @@ class InboundStage:
 
 
 @asynccontextmanager
-async def inbound_stage(data_dir: Path) -> AsyncIterator[InboundStage]:
+async def inbound_stage(data_dir: Path, **more: str) -> AsyncIterator[InboundStage]:
     """Run a stage, to the proof that no call of it is left."""
-    settings = loopback_settings(data_dir, rtp_ports=200, SANDBOX_CARRIER="0")
+    settings = loopback_settings(data_dir, rtp_ports=200, SANDBOX_CARRIER="0", **more)
     server, engine = Server(settings), MediaEngine(engine_settings())
     await engine.start()
     phone = Phone(engine)

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from media.streams import DIALECTS, Dialect, StreamSetup
+from media.streams import DIALECTS, WEBSOCKET_DIALECTS, Dialect, StreamSetup
 
-__all__ = ["ACCOUNT", "CALL", "STARTED_UNIX_MS", "STREAM", "dialect_at", "make_dialect", "stream_setup"]
+__all__ = [
+    "ACCOUNT",
+    "CALL",
+    "STARTED_UNIX_MS",
+    "STREAM",
+    "TEXTS_ARE_JSON",
+    "dialect_at",
+    "make_dialect",
+    "stream_setup",
+]
+
+# Dialects that write nothing but JSON as text.
+TEXTS_ARE_JSON = tuple(sorted(name for name in WEBSOCKET_DIALECTS if name != "asterisk"))
 
 STREAM = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 CALL = "6f1f1a52-6d0b-4b5f-8d39-1f0a5e1f7c11"

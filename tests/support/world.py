@@ -16,6 +16,7 @@ from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord, TranscriptSegment
 from media.aio import MediaEngine
+from media.aio.recognizer import Recognizer
 from media.audio.speech import Synthesizer
 from sip.aio import Listen
 from tests.support.domain import (
@@ -49,6 +50,7 @@ class World:
         directory: Path,
         *,
         speech: Synthesizer | None = None,
+        recognizer: Recognizer | None = None,
         places: MemoryPlaces | None = None,
         conferences: ConferenceOwners | None = None,
         models: SpeechModels | None = None,
@@ -87,6 +89,7 @@ class World:
                 refresh=_unchanged,
                 features=call_features(control_settings, self.directory, destinations, _unchanged),
                 speech=speech,
+                recognizer=recognizer,
                 places=places,
                 conferences=conferences,
                 models=models,

@@ -96,6 +96,7 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
+from media.aio.recognizer import Recognizer
 from media.audio import PromptLibrary, Speaker
 from media.audio.speech import Synthesizer
 from sip.aio import NameServer
@@ -350,6 +351,7 @@ class Providers:
         network: Network of chat messages.
         review: Review of message templates.
         speech: Synthesizer of the texts that calls speak; without it none are spoken.
+        recognizer: Recogniser of what parties say; without it nothing is recognised.
         announcer: Prompts of voice OTP.
         announcements: Synthesizer of announcements with passwords, which must not be stored.
         sandbox_carrier: Carrier of sandbox calls, when there is one.
@@ -361,6 +363,7 @@ class Providers:
     network: MessagingNetwork
     review: TemplateReview
     speech: Synthesizer | None
+    recognizer: Recognizer | None = None
     announcer: Speaker
     announcements: Synthesizer
     sandbox_carrier: str | None = None
@@ -419,6 +422,7 @@ class Services:
                 add_message=storage.messages.add,
                 uploads=self.uploads,
                 speech=providers.speech,
+                recognizer=providers.recognizer,
                 registering=storage.membership.registrations,
                 places=storage.places,
                 conferences=storage.conferences,

@@ -36,6 +36,7 @@ from callcontrol.trunks.inbound_invite import Caller
 from callcontrol.wallet.aio import WalletService
 from media.aio import MediaEngine
 from media.aio.agent_settings import AgentStreamSettings
+from media.aio.recognizer import Recognizer
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip import SessionEvent
@@ -133,7 +134,8 @@ class CallServices:
     """
     Services that calls use, and the contributions of the features above them.
 
-    ``speech`` speaks texts; without it none is spoken. ``add_segment`` saves a segment of a transcript of a
+    ``speech`` speaks texts; without it none is spoken. ``recognizer`` recognises what
+    parties say; without it none is. ``add_segment`` saves a segment of a transcript of a
     call with a voice agent; without it none are saved. ``add_message`` saves a message that a party leaves;
     without it its file remains, and nothing refers to it. ``uploads`` is set if recordings are kept in an
     object store. None waits, nor fails while the database is unavailable.
@@ -159,6 +161,7 @@ class CallServices:
     add_message: Callable[[Message], None] | None = None
     uploads: RecordingUploads | None = None
     speech: Synthesizer | None = None
+    recognizer: Recognizer | None = None
     registering: Duty = field(default_factory=lambda: Duty("registrations"))
     places: TrunkPlaces | None = None
     conferences: "ConferenceOwners | None" = None

@@ -95,6 +95,26 @@ class Speak(Effect):
     text: str = field(repr=False)
     language: str
     turn: int = 0
+    voice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recognise(Effect):
+    """
+    Recognise what the party says; ``WordsHeard`` follow until ``StopRecognising``.
+
+    Nothing follows if this server recognises no speech, or cannot.
+    """
+
+    leg: LegId
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopRecognising(Effect):
+    """Recognise no more."""
+
+    leg: LegId
 
 
 @dataclass(frozen=True, slots=True)

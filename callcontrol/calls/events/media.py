@@ -1,6 +1,6 @@
 """Events of a leg's media."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from callcontrol.calls.events import Event
@@ -39,6 +39,16 @@ class SpeechEnded(Event):
 
     leg: LegId
     duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordsHeard(Event):
+    """The party says this; ``final`` when it has finished, with the recogniser's ``confidence``, 0 to 1."""
+
+    leg: LegId
+    text: str = field(repr=False)
+    final: bool
+    confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

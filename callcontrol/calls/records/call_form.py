@@ -80,6 +80,8 @@ _ANSWERED_BY: Final = {"human": "human", "machine": "machine_start"}
 _FACTS: Final[Mapping[str, tuple[str, Callable[[Fact], str]]]] = {
     "digits": ("Digits", str),
     "finished_on_key": ("FinishedOnKey", str),
+    "speech": ("SpeechResult", str),
+    "speech_confidence": ("Confidence", str),
     "recording_url": ("RecordingUrl", str),
     "recording_duration_ms": ("RecordingDuration", _seconds),
     "dial_call_status": ("DialCallStatus", str),

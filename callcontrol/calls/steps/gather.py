@@ -7,11 +7,18 @@ from typing import Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.media import PlayAudio, PlaySounds, Speak, StopAudio
+from callcontrol.calls.effects.media import (
+    PlayAudio,
+    PlaySounds,
+    Recognise,
+    Speak,
+    StopAudio,
+    StopRecognising,
+)
 from callcontrol.calls.effects.records import Arm, Disarm
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
-from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded, WordsHeard
 from callcontrol.calls.leg import Leg
 from callcontrol.calls.plan import Gather, Pause, Play, Say
 from callcontrol.calls.steps.base import CallParts, RunningStep, TableStep, report_unplayed
@@ -81,7 +88,7 @@ class Prompts:
             case Play():
                 return PlayAudio(self._leg.id, prompt.url, prompt.loops, self._turn)
             case Say():
-                return Speak(self._leg.id, prompt.text, prompt.language, self._turn)
+                return Speak(self._leg.id, prompt.text, prompt.language, self._turn, prompt.voice)
             case Pause():
                 return PlaySounds(self._leg.id, _silences(prompt.length_s), self._turn)
 
@@ -131,15 +138,20 @@ class GatherInput(IntEnum):
     PROMPTED = auto()
     """All prompts were played."""
     KEY = auto()
+    """A key, or words that are not finished."""
     COMPLETE = auto()
-    """This key completes the input."""
+    """This key, or what was said, completes the input."""
     TIMEOUT = auto()
     STOP = auto()
     """Command: the call ends, or continues with other steps."""
 
 
 class GatherStep(TableStep[GatherState]):
-    """The step that collects keys. Keys that were pressed ahead count as if pressed at its beginning."""
+    """
+    The step that collects keys and words. Keys that were pressed ahead count as if pressed at its beginning.
+
+    The first words stop the prompts as a key does; words that are finished complete the input.
+    """
 
     keeps_party = True
 
@@ -149,11 +161,12 @@ class GatherStep(TableStep[GatherState]):
         self._prompts = Prompts(call.a_leg, gather.prompts)
         self._digits = ""
         self._finished_on: str | None = None
+        self._words: WordsHeard | None = None
 
     def begin(self) -> Iterator[Effect]:
         """Start with the keys pressed ahead, and prompt for the others."""
         yield from self.trigger(GatherInput.BEGIN)
-        for key in self.call.keys.drain():
+        for key in self.call.keys.drain() if self._gather.keys else ():
             if self.over:
                 # Keys beyond the complete input are kept for the next step.
                 self.call.keys.append(DigitReceived(self.call.a_leg.id, key, 0))
@@ -166,7 +179,11 @@ class GatherStep(TableStep[GatherState]):
         """Handle one event of the call."""
         match event:
             case DigitReceived(leg=leg, digit=digit) if leg == self.call.a_leg.id:
-                yield from self._pressed(digit)
+                if self._gather.keys:
+                    yield from self._pressed(digit)
+            case WordsHeard(leg=leg) if leg == self.call.a_leg.id and not self.over:
+                self._words = event if event.final else None
+                yield from self.trigger(GatherInput.COMPLETE if event.final else GatherInput.KEY)
             case PlaybackEnded():
                 yield from self._prompts.handle(event)
                 if self._prompts.done:
@@ -187,6 +204,8 @@ class GatherStep(TableStep[GatherState]):
         yield from self.trigger(GatherInput.COMPLETE if complete else GatherInput.KEY)
 
     def _ask(self, _: Event | None) -> Iterator[Effect]:
+        if self._gather.language is not None:
+            yield Recognise(self.call.a_leg.id, self._gather.language)
         yield from self._prompts.begin()
 
     def _listen(self, _: Event | None) -> Iterator[Effect]:
@@ -198,11 +217,21 @@ class GatherStep(TableStep[GatherState]):
     def _finish(self, _: Event | None) -> Iterator[Effect]:
         yield from self._fall_silent(None)
         action = self._gather.action
-        if action is not None and (self._digits or self._gather.action_on_empty):
+        if action is not None and (self._digits or self._words or self._gather.action_on_empty):
             facts = (*action.facts, ("digits", self._digits), ("finished_on_key", self._finished_on))
-            self.call.set_next_steps((replace(action, facts=facts),))
+            self.call.set_next_steps((replace(action, facts=facts + self._heard()),))
+
+    def _heard(self) -> tuple[tuple[str, str | None], ...]:
+        """Return the facts about words, of a step that listens."""
+        if self._gather.language is None:
+            return ()
+        words = self._words
+        confidence = None if words is None else f"{words.confidence:.3f}"
+        return ("speech", "" if words is None else words.text), ("speech_confidence", confidence)
 
     def _fall_silent(self, _: Event | None) -> Iterator[Effect]:
+        if self._gather.language is not None and not self.call.a_leg.over:
+            yield StopRecognising(self.call.a_leg.id)
         yield from self._prompts.stop()
         yield Disarm(Timer.PAUSE)
 

@@ -1,5 +1,6 @@
 """Verbs that play to a party, and those that collect its input: play, say, pause, gather, record."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,13 +18,17 @@ _MAX_PAUSE_S: Final = 600.0
 _MAX_LOOPS: Final = 100
 _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
+_INPUTS: Final = ("digits", "speech")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+_USUAL_LANGUAGE: Final = "en-IN"
+_VOICE: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KEYS: Final = frozenset("0123456789*#")
 
-SAY_FIELDS: Final = frozenset({"text", "language", "loop"})
+SAY_FIELDS: Final = frozenset({"text", "language", "loop", "voice"})
 PLAY_FIELDS: Final = frozenset({"url", "loop"})
 PAUSE_FIELDS: Final = frozenset({"length"})
 GATHER_FIELDS: Final = frozenset(
-    {"prompts", "say", "play", "num_digits", "finish_on_key", "timeout"}
+    {"prompts", "say", "play", "num_digits", "finish_on_key", "timeout", "input", "language"}
     | {"action_url", "action_method", "action_on_empty"}
 )
 RECORD_FIELDS: Final = frozenset(
@@ -66,7 +71,10 @@ def read_say(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence
         except SpeechError as refusal:
             named = "language" if "language" in str(refusal) else "text"
             values.wrong(f"{path}.{named}", str(refusal))
-    return [Say(str(text), str(language), loops)] if len(values.errors) == count else []
+    voice = verb.get("voice")
+    if voice is not None and not (isinstance(voice, str) and _VOICE.fullmatch(voice)):
+        values.wrong(f"{path}.voice", "must be 1 to 64 letters, digits or . _ : -")
+    return [Say(str(text), str(language), loops, voice)] if len(values.errors) == count else []
 
 
 def read_pause(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Pause]:
@@ -83,6 +91,7 @@ def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
     """Read the verb that collects keys of the party, during prompts or after them."""
     count = len(values.errors)
     action = values.action(path, verb, "call.gathered")
+    keys, language = _input(values, path, verb)
     gather = Gather(
         prompts=tuple(_prompts(values, path, verb)),
         num_digits=values.whole(path, verb, "num_digits", 32, 1, MAX_GATHERED),
@@ -90,6 +99,8 @@ def read_gather(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
         timeout_s=values.seconds(path, verb, "timeout", 5.0, 1.0, _MAX_WAIT_S),
         action=action,
         action_on_empty=values.flag(path, verb, "action_on_empty", False),
+        language=language,
+        keys=keys,
     )
     if gather.action_on_empty and verb.get("action_url") is None:
         values.wrong(f"{path}.action_on_empty", "needs an action_url")
@@ -109,6 +120,17 @@ def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
         action=values.action(path, verb, "call.recorded"),
     )
     return [step] if len(values.errors) == count else []
+
+
+def _input(values: VerbValues, path: str, verb: Mapping[str, Any]) -> tuple[bool, str | None]:
+    """Whether keys count, and the language of what is said, if that does."""
+    given, language = verb.get("input", ["digits"]), verb.get("language")
+    kinds = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else ()
+    if not kinds or any(kind not in _INPUTS for kind in kinds):
+        values.wrong(f"{path}.input", f"must be a list of {' and '.join(_INPUTS)}")
+    if language is not None and not (isinstance(language, str) and _LANGUAGE.fullmatch(language)):
+        values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
+    return "digits" in kinds, str(language or _USUAL_LANGUAGE) if "speech" in kinds else None
 
 
 def _prompts(values: VerbValues, path: str, verb: Mapping[str, Any]) -> list[Prompt]:

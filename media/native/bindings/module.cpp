@@ -167,6 +167,7 @@ NB_MODULE(_engine, module) {
         .def("played_ms", &TapHandle::played_ms)
         .def("refused_ms", &TapHandle::refused_ms)
         .def("prebuffer_ms", &TapHandle::prebuffer_ms)
+        .def("pause", &TapHandle::pause)
         .def("watch_level", &TapHandle::watch_level)
         .def("close", &TapHandle::close);
 

@@ -201,6 +201,42 @@ TEST_CASE("clearing fades within 5 ms, then there is silence") {
     CHECK(player.frame() == 7);
 }
 
+TEST_CASE("a pause fades within 5 ms, keeps what is queued, and goes on from there") {
+    Player player;
+    player.queue.append(audio(level(10000, 1600)), 0);
+    player.queue.append(mark(1), 0);
+    CHECK(player.frame() == 10000);
+    player.queue.pause(true);
+    CHECK(player.frame() == 9756);
+    for (int n = 0; n < 100; ++n) {
+        CHECK(player.frame() == none);
+    }
+    player.queue.append(audio(level(7, 160)), player.now_ns);
+    CHECK(player.log.lines.empty());
+    CHECK(player.queue.consumed_bytes() == 2 * 200);
+    player.queue.pause(false);
+    CHECK(player.frame() == 10000);
+    for (int n = 0; n < 7; ++n) {
+        REQUIRE(player.frame() == 10000);
+    }
+    CHECK(player.frame() == 10000);
+    CHECK(player.last[159] == 7);
+    CHECK(player.log.lines == std::vector<std::string>{"mark 1"});
+    CHECK(player.log.underruns == 0);
+}
+
+TEST_CASE("clearing ends a pause, without a sound of what was dropped") {
+    Player player;
+    player.queue.pause(true);
+    player.queue.append(audio(level(10000, 1600)), 0);
+    CHECK(player.frame() == none);
+    player.queue.clear();
+    CHECK(player.log.lines == std::vector<std::string>{"drained"});
+    CHECK(player.frame() == none);
+    player.queue.append(audio(level(7, 480)), player.now_ns);
+    CHECK(player.frame() == 7);
+}
+
 TEST_CASE("clearing an empty queue does nothing") {
     Player player;
     player.queue.clear();

@@ -1,10 +1,16 @@
-"""Stream protocols by name: `DIALECTS` of customers' agents, `MODEL_DIALECTS` of vendors' speech models."""
+"""
+Stream protocols by name: `DIALECTS` of customers' agents, `MODEL_DIALECTS` of vendors' speech models.
+
+`WEBSOCKET_DIALECTS` names those of agents that a WebSocket URL can have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from media.streams.dialects.asterisk import AsteriskDialect, AsteriskJsonDialect
+from media.streams.dialects.audiosocket import AudioSocketDialect
 from media.streams.dialects.base import Dialect
 from media.streams.dialects.deepgram import DeepgramDialect
 from media.streams.dialects.elevenlabs import ElevenLabsDialect
@@ -18,7 +24,10 @@ from media.streams.dialects.telnyx import TelnyxDialect
 from media.streams.dialects.twilio import TwilioDialect
 from media.streams.dialects.vonage import VonageDialect
 
-__all__ = ["DIALECTS", "MODEL_DIALECTS", "Dialect", "ExotelDialect", "ModelDialect", "dialect_class"]
+__all__ = [
+    *("DIALECTS", "MODEL_DIALECTS", "WEBSOCKET_DIALECTS"),
+    *("Dialect", "ExotelDialect", "ModelDialect", "dialect_class"),
+]
 
 _ALL: tuple[type[Dialect], ...] = (
     ExotelDialect,
@@ -28,9 +37,13 @@ _ALL: tuple[type[Dialect], ...] = (
     VobizDialect,
     JambonzDialect,
     TelnyxDialect,
+    AsteriskDialect,
+    AsteriskJsonDialect,
+    AudioSocketDialect,
 )
 
 DIALECTS: Mapping[str, type[Dialect]] = MappingProxyType({dialect.name: dialect for dialect in _ALL})
+WEBSOCKET_DIALECTS: tuple[str, ...] = tuple(name for name in DIALECTS if "ws" in DIALECTS[name].schemes)
 
 _MODELS: tuple[type[ModelDialect], ...] = (
     OpenAIDialect,

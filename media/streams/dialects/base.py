@@ -36,6 +36,9 @@ class Dialect(ABC):
         binary_audio: True if audio is sent in binary frames, both ways.
         both_tracks: True if it can distinguish the party's audio from the audio the party hears.
         subprotocols: Offered in the upgrade request.
+        schemes: Schemes of the URLs of its agents.
+        levels_ms: Lengths of the playout queue at which every agent is told to pause and to resume; None if
+            only those are told that requested it.
     """
 
     name: ClassVar[str]
@@ -43,6 +46,8 @@ class Dialect(ABC):
     binary_audio: ClassVar[bool] = False
     both_tracks: ClassVar[bool] = True
     subprotocols: ClassVar[tuple[str, ...]] = ()
+    schemes: ClassVar[tuple[str, ...]] = ("ws", "wss")
+    levels_ms: ClassVar[tuple[int, int] | None] = None
 
     __slots__ = ("_now_ms", "_places", "_setup")
 
@@ -161,6 +166,10 @@ class Dialect(ABC):
     def buffer(self, full: bool, level_ms: int) -> bytes | None:
         """Write that the playout queue is nearly full, or has room again; only if the agent requested it."""
         return self.event("buffer", "buffer", {"state": "xoff" if full else "xon", "level_ms": level_ms})
+
+    def status(self, queued_ms: int, paused: bool) -> bytes | None:
+        """Write the state of the playout queue, in dialects whose agents can ask for it."""
+        return None
 
     def held(self, active: bool) -> bytes | None:
         """Write that the party put us on hold, or resumed; only if the agent requested it."""

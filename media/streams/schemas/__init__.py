@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from media.streams.schemas.asterisk import ASTERISK, ASTERISK_JSON
 from media.streams.schemas.frames import EXOTEL, JAMBONZ, PLIVO, TELNYX, TWILIO, VOBIZ, VONAGE
 from media.streams.schemas.parts import COMMANDS, Frames, Schema
 
@@ -24,6 +25,8 @@ FRAMES: Mapping[str, Frames] = MappingProxyType(
         "vobiz": VOBIZ,
         "jambonz": JAMBONZ,
         "telnyx": TELNYX,
+        "asterisk": ASTERISK,
+        "asterisk_json": ASTERISK_JSON,
     }
 )
 

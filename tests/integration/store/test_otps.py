@@ -35,6 +35,7 @@ from callcontrol.otp.aio import VoiceOtp
 from callcontrol.otp.otp import MAX_ATTEMPTS, PER_DESTINATION, WINDOW, OtpFilter, OtpStats, Period, SendOtp
 from fixtures.carrier import PROMPTS_DIRECTORY
 from media.audio import Clip, PromptLibrary, Speaker, SpeechError, SpeechUnavailable
+from media.audio.speech import Synthesizer
 from tests.support.customers import add_platform_carrier, add_registered_number
 from tests.support.secrets import SECRETS
 
@@ -79,7 +80,7 @@ class Door(CallControl):
         return await self.storage.calls.get(account_sid, call_sid)
 
 
-class Voice:
+class Voice(Synthesizer):
     """Speaks texts, or does not."""
 
     failure: SpeechError | None = None

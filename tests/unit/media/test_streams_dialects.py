@@ -26,7 +26,14 @@ from media.streams import (
     Reconnect,
     frame_bytes,
 )
-from tests.support.stream_setups import STARTED_UNIX_MS, STREAM, dialect_at, make_dialect, stream_setup
+from tests.support.stream_setups import (
+    STARTED_UNIX_MS,
+    STREAM,
+    TEXTS_ARE_JSON,
+    dialect_at,
+    make_dialect,
+    stream_setup,
+)
 
 JSON_DIALECTS = ("exotel", "twilio", "plivo", "vobiz", "telnyx")
 BINARY_DIALECTS = ("vonage", "jambonz")
@@ -401,7 +408,7 @@ def test_json_dialects_refuse_binary_frames(name: str) -> None:
     assert caught.value.code == "binary_frame"
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", TEXTS_ARE_JSON)
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b"\xff", b"{}", b'{"event":"media"', b'{"type":7}', b'{"action":7}']
 )
@@ -410,7 +417,7 @@ def test_garbage_is_refused_and_can_be_answered(name: str, data: bytes) -> None:
     with pytest.raises(CommandError) as caught:
         made.decode(data)
     answer = json.loads(made.error(caught.value.code, caught.value.message, caught.value.ref) or b"")
-    assert answer["event"] == "error"
+    assert answer["event"] in ("error", "ERROR")
 
 
 def test_a_type_is_not_taken_for_the_command_that_its_data_names() -> None:
@@ -478,19 +485,19 @@ def test_a_default_stream_of_one_track_does_not_name_it() -> None:
     assert "track" not in json.loads(make_dialect("exotel").media(bytes(320), 20))["media"]
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", TEXTS_ARE_JSON)
 def test_a_stream_that_continues_another_says_so(name: str) -> None:
     frame = json.loads(make_dialect(name, reconnect=Reconnect(2, "earlier")).start(0) or b"")
     said = frame.get("start", frame)
     assert (said["reconnect"], said["attempt"], said["previous_stream_sid"]) == (True, 2, "earlier")
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", TEXTS_ARE_JSON)
 def test_odd_words_of_the_customer_cannot_break_a_frame(name: str) -> None:
     odd = (("event", "start"), ("start", "x"), ('"%d', "\n\ud800;=%"), ("call_sid", "theirs"))
     made = make_dialect(name, stream_sid='%d"\\%', custom_parameters=odd)
     start = json.loads(made.start(0) or b"")
-    assert start.get("event") in ("start", "websocket:connected", None)
+    assert start.get("event") in ("start", "websocket:connected", "MEDIA_START", None)
     assert start.get("call_sid") != "theirs"
     if not made.binary_audio:
         assert json.loads(made.media(b"\0\0", 20))["media"]["payload"] == "AAA="

@@ -61,7 +61,7 @@ def test_servers_of_twilio_find_the_signature_that_they_check() -> None:
     assert "X-Twilio-Signature" not in dict(upgrade_headers(StreamSetup(**fields | {"secret": "new"}), 1))
 
 
-def test_only_jambonz_offers_a_subprotocol() -> None:
+def test_only_jambonz_and_asterisk_offer_a_subprotocol() -> None:
     fields = {name: getattr(SETUP, name) for name in SETUP.__slots__}
     offers = {
         name: dict(upgrade_headers(StreamSetup(**fields | {"dialect": name}), 1)).get(
@@ -69,4 +69,8 @@ def test_only_jambonz_offers_a_subprotocol() -> None:
         )
         for name in DIALECTS
     }
-    assert {name: offer for name, offer in offers.items() if offer} == {"jambonz": "audio.drachtio.org"}
+    assert {name: offer for name, offer in offers.items() if offer} == {
+        "jambonz": "audio.drachtio.org",
+        "asterisk": "media",
+        "asterisk_json": "media",
+    }

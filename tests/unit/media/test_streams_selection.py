@@ -228,3 +228,63 @@ def test_a_url_that_cannot_be_read_contradicts_nothing() -> None:
     with pytest.raises(StreamSetupError) as refused:
         choose_stream("", {**fields, "stream_protocol": "jambonz", "sample_rate": 8000})
     assert list(refused.value.faults) == ["stream_url", "encoding", "stream_track"]
+
+
+SOCKET = "audiosocket://bot.example.com:9092"
+
+
+@pytest.mark.parametrize(
+    ("url", "rate"), [(SOCKET, 8000), (f"{SOCKET}?sample-rate=16000&customer=42", 16_000)]
+)
+def test_a_url_of_audiosocket_chooses_its_protocol(url: str, rate: int) -> None:
+    choice = choose_stream(url)
+    assert (choice.url, choice.protocol, choice.encoding, choice.sample_rate) == (
+        url,
+        "audiosocket",
+        "l16",
+        rate,
+    )
+    assert not choice.tls
+    assert choose_stream(url, {"stream_protocol": "audiosocket"}) == choice
+    # No default of the account takes its place.
+    assert under_default(choice, "twilio") == choice
+
+
+def test_audiosocket_is_no_default_of_other_urls() -> None:
+    choice = choose_stream(URL)
+    assert under_default(choice, "audiosocket") == choice
+    assert under_default(choice, "asterisk").protocol == "asterisk"
+
+
+@pytest.mark.parametrize(
+    ("url", "fields", "field", "reason"),
+    [
+        ("audiosocket://bot.example.com", {}, "stream_url", "host:port"),
+        ("audiosocket://u:p@bot.example.com:9092", {}, "stream_url", "host:port"),
+        (f"{SOCKET}/path", {}, "stream_url", "host:port"),
+        (SOCKET, {"stream_protocol": "twilio"}, "stream_protocol", "ws:// or wss://"),
+        (URL, {"stream_protocol": "audiosocket"}, "stream_protocol", "audiosocket://"),
+        (SOCKET, {"encoding": "mulaw"}, "encoding", "carries l16"),
+        (SOCKET, {"stream_track": "both"}, "stream_track", "one track"),
+        (SOCKET, {"stream_auth": {"type": "bearer", "token": "t"}}, "stream_auth", "no credentials"),
+    ],
+)
+def test_what_audiosocket_does_not_have_is_refused(
+    url: str, fields: dict[str, Any], field: str, reason: str
+) -> None:
+    with pytest.raises(StreamSetupError, match=reason) as caught:
+        choose_stream(url, fields)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("fields", "encoding"),
+    [
+        ({}, "mulaw"),
+        ({"encoding": "alaw"}, "alaw"),
+        ({"encoding": "l16"}, "l16"),
+        ({"sample_rate": 16_000}, "l16"),
+    ],
+)
+def test_asterisk_carries_what_its_channels_do(fields: dict[str, Any], encoding: str) -> None:
+    assert choose_stream(URL, {"stream_protocol": "asterisk"} | fields).encoding == encoding

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from media.streams import DIALECTS, Dialect, Track
+from media.streams import DIALECTS, WEBSOCKET_DIALECTS, Dialect, Track
 from media.streams.dialects.base import AUDIO, CHUNK, NUMBER, TIME
 from tests.support.stream_setups import STARTED_UNIX_MS, stream_setup
 
 JSON_DIALECTS = sorted(name for name, dialect in DIALECTS.items() if not dialect.binary_audio)
-BINARY_DIALECTS = sorted(name for name, dialect in DIALECTS.items() if dialect.binary_audio)
+BINARY_DIALECTS = sorted(name for name in WEBSOCKET_DIALECTS if DIALECTS[name].binary_audio)
 # Whatever a customer may put into a frame, places included.
 ODD = "".join(map(chr, range(32))) + '%d %(number)d "\\ é \U0001f600'
 
@@ -75,14 +75,15 @@ def test_frames_that_are_filled_in_are_those_that_the_dialect_numbers_itself(nam
     assert writer.number > 12
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(WEBSOCKET_DIALECTS))
 def test_no_place_is_left_by_what_a_customer_says(name: str) -> None:
     made = make(name, places=False)
     frames = [made.start(1), made.mark(ODD, cleared=True), made.error("c", ODD, ODD), made.stop(ODD, ODD)]
     for frame in frames:
         if frame is not None:
             assert not any(place.encode() in frame for place in (NUMBER, CHUNK, TIME, AUDIO))
-            json.loads(frame)
+            if name != "asterisk":
+                json.loads(frame)
 
 
 @pytest.mark.parametrize("name", BINARY_DIALECTS)

@@ -11,10 +11,83 @@ from callcontrol.ids import LegId
 from media.aio import AgentTap, Recording, RtpStream
 from media.audio import Clip, Sound, ringing_tone
 from media.errors import MediaError, RecordingFailed
-from media.streams import StreamChoice
+from media.streams import DIALECTS, StreamChoice
 
 DRAIN_MARK: Final = "\0drained"
 """Name of the mark after an agent's last audio; agents cannot send it: control characters are refused."""
+
+
+_MOST_QUEUED: Final = 4
+"""Pieces of a sentence in the engine's queue; what comes meanwhile is one piece after them."""
+
+
+class SpeechFeed:
+    """
+    A playback to a leg whose audio comes in pieces, each played behind those before it.
+
+    ``PlaybackEnded`` of its turn follows when all was played and `end` was called.
+    """
+
+    def __init__(self, audio: "LegAudio", leg: LegId, turn: int) -> None:
+        self.leg = leg
+        self._audio = audio
+        self._turn = turn
+        self._waiting: list[Clip] = []
+        self._queued = 0
+        self._ended = False
+        self._problem: str | None = None
+
+    def add(self, piece: Clip) -> None:
+        """Play a piece, of the same rate as the others."""
+        if piece.pcm:
+            self._waiting.append(piece)
+            self._go_on()
+
+    def end(self, problem: str | None = None) -> None:
+        """Say that there are no more pieces, and the problem if there were none."""
+        self._ended, self._problem = True, problem
+        self._go_on()
+
+    def played(self) -> None:
+        """Go on after a piece."""
+        self._queued -= 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting and self._queued < _MOST_QUEUED:
+            waiting, self._waiting = self._waiting, []
+            sound = Clip(b"".join(piece.pcm for piece in waiting), waiting[0].sample_rate)
+            if self._audio.queue_piece(self, sound):
+                self._queued += 1
+        if self._ended and not self._queued and not self._waiting:
+            self._audio.end_feed(self.leg, self._problem, self._turn)
+
+
+class LegListener:
+    """
+    A listener to what a party says, as 16-bit samples.
+
+    Attributes:
+        sample_rate: Rate of the samples.
+    """
+
+    def __init__(self, media: LegMedia) -> None:
+        self.sample_rate: Literal[8000, 16000] = 16000 if media.wide else 8000
+        self._media = media
+        self._tap: AgentTap | None = None
+
+    def begin(self, on_frames: Callable[[bytes], None]) -> None:
+        """Pass on what is heard from now on."""
+        self._tap = self._media.tap = self._media.stream.open_tap(
+            sample_rate=self.sample_rate, encoding="l16", on_frames=on_frames
+        )
+
+    def end(self) -> None:
+        """Listen no more."""
+        if self._tap is not None:
+            self._tap.close()
+            if self._media.tap is self._tap:
+                self._media.tap = None
 
 
 class LegAudio:
@@ -31,6 +104,7 @@ class LegAudio:
         self._post = post
         self._settings = settings
         self._plays: dict[int, tuple[LegId, int]] = {}
+        self._feeds: dict[int, SpeechFeed] = {}
         self._recording: Recording | None = None
 
     # --- linked legs ----------------------------------------------------------------------------------------
@@ -121,6 +195,26 @@ class LegAudio:
         """Play sounds in a row, once; ``PlaybackEnded`` of that turn follows."""
         self._queue(leg, sounds, 1, turn)
 
+    def feed(self, leg: LegId, turn: int) -> SpeechFeed:
+        """Play what comes in pieces; ``PlaybackEnded`` of that turn follows."""
+        return SpeechFeed(self, leg, turn)
+
+    def queue_piece(self, feed: SpeechFeed, piece: Clip) -> bool:
+        """Queue a piece of a feed; False if it cannot be played."""
+        media = self._legs.get(feed.leg)
+        if media is None:
+            return False
+        self._stop_music(media)
+        try:
+            self._feeds[media.stream.playbacks.queue([piece]).id] = feed
+        except MediaError:
+            return False
+        return True
+
+    def end_feed(self, leg: LegId, problem: str | None, turn: int) -> None:
+        """Report the end of a feed."""
+        self._post(PlaybackEnded(leg, problem, turn))
+
     def _queue(self, leg: LegId, sounds: Sequence[Sound], loops: int, turn: int = 0) -> None:
         media = self._legs.get(leg)
         if media is None or not sounds:
@@ -135,6 +229,9 @@ class LegAudio:
 
     def played(self, leg: LegId, playback_id: int) -> None:
         """Report the end of a requested playback."""
+        feed = self._feeds.pop(playback_id, None)
+        if feed is not None:
+            feed.played()
         awaited = self._plays.pop(playback_id, None)
         if awaited is not None:
             self._post(PlaybackEnded(leg, turn=awaited[1]))
@@ -160,6 +257,7 @@ class LegAudio:
     def stop(self, leg: LegId) -> None:
         """Stop all playback to the leg; ``PlaybackEnded`` does not follow."""
         self._plays = {playback: of for playback, of in self._plays.items() if of[0] != leg}
+        self._feeds = {playback: feed for playback, feed in self._feeds.items() if feed.leg != leg}
         media = self._legs.get(leg)
         if media is not None:
             media.music = None
@@ -212,9 +310,17 @@ class LegAudio:
             on_frames=said,
             on_sent=heard,
         )
-        if "buffer" in choice.events:
+        levels_ms = DIALECTS[choice.protocol].levels_ms
+        if levels_ms is not None:
+            media.tap.watch_level(*levels_ms)
+        elif "buffer" in choice.events:
             media.tap.watch_level()
         return media.tap
+
+    def listen(self, leg: LegId) -> "LegListener | None":
+        """Return a listener to the leg's party; None when the leg has ended, or an agent listens."""
+        media = self._legs.get(leg)
+        return LegListener(media) if media is not None and media.tap is None else None
 
     def drain(self, leg: LegId) -> None:
         """Report when all audio that was written to the leg's tap is played."""

@@ -3,23 +3,26 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from functools import cached_property, partial
 from typing import Any, Final
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.aio.dtmf import InfoDigits
+from callcontrol.calls.aio.media.audio import LegListener
 from callcontrol.calls.aio.media.prompts import PROMPT_SCHEME, AudioUnavailable
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import media as do
 from callcontrol.calls.effects.records import KeepMessage
-from callcontrol.calls.events.media import PlaybackEnded
+from callcontrol.calls.events.media import PlaybackEnded, WordsHeard
 from callcontrol.calls.recording import recording_file
 from callcontrol.ids import LegId
+from media.aio.recognizer import Recognition
 from media.audio import AudioError, Clip
 
 NO_SPEECH: Final = "this server speaks no texts"
+NO_RECOGNIZER: Final = "this server has no recogniser, or the party is not there"
 
 
 class MediaPerformer(EffectPerformer):
@@ -32,6 +35,13 @@ class MediaPerformer(EffectPerformer):
         self._mailbox = call.mailbox
         self._loading: dict[LegId, asyncio.Task[None]] = {}
         """Tasks that load audio for a leg, by leg."""
+        self._recognised: dict[LegId, tuple[LegListener, Recognition]] = {}
+        """Listeners to the parties whose speech is being recognised, by leg."""
+
+    def release(self) -> None:
+        """Recognise no more: the call is over."""
+        for leg in list(self._recognised):
+            self._stop_recognising(do.StopRecognising(leg))
 
     @cached_property
     def _info_digits(self) -> InfoDigits:
@@ -65,14 +75,29 @@ class MediaPerformer(EffectPerformer):
             self._mailbox.log.warning("not spoken: %s", NO_SPEECH)
             self._mailbox.post_outcome(PlaybackEnded(effect.leg, NO_SPEECH, effect.turn))
             return
-        self._load(effect.leg, partial(speech.speak, effect.text, effect.language), 1, effect.turn)
+        pieces = speech.pieces(effect.text, effect.language, voice=effect.voice)
+        self._start(effect.leg, self._play_pieces(effect.leg, pieces, effect.turn))
+
+    async def _play_pieces(self, leg: LegId, pieces: AsyncIterator[Clip], turn: int) -> None:
+        feed = self._media.audio.feed(leg, turn)
+        try:
+            async for piece in pieces:
+                feed.add(piece)
+        except AudioError as error:
+            self._mailbox.log.warning("not played: %s", error)
+            feed.end(str(error))
+        else:
+            feed.end()
 
     def _load(self, leg: LegId, source: Callable[[], Awaitable[Clip]], loops: int, turn: int) -> None:
         """Play audio after loading it, unless another playback is requested before."""
+        self._start(leg, self._play_loaded(leg, source, loops, turn))
+
+    def _start(self, leg: LegId, loading: Coroutine[Any, Any, None]) -> None:
         former = self._loading.pop(leg, None)
         if former is not None:
             former.cancel()
-        task = self._mailbox.spawn_helper(self._play_loaded(leg, source, loops, turn))
+        task = self._mailbox.spawn_helper(loading)
         self._loading[leg] = task
         task.add_done_callback(lambda done: self._loaded(leg, done))
 
@@ -154,6 +179,28 @@ class MediaPerformer(EffectPerformer):
     def _stop_speech(self, effect: do.StopSpeech) -> None:
         self._media.detect_speech(effect.leg, wanted=False)
 
+    def _recognise(self, effect: do.Recognise) -> None:
+        recognizer, leg = self._call.context.services.recognizer, effect.leg
+        listener = None if recognizer is None else self._media.audio.listen(leg)
+        if recognizer is None or listener is None:
+            self._mailbox.log.warning("speech is not recognised: %s", NO_RECOGNIZER)
+            return
+        self._stop_recognising(do.StopRecognising(leg))
+        recognition = recognizer.start(
+            effect.language,
+            listener.sample_rate,
+            lambda heard: self._mailbox.post(WordsHeard(leg, heard.text, heard.final, heard.confidence)),
+            lambda problem: self._stop_recognising(do.StopRecognising(leg)),
+        )
+        self._recognised[leg] = listener, recognition
+        listener.begin(recognition.feed)
+
+    def _stop_recognising(self, effect: do.StopRecognising) -> None:
+        listener, recognition = self._recognised.pop(effect.leg, (None, None))
+        if listener is not None and recognition is not None:
+            listener.end()
+            recognition.stop()
+
 
 def _unlink(path: str) -> None:
     with contextlib.suppress(OSError):
@@ -181,4 +228,6 @@ MEDIA_EFFECTS: Final[dict[type[Effect], Callable[[MediaPerformer, Any], None]]] 
     do.StopDetecting: MediaPerformer._stop_detecting,
     do.DetectSpeech: MediaPerformer._detect_speech,
     do.StopSpeech: MediaPerformer._stop_speech,
+    do.Recognise: MediaPerformer._recognise,
+    do.StopRecognising: MediaPerformer._stop_recognising,
 }

@@ -48,6 +48,12 @@ void TapHandle::clear() {
     stream_->shard_->submit(make_command([tap = tap_](std::int64_t) { tap->playout().clear(); }));
 }
 
+void TapHandle::pause(bool active) {
+    if (!open()) return;
+    stream_->shard_->submit(
+        make_command([tap = tap_, active](std::int64_t) { tap->playout().pause(active); }));
+}
+
 std::uint32_t TapHandle::queued_ms() const {
     return open() ? static_cast<std::uint32_t>(queued_bytes() / format_.bytes_per_ms()) : 0;
 }

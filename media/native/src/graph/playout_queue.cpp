@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "trunkline/dsp/g711.hpp"
 
@@ -82,15 +83,9 @@ void PlayoutQueue::watch_level(std::uint32_t full_ms, std::uint32_t low_ms) {
 }
 
 void PlayoutQueue::clear() {
+    const bool silent = std::exchange(paused_, false);
     if (state_ == State::idle) return;
-    if (state_ == State::playing) {
-        fade_left_ =
-            static_cast<std::uint32_t>(take(std::span(fade_).first(fade_ms * format_.rate_hz / 1000)));
-        for (std::uint32_t n = 0; n < fade_left_; ++n) {
-            fade_[n] = static_cast<std::int16_t>(fade_[n] * static_cast<int>(fade_left_ - n) /
-                                                 static_cast<int>(fade_left_ + 1));
-        }
-    }
+    if (state_ == State::playing && !silent) fade_out();
     consume(queued_bytes_);
     while (first_ != nullptr) {
         if (first_->is_mark) listener_.mark_reached(first_->mark, true);
@@ -101,7 +96,25 @@ void PlayoutQueue::clear() {
     listener_.playout_drained();
 }
 
+void PlayoutQueue::pause(bool active) {
+    if (active == paused_) return;
+    if (active && state_ == State::playing) fade_out();
+    paused_ = active;
+    // What came meanwhile did not come by the clock of what plays.
+    ahead_ = ahead_ || !active;
+}
+
+/// Take what would play next, and let it fade out.
+void PlayoutQueue::fade_out() {
+    fade_left_ = static_cast<std::uint32_t>(take(std::span(fade_).first(fade_ms * format_.rate_hz / 1000)));
+    for (std::uint32_t n = 0; n < fade_left_; ++n) {
+        fade_[n] = static_cast<std::int16_t>(fade_[n] * static_cast<int>(fade_left_ - n) /
+                                             static_cast<int>(fade_left_ + 1));
+    }
+}
+
 bool PlayoutQueue::pull(std::span<std::int16_t> out, std::int64_t now_ns) {
+    if (paused_) return pull_fade(out);
     if (state_ == State::filling && ready(now_ns)) begin_playing(now_ns);
     if (state_ == State::playing && first_ == nullptr) run_dry(now_ns);
     if (!playing()) return false;
@@ -246,6 +259,12 @@ void PlayoutQueue::run_dry(std::int64_t now_ns) {
     has_played_ = true;
     dry_ns_ = now_ns;
     listener_.playout_drained();
+}
+
+bool PlayoutQueue::pull_fade(std::span<std::int16_t> out) {
+    if (fade_left_ == 0) return false;
+    std::ranges::fill(out.subspan(play_fade(out)), std::int16_t{0});
+    return true;
 }
 
 std::size_t PlayoutQueue::play_fade(std::span<std::int16_t> out) {

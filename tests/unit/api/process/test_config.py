@@ -154,6 +154,9 @@ def test_a_wrong_value_under_a_former_name_names_the_setting() -> None:
         ("PUBLIC_URL", "ftp://voice.example.com"),
         ("PUBLIC_URL", "https://x/?a=b"),
         ("PUBLIC_URL", "http://[::1"),
+        ("SPEECH_URL", "voice.example.com"),
+        ("SPEECH_VOICE", "a b"),
+        ("SPEECH_MODEL", "\u00e9"),
         ("CORS_ORIGINS", "console.example.com"),
         ("CORS_ORIGINS", "https://console.example.com/"),
         ("CORS_ORIGINS", "https://console.example.com,https://key@console.example.com"),
@@ -322,3 +325,10 @@ def test_development_refuses_addresses_that_others_reach(name: str, value: str) 
     with pytest.raises(ConfigError) as caught:
         for_development(settings)
     assert [problem.variable for problem in caught.value.problems] == [PREFIX + name]
+
+
+def test_the_key_of_a_speech_server_is_not_told() -> None:
+    settings = load_settings({PREFIX + "SPEECH_URL": "http://[::1]:8880/v1/", PREFIX + "SPEECH_KEY": "sk-1"})
+    assert (settings.speech_url, settings.speech_key) == ("http://[::1]:8880/v1", "sk-1")
+    assert "sk-1" not in repr(settings)
+    assert "sk secret" not in problems({PREFIX + "SPEECH_KEY": "sk secret"})[PREFIX + "SPEECH_KEY"]

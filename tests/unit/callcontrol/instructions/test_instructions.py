@@ -143,14 +143,21 @@ def test_the_verbs_that_speak_and_listen_become_their_steps() -> None:
     assert read(
         [
             {"verb": "say", "text": "Hello", "language": "hi-IN", "loop": 2},
-            {"verb": "gather", "say": {"text": "One?"}, "finish_on_key": "", "action_url": "/keys"},
+            {"verb": "say", "text": "Hello", "voice": "coral"},
+            {
+                "verb": "gather",
+                "say": {"text": "One?", "voice": "nova"},
+                "finish_on_key": "",
+                "action_url": "/keys",
+            },
             {"verb": "record", "max_length": 30, "silence_timeout": 2, "beep": False},
             {"verb": "conference", "name": "Desk", "muted": True, "max_participants": 3, "action_url": "/on"},
         ]
     ) == [
         Say("Hello", "hi-IN", 2),
+        Say("Hello", voice="coral"),
         Gather(
-            (Say("One?"),),
+            (Say("One?", voice="nova"),),
             finish_on_key="",
             action=RequestInstructions("https://customer.example/keys", event="call.gathered"),
         ),
@@ -190,6 +197,9 @@ def test_a_list_may_have_the_name_that_it_has_when_a_call_is_placed() -> None:
 def test_the_action_stream_has_its_own_word_for_the_address() -> None:
     (step,) = read({"action": "stream", "stream_url": "wss://agent.example/a"})
     assert isinstance(step, Stream) and step.choice.url == "wss://agent.example/a"
+
+
+VOICES = ("0.voice", "1.voice", "2.voice")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +245,8 @@ def test_the_action_stream_has_its_own_word_for_the_address() -> None:
         ([dial(caller_id="me"), dial("x")], at("0.caller_id", "1.target[0].number")),
         ([{"verb": "dial"}, {"verb": "dial", "target": "+91"}], at("0.target", "1.target")),
         ([{"verb": "stream", "url": "https://x.example/"}], at("0.url")),
+        ([{"verb": "say", "text": "a", "voice": v} for v in ("", "a b", "x" * 65)], at(*VOICES)),
+        ([{"verb": "say", "text": "a", "voice": 7}], at("0.voice")),
         ([{"verb": "stream", "url": "wss://x.example/", "stream_auth": 7}], at("0.stream_auth")),
     ],
 )

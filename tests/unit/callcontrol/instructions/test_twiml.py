@@ -197,7 +197,7 @@ MANY_HEADERS = "&amp;".join(f"X-Header-{number}=a" for number in range(100))
         ('<Play loop="101">prompt:beep</Play>', ["Response.Play[1].loop"]),
         ("<Play>ftp://x.example/</Play>", ["Response.Play[1].url"]),
         ('<Pause length="601"/>', ["Response.Pause[1].length"]),
-        ('<Gather input="speech"/>', ["Response.Gather[1].input"]),
+        ('<Gather input="fax"/>', ["Response.Gather[1].input"]),
         ('<Gather numDigits="0"/>', ["Response.Gather[1].numDigits"]),
         ('<Gather finishOnKey="12"/>', ["Response.Gather[1].finishOnKey"]),
         ('<Gather action="http://forbidden.example/"/>', ["Response.Gather[1].action"]),

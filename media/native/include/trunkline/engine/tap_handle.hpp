@@ -35,8 +35,11 @@ class TapHandle {
     /// Append a mark.
     void mark(std::uint32_t mark);
 
-    /// Drop what is queued.
+    /// Drop what is queued, and end a pause.
     void clear();
+
+    /// Play nothing, and keep what is queued, until the pause is over.
+    void pause(bool active);
 
     /// Milliseconds of audio that wait to be played.
     std::uint32_t queued_ms() const;

@@ -93,15 +93,18 @@ class PlayoutQueue {
     /// nothing.
     void watch_level(std::uint32_t full_ms, std::uint32_t low_ms);
 
-    /// Drop everything queued; what plays fades out within 5 ms.
+    /// Drop everything queued, and end a pause; what plays fades out within 5 ms.
     void clear();
+
+    /// Hand out nothing, and keep what is queued, until the pause is over; what plays fades out within 5 ms.
+    void pause(bool active);
 
     /// Fill `out`, samples at the rate of the format, with what plays now. Returns false, and leaves `out`
     /// alone, when nothing does.
     bool pull(std::span<std::int16_t> out, std::int64_t now_ns);
 
     /// True if the next pull will return audio, or find that nothing has followed.
-    bool playing() const { return state_ == State::playing || fade_left_ != 0; }
+    bool playing() const { return (state_ == State::playing && !paused_) || fade_left_ != 0; }
 
     /// Bytes of audio that wait.
     std::uint64_t queued_bytes() const { return queued_bytes_; }
@@ -122,6 +125,7 @@ class PlayoutQueue {
     bool adjust(std::size_t samples);
     bool is_quiet(std::size_t samples) const;
     void skip(std::size_t samples);
+    void fade_out();
     void note_level(std::span<const std::int16_t> out);
     bool ready(std::int64_t now_ns) const;
     std::size_t take(std::span<std::int16_t> out);
@@ -132,6 +136,7 @@ class PlayoutQueue {
     void check_level();
     void run_dry(std::int64_t now_ns);
     std::size_t play_fade(std::span<std::int16_t> out);
+    bool pull_fade(std::span<std::int16_t> out);
 
     AudioFormat format_;
     PlayoutListener& listener_;
@@ -153,6 +158,7 @@ class PlayoutQueue {
     std::int64_t quiet_ns_ = 0;  ///< Silence handed out last.
     std::int64_t dry_ns_ = 0;
     bool ahead_ = false;
+    bool paused_ = false;
     bool has_played_ = false;
     std::uint64_t full_bytes_ = 0;  ///< 0 while nobody watches the level.
     std::uint64_t low_bytes_ = 0;

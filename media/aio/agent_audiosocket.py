@@ -1,0 +1,224 @@
+"""
+The TCP connection of a stream of Asterisk's AudioSocket.
+
+The protocol has neither pings nor close frames. An agent is alive as long as it takes what it is sent and
+completes the frames that it begins; the end of its output ends the stream like a close frame with 1000.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+
+from picows import WSMsgType
+
+from media.aio.agent_backpressure import ReadBackpressure
+from media.aio.agent_send_queue import AgentAudio, AgentSendQueue
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.agent_socket import SocketListener
+from media.aio.tap import AgentTap
+from media.streams import FRAME_MS, Dialect, Listening, StreamSetup, Track
+from media.streams.dialects.audiosocket import HEADER_BYTES, frame_length
+
+_NORMAL = 1000
+
+# A host that is gone is noticed also while it is sent nothing.
+_KEEPALIVE_S = 5
+_KEEPALIVE_PROBES = 2
+
+
+async def open_audiosocket(
+    listener: SocketListener,
+    sock: socket.socket,
+    dialect: Dialect,
+    setup: StreamSetup,
+    settings: AgentStreamSettings,
+) -> None:
+    """Carry a stream by a connected socket, from now on the connection's; `on_open` is called with it."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_S)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_S)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES)
+        await asyncio.get_running_loop().create_connection(
+            lambda: AudioSocketConnection(listener, dialect, setup, settings), sock=sock
+        )
+    except BaseException:
+        sock.close()
+        raise
+
+
+class AudioSocketConnection(asyncio.Protocol):
+    """Cuts the agent's output into frames, each at most 64 KiB by its header, and sends by a queue."""
+
+    numbers_frames = False
+
+    def __init__(
+        self, listener: SocketListener, dialect: Dialect, setup: StreamSetup, settings: AgentStreamSettings
+    ) -> None:
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self.pace = ReadBackpressure(self._loop)
+        self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
+        self._audio = AgentAudio(self._queue, setup.encoding, setup.sample_rate)
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._frames = 0
+        """Whole frames that the agent sent."""
+        self._full = False
+        self._asked: int | None = None
+        """Frames that the agent had sent when it was last asked for a sign of life, while it owes one."""
+        self._lost = asyncio.Event()
+
+    # For the stream.
+
+    @property
+    def frames_sent(self) -> int:
+        """Audio frames written to the socket."""
+        return self._queue.frames_sent
+
+    @property
+    def frames_dropped(self) -> int:
+        """Audio frames dropped as too old."""
+        return self._queue.frames_dropped
+
+    @property
+    def clock_ms(self) -> int:
+        """Time of the inbound track's audio, in milliseconds."""
+        return self._audio.clock_ms["inbound"]
+
+    def begin(self, dialect: Dialect) -> None:
+        """Do nothing: the dialect writes each frame."""
+
+    def attach(self, tap: AgentTap) -> None:
+        """Do nothing: the stream passes audio between tap and socket."""
+
+    def listen(self, listening: Listening) -> None:
+        """Set what the agent hears from now on."""
+        self._audio.listen(listening)
+
+    def audio(self, frames: bytes, track: Track) -> None:
+        """Send whole frames of a track, or advance its clock by them."""
+        self._audio.send(frames, track)
+
+    def send(self, frame: bytes | None) -> bool:
+        """Send a frame other than audio, if not None; False if too many bytes wait."""
+        return self._queue.control(frame)
+
+    def ping(self) -> None:
+        """Wait for a sign of life: room in the socket, and no half frame that began before the last one."""
+        self._asked = self._frames
+        if not self._received:
+            self._answer()
+
+    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+        """Do nothing: the decoder keeps messages in order."""
+
+    def finish(self, last: bytes | None) -> None:
+        """Send all waiting frames but audio, then a last frame."""
+        self._queue.finish(last)
+        self.pace.stop()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """End our output: the agent gets what was written before, and then the end."""
+        self.pace.stop()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def disconnect(self) -> None:
+        """End the connection after all output is written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def wait_disconnected(self, timeout_s: float) -> None:
+        """Wait for the end of the connection."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._lost.wait()
+
+    # Callbacks of the loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Report that the connection is open."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._queue.open(_Frames(transport))
+        self.pace.open(transport)
+        self._listener.on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Dispatch all frames that are complete."""
+        listener, received = self._listener, self._received
+        received += data
+        begin = 0
+        while not listener.closed and len(received) - begin >= HEADER_BYTES:
+            end = begin + frame_length(received[begin : begin + HEADER_BYTES])
+            if end > len(received):
+                break
+            if not self.pace.read(end - begin):
+                listener.on_abuse("too many frames")
+                break
+            self._frames += 1
+            listener.on_binary(bytes(received[begin:end]))
+            begin = end
+        if listener.closed:
+            received.clear()
+        else:
+            del received[:begin]
+        if self._asked is not None and self._frames > self._asked:
+            self._answer()
+
+    def eof_received(self) -> bool:
+        """Report the end of the agent's output; within a frame, it is the loss of the connection."""
+        if self._received:
+            return False
+        self._listener.on_close(_NORMAL, "")
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Report the loss of the connection."""
+        self.pace.stop()
+        self._received.clear()
+        self._lost.set()
+        self._listener.on_lost(None)
+
+    def pause_writing(self) -> None:
+        """Report that the socket is full."""
+        self._full = True
+        self._queue.writable(False)
+
+    def resume_writing(self) -> None:
+        """Report that the socket takes data again."""
+        self._full = False
+        self._queue.writable(True)
+        if self._asked is not None and not self._received:
+            self._answer()
+
+    def _answer(self) -> None:
+        """Give the sign of life that is owed, unless the agent does not read."""
+        if not self._full:
+            self._asked = None
+            self._loop.call_soon(self._listener.on_pong)
+
+
+class _Frames:
+    """Writes frames as they are: each has its own header, and there is no ping."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.underlying_transport = transport
+
+    def send(self, msg_type: WSMsgType, message: bytes, /) -> None:
+        if not self.underlying_transport.is_closing():
+            self.underlying_transport.write(message)
+
+    def send_ping(self) -> None:
+        """Send nothing."""
+
+    def send_pong(self, message: bytes, /) -> None:
+        """Send nothing."""

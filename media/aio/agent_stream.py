@@ -12,20 +12,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
-from media.aio.agent_audiosocket import open_audiosocket
 from media.aio.agent_backpressure import OrderedDecoder, RateLimit
-from media.aio.agent_dial import Resolve, dial, dial_plain, dial_tcp
+from media.aio.agent_dial import Resolve
+from media.aio.agent_open import open_socket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import AgentSocket
-from media.aio.agent_websocket import AgentWebSocket
 from media.aio.early_playout import EarlyPlayout, PendingMarks
-from media.aio.engine_socket import EngineSocket
 from media.aio.model_link import ModelLink
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
-from media.errors import EngineClosed
 from media.streams import (
     FRAME_MS,
     AgentBatch,
@@ -55,7 +51,6 @@ from media.streams import (
     dialect_class,
     frame_bytes,
 )
-from media.streams.dialects.audiosocket import AudioSocketDialect
 from media.streams.model import BROKEN, closed_by_agent
 
 _LOGGER = logging.getLogger(__name__)
@@ -147,7 +142,8 @@ class AgentStream:
         stream = cls(setup, on_event, settings or AgentStreamSettings())
         stream._announce_on_open = announce
         try:
-            await stream._open(resolve, carrier)
+            by_engine = carrier if stream.model is None else None
+            await open_socket(stream, stream._dialect, setup, stream._settings, resolve, by_engine)
             if stream.model is not None and (announce or not stream.model.dialect.begins_with_call):
                 await stream.model.until_ready(stream._settings.model_timeout_s)
         except BaseException:
@@ -157,27 +153,6 @@ class AgentStream:
             raise StreamConnectError("protocol", attempts=1, detail="the agent closed the socket at once")
         stream._loop.call_soon(stream._release)
         return stream
-
-    async def _open(self, resolve: Resolve, carrier: RtpStream | None) -> None:
-        """Open the socket where it belongs."""
-        setup, settings, dialect = self.setup, self._settings, self._dialect
-        if setup.dialect == AudioSocketDialect.name:
-            sock = await dial_tcp(setup, resolve, settings.dial)
-            await open_audiosocket(self, sock, dialect, setup, settings)
-            return
-        # The frames of a vendor's model are no templates that the engine could fill in.
-        if carrier is None or self.model is not None or urlsplit(setup.url).scheme.lower() != "ws":
-            audio_format = (setup.encoding, setup.sample_rate)
-            await dial(
-                setup, lambda: AgentWebSocket(self, dialect, settings, audio_format), resolve, settings.dial
-            )
-            return
-        connected = await dial_plain(setup, resolve, settings.dial)
-        try:
-            opened = EngineSocket(self, connected, carrier, setup, settings, dialect.binary_audio)
-        except EngineClosed:
-            raise StreamConnectError("connect", detail="the media engine is closed") from None
-        self.on_open(opened)
 
     @property
     def closed(self) -> bool:
@@ -423,8 +398,7 @@ class AgentStream:
             case AgentPlay():
                 self._play_with_mark(command)
             case AgentClearMarks(prefix=prefix):
-                for name in self._marks.take_back(prefix):
-                    self._notify_mark(name, cleared=True)
+                self._take_back_marks(prefix)
             case AgentClear():
                 self._clear()
                 self._send(self._dialect.cleared)
@@ -437,6 +411,10 @@ class AgentStream:
                 self._fail(_CLOSE_ABUSE, "too many commands")
             case _:
                 self._emit(command)
+
+    def _take_back_marks(self, prefix: str) -> None:
+        for name in self._marks.take_back(prefix):
+            self._notify_mark(name, cleared=True)
 
     def _execute_all(self, parts: Sequence[bytes | AgentCommand]) -> None:
         for part in parts:

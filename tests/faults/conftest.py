@@ -47,5 +47,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         raise
     finally:
         # Some lengths are asked for by a module that the test's own one imports from.
-        asked = {names.get("__name__", ""), *(getattr(value, "__module__", None) for value in names.values())}
-        reports.finish(failure, {name: value for of in asked for name, value in CHOSEN.get(of or "", {}).items()})
+        asked = {names.get("__name__"), *(getattr(value, "__module__", None) for value in names.values())}
+        lengths = (CHOSEN.get(of or "", {}) for of in asked)
+        reports.finish(failure, {name: value for found in lengths for name, value in found.items()})

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from callcontrol.calls.plan import Step
 from callcontrol.clock import timestamp
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import FieldError, RequestErrors, ValidationFailed
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
 from callcontrol.models import CallRecord
@@ -104,8 +104,7 @@ def read_instructions(
     verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)
     errors = [*errors, *(named_in(error, places) for error in values.errors)]
-    if errors:
-        raise ValidationFailed(errors[:_MAX_ERRORS])
+    RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_first()
     return steps
 
 

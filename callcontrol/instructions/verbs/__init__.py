@@ -14,6 +14,7 @@ from callcontrol.instructions.verbs.reader import (
     VERBS,
     digit_steps,
     read_verbs,
+    unreachable_errors,
     verb_errors,
 )
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
@@ -29,5 +30,6 @@ __all__ = [
     "digit_steps",
     "header_errors",
     "read_verbs",
+    "unreachable_errors",
     "verb_errors",
 ]

@@ -322,9 +322,11 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
 
 
 def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, reach: Reach) -> RequestModel:
-    if not raw.strip() and endpoint.needs_body:
-        raise ValidationFailed.of("body", "is required: a JSON object")
     model: type[RequestModel] = endpoint.body
+    if not raw.strip() and endpoint.needs_body:
+        if content_type == FORM and FORM in endpoint.media_types:
+            return validate_body(model, {}, reach)  # a form without fields
+        raise ValidationFailed.of("body", "is required: a JSON object")
     if not raw.strip() or endpoint.spoken is not None:
         return validate_body(model, {}) if endpoint.takes_body else NoBody()
     if content_type == FORM:

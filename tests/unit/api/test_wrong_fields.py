@@ -269,7 +269,7 @@ async def test_a_party_to_forward_to_that_may_be_called_is_not_named(client: Cli
 
 async def test_hosts_and_prompts_in_verbs_beside_other_fields(client: Client) -> None:
     verbs = [
-        *({"verb": "play", "url": url} for url in ("prompt:none", PRIVATE, "prompt:welcome")),
+        *({"verb": "play", "url": url} for url in ("prompt:none", PRIVATE, "https://s.example.com/a.wav")),
         {"verb": "say", "text": ""},
         {"verb": "dial", "target": [{"type": "phone", "number": "+442071838750"}]},
         {"verb": "stream", "url": "wss://10.0.0.1/"},

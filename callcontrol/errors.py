@@ -156,7 +156,7 @@ class RequestErrors:
             self.forbidden = self.forbidden or refusal
         return None
 
-    def raise_first(self) -> None:
+    def raise_found(self) -> None:
         """
         Refuse the request if anything is wrong with it.
 

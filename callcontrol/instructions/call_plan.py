@@ -43,7 +43,7 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     if request.fallback_url is not None:
         values.check_url("fallback_url", request.fallback_url, WEB_SCHEMES)
     forbidden = numbers.forbidden or values.forbidden
-    RequestErrors(errors=numbers.errors + values.errors, forbidden=forbidden).raise_first()
+    RequestErrors(errors=numbers.errors + values.errors, forbidden=forbidden).raise_found()
     assert caller_id is not None and target is not None, "their errors were raised"
     party = Party(
         target,

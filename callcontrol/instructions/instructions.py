@@ -104,7 +104,7 @@ def read_instructions(
     verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)
     errors = [*errors, *(named_in(error, places) for error in values.errors)]
-    RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_first()
+    RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_found()
     return steps
 
 

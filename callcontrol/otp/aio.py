@@ -239,7 +239,7 @@ class VoiceOtp:
             sounds = await self._wording.sounds(request, code)
         except ValidationFailed as refusal:
             values.errors += refusal.errors
-        values.raise_first()
+        values.raise_found()
         assert target is not None, "its error was raised"
         return _ValidatedRequest(target, from_, sounds)
 

@@ -239,7 +239,7 @@ class AssistantService:
             values.errors.append(FieldError("phone_number", message))
         if from_ is not None:
             from_ = values.read(lambda: normalise_number(request.from_ or "", field="from"))
-        values.raise_first()
+        values.raise_found()
         assert isinstance(target, PhoneTarget), "its error was raised"
         return target.number, from_
 

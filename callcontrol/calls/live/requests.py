@@ -121,7 +121,7 @@ def commands_of(
         transfer = values.read(lambda: _transfer(asked, record, allowed_countries))
         commands += [] if transfer is None else [transfer]
     commands += _instructions(update, record, values, check_url, read)
-    values.raise_first()
+    values.raise_found()
     if update.call_status == "completed":
         commands.append(HangupRequested("api", NORMAL_CLEARING))
     elif update.call_status == "no-answer":
@@ -159,7 +159,7 @@ def _transfer(
     caller_id: str | None = own
     if (given := request.caller_id) is not None:
         caller_id = values.read(lambda: normalise_number(given, field="transfer.caller_id"))
-    values.raise_first()
+    values.raise_found()
     assert target is not None and caller_id is not None, "their errors were raised"
     party = Party(target, caller_id, ring_timeout_s=request.timeout_s, headers=request.headers)
     return TransferCommand(request.party, party)

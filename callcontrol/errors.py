@@ -42,8 +42,10 @@ edge.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, TypeVar
+
+T = TypeVar("T")
 
 NO_ROUTE: Final = "no_route"
 """Reason of a refused number or address that no carrier serves; repeating the request does not help."""
@@ -134,6 +136,41 @@ class Forbidden(DomainError):
 
 class DestinationForbidden(Forbidden):
     """The host of a URL is, or resolves to, an address this server must not connect to."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestErrors:
+    """
+    Errors of a request, collected while its values are read.
+
+    ``forbidden`` is the first ``Forbidden``, such as that of a country: it is told once all values are right.
+    """
+
+    errors: list[FieldError] = field(default_factory=list)
+    forbidden: Forbidden | None = None
+
+    def read(self, value: Callable[[], T]) -> T | None:
+        """Return what ``value`` returns; None if it raises ``ValidationFailed`` or ``Forbidden``."""
+        try:
+            return value()
+        except ValidationFailed as refusal:
+            self.errors += refusal.errors
+        except Forbidden as refusal:
+            self.forbidden = self.forbidden or refusal
+        return None
+
+    def raise_found(self) -> None:
+        """
+        Refuse the request if anything is wrong with it.
+
+        Raises:
+            ValidationFailed: Values are wrong; all of them are named.
+            Forbidden: All values are right, and one of them is not allowed.
+        """
+        if self.errors:
+            raise ValidationFailed(self.errors)
+        if self.forbidden is not None:
+            raise self.forbidden
 
 
 class NumberNotOwned(DomainError):

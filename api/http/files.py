@@ -28,7 +28,7 @@ _log = logging.getLogger("api.http.files")
 RANGE_NOT_SATISFIABLE = "RANGE_NOT_SATISFIABLE"
 """Code of a ``Range`` outside the file."""
 
-_ONE_RANGE = re.compile(r"bytes=\s*(?:\d+-\d*|-\d+)\s*", re.IGNORECASE)
+_ONE_RANGE = re.compile(r"bytes=\s*(?:\d+-\d*|-0*[1-9]\d*)\s*", re.IGNORECASE)
 _TAG = re.compile(r'"[^"]*"')
 
 PART_BYTES: Final = 1024 * 1024
@@ -42,9 +42,9 @@ class PrivateFile(web.FileResponse):
     A file for one customer, with range requests (RFC 9110, 14).
 
     Shared caches must not store it, and the customer's own cache must revalidate it. A `Range` of several
-    parts, in another unit or malformed is ignored, as the RFC allows: the response is the complete file. An
-    `If-Range` that names an earlier version gets the complete file as well. A `Range` outside the file is
-    refused with an error in the `style` of its endpoint.
+    parts, in another unit, of no bytes (`-0`) or malformed is ignored, as the RFC allows: the response is the
+    complete file. An `If-Range` that names an earlier version gets the complete file as well. A `Range`
+    outside the file is refused with an error in the `style` of its endpoint.
     """
 
     def __init__(self, path: Path, media_type: str, style: ErrorStyle = ErrorStyle.GENERAL) -> None:

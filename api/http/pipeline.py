@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -25,11 +26,10 @@ from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
 from api.process.lifecycle import Lifecycle
-from api.schemas.base import NoBody, RequestModel, validate_body, validate_query
+from api.schemas.base import NoBody, Reach, RequestModel, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.clock import timestamp
-from callcontrol.egress.url_policy import CheckUrl
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -195,8 +195,8 @@ class Pipeline:
         path = _path(request, endpoint, principal)
         query = validate_query(endpoint.query, request.query.items())
         raw = await read_body(request, endpoint.media_types)
-        check_url = self.services.storage.destinations.check_url
-        body = _body(endpoint, raw, request.content_type, check_url)
+        has_gateway = partial(self.services.storage.directory.has_gateway, principal.account_sid)
+        body = _body(endpoint, raw, request.content_type, Reach(self.services.verb_rules, has_gateway))
         if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
@@ -323,15 +323,17 @@ def _messaging(endpoint: Endpoint[Any, Any], reply: Reply) -> dict[str, Any]:
     return {"success": True, "data": reply.data, "pagination": pagination}
 
 
-def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, check_url: CheckUrl) -> RequestModel:
-    if not raw.strip() and endpoint.needs_body:
-        raise ValidationFailed.of("body", "is required: a JSON object")
+def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, reach: Reach) -> RequestModel:
     model: type[RequestModel] = endpoint.body
+    if not raw.strip() and endpoint.needs_body:
+        if content_type == FORM and FORM in endpoint.media_types:
+            return validate_body(model, {}, reach)  # a form without fields
+        raise ValidationFailed.of("body", "is required: a JSON object")
     if not raw.strip() or endpoint.spoken is not None:
         return validate_body(model, {}) if endpoint.takes_body else NoBody()
     if content_type == FORM:
-        return validate_body(model, parse_form(raw, model.repeatable), check_url)
-    return validate_body(model, parse_json(raw), check_url)
+        return validate_body(model, parse_form(raw, model.repeatable), reach)
+    return validate_body(model, parse_json(raw), reach)
 
 
 def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:

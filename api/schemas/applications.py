@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import ResponseModel, all_optional
+from api.schemas.base import Reach, ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
 from api.schemas.forms import HookUrl, StreamUrl, WebUrl
 from api.schemas.model import ModelFields, ModelObject
@@ -15,7 +15,7 @@ from api.schemas.streams import StreamFields
 from callcontrol.applications.application import name_errors
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
-from callcontrol.numbers.binding import BINDING_URLS, target_errors, value_errors
+from callcontrol.numbers.binding import BINDING_URLS, forward_to_errors, target_errors, value_errors
 
 __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
 
@@ -70,6 +70,14 @@ class CreateApplication(StreamFields):
         return errors + (
             target_errors(sound["target"], fields) if "target" in sound else value_errors(fields)
         )
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of the party to forward to."""
+        forward_to = given.get("forward_to")
+        if not isinstance(forward_to, str) or not forward_to:
+            return []
+        return forward_to_errors(forward_to, reach.rules.allowed_countries, reach.has_gateway)
 
 
 class UpdateApplication(CreateApplication):

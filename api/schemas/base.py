@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
@@ -12,12 +13,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
-from callcontrol.egress.url_policy import CheckUrl, url_errors
+from callcontrol.egress.url_policy import url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.instructions.verbs import VerbRules
 
 __all__ = [
     "NoBody",
     "NoQuery",
+    "Reach",
     "RequestModel",
     "ResponseModel",
     "all_optional",
@@ -29,6 +32,18 @@ __all__ = [
 _MAX_ERRORS = 100
 _TOP = re.compile(r"[.\[]")
 _MAX_NAME_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """
+    Countries, prompts and hosts that requests of an account may name on this server.
+
+    ``has_gateway`` tells by host and port if a gateway of the account or of the platform is there.
+    """
+
+    rules: VerbRules
+    has_gateway: Callable[[str, int | None], bool]
 
 
 class RequestModel(BaseModel):
@@ -75,6 +90,16 @@ class RequestModel(BaseModel):
         return []
 
     @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """
+        Errors of values other than `urls` that this server cannot play, fetch or call, on the raw input.
+
+        They are told beside other errors. Without any the domain decides, which may know more: a gateway that
+        another process has just added.
+        """
+        return []
+
+    @classmethod
     def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:
         """Make the error of a request, with all its field errors."""
         return ValidationFailed(errors, message)
@@ -105,11 +130,9 @@ def all_optional(schema: dict[str, Any]) -> None:
 ModelT = TypeVar("ModelT", bound=RequestModel)
 
 
-def validate_body(model: type[ModelT], given: Any, check_url: CheckUrl | None = None) -> ModelT:
+def validate_body(model: type[ModelT], given: Any, reach: Reach | None = None) -> ModelT:
     """
-    Check a parsed JSON body against its model.
-
-    `check_url` is `Destinations.check_url`; without it any host of a URL is accepted.
+    Check a parsed JSON body against its model; without `reach` any host of a URL is accepted.
 
     Raises:
         DomainError: The model's refusal, in general ``ValidationFailed``; it names every missing, unknown and
@@ -117,7 +140,7 @@ def validate_body(model: type[ModelT], given: Any, check_url: CheckUrl | None = 
     """
     if not isinstance(given, dict):
         raise ValidationFailed.of("body", "must be a JSON object")
-    return _validate(model, given, lambda: model.model_validate(given), check_url)
+    return _validate(model, given, lambda: model.model_validate(given), reach)
 
 
 @cache
@@ -156,7 +179,7 @@ def _validate(
     model: type[ModelT],
     given: Mapping[str, Any],
     run: Any,
-    check_url: CheckUrl | None = None,
+    reach: Reach | None = None,
     *,
     refused: Sequence[FieldError] = (),
 ) -> ModelT:
@@ -170,8 +193,9 @@ def _validate(
         details = error.errors(include_url=False, include_context=True)
         single = [_field_error(item, model.not_accepted) for item in details]
         wrong |= {item["loc"][0] for item in details if item["loc"]}
-    unreachable = [] if check_url is None else _by_urls(model, given, wrong, check_url)
-    if wrong or unreachable:
+    unreachable = [] if reach is None else _by_urls(model, given, wrong, reach)
+    beyond = [] if reach is None else model.unreachable(given, reach)
+    if wrong or unreachable or beyond:
         between += _by_rules(model, given, wrong)
     named = {error.field for error in between}
     # The rules say more of a URL: that it belongs to another target, or lacks a part.
@@ -181,6 +205,9 @@ def _validate(
     # An entry of an object may be wrong by its name and by its value.
     errors = list({error.field: error for error in reversed(errors)}.values())[::-1]
     errors += between
+    if errors:
+        named = {error.field for error in errors}
+        errors += [error for error in beyond if error.field not in named]
     if errors or result is None:
         kept = errors[:_MAX_ERRORS]
         raise model.refusal(given, kept, _summary(kept))
@@ -188,7 +215,7 @@ def _validate(
 
 
 def _by_urls(
-    model: type[RequestModel], given: Mapping[str, Any], wrong: Collection[int | str], check_url: CheckUrl
+    model: type[RequestModel], given: Mapping[str, Any], wrong: Collection[int | str], reach: Reach
 ) -> list[FieldError]:
     """Errors of URLs, in fields other than the wrong ones, that the server must not connect to."""
     found = {name: given.get(name) for name in model.urls if name not in wrong}
@@ -196,7 +223,7 @@ def _by_urls(
         error
         for name, url in found.items()
         if isinstance(url, str) and url
-        for error in url_errors(check_url, name, url, schemes=model.urls[name])
+        for error in url_errors(reach.rules.check_url, name, url, schemes=model.urls[name])
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from api.schemas.base import ResponseModel
+from api.schemas.base import Reach, ResponseModel
 from api.schemas.common import (
     E164,
     Cursor,
@@ -27,7 +27,7 @@ from api.schemas.model import ModelFields, model_errors
 from api.schemas.streams import StreamFields
 from api.schemas.verbs import Verb, check_names
 from callcontrol.errors import FieldError
-from callcontrol.instructions.verbs import verb_errors
+from callcontrol.instructions.verbs import unreachable_errors, verb_errors
 from callcontrol.numbers.binding import BINDING_URLS
 from media.streams import StreamSetupError, choose_stream
 
@@ -181,9 +181,14 @@ class CreateCall(CallFields):
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the stream and the verbs; hosts and prompts are checked elsewhere."""
+        """Errors of the stream, the model and the verbs."""
         errors = super().rules(sound) + verb_errors(sound.get("verbs", ()))
         return errors + (model_errors(sound["model"]) if "model" in sound else [])
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of hosts and prompts in the verbs."""
+        return unreachable_errors(given.get("verbs"), reach.rules)
 
 
 class CreateStreamCall(CallFields):

@@ -72,7 +72,7 @@ def _rate(rate: int) -> int:
 
 
 SipAddress = Annotated[str, Field(min_length=5, max_length=256), _looks(parse_sip_target)]
-Address = Annotated[str, Field(min_length=2, max_length=256), _looks(parse_address)]
+Address = Annotated[str, Field(max_length=256, json_schema_extra={"minLength": 2}), _looks(parse_address)]
 QueryAddress = Annotated[
     str,
     Field(max_length=256, description="A telephone number in any common writing, sip: address or anonymous."),

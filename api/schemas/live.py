@@ -12,6 +12,7 @@ from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, In
 from api.schemas.common import Digits
 from api.schemas.forms import Callee, WebUrl
 from callcontrol.e164 import MAX_NUMBER_CHARS
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError
 
 __all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]
@@ -105,6 +106,8 @@ class UpdateLiveCall(RequestModel):
         | None
     ) = None
     webhook_method: Literal["POST", "GET"] | None = None
+
+    urls = {"webhook_url": WEB_SCHEMES}
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:

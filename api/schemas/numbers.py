@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import Reach, RequestModel, ResponseModel
 from api.schemas.common import Name, Page, PerPage, Timestamp
 from api.schemas.dids import NumberType, Region
 from api.schemas.model import ModelFields
@@ -16,7 +16,7 @@ from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
 from callcontrol.models import NumberConfiguration, PhoneNumber
-from callcontrol.numbers.binding import BINDING_URLS, target_errors, value_errors
+from callcontrol.numbers.binding import BINDING_URLS, forward_to_errors, target_errors, value_errors
 from callcontrol.wallet.money import rupees
 
 __all__ = [
@@ -128,6 +128,14 @@ class InboundBinding(StreamFields):
         """Errors of the target's fields."""
         fields = {name: value for name, value in sound.items() if name not in ("force", "target")}
         return target_errors(sound["target"], fields) if "target" in sound else value_errors(fields)
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of the party to forward to."""
+        forward_to = given.get("forward_to")
+        if not isinstance(forward_to, str) or not forward_to:
+            return []
+        return forward_to_errors(forward_to, reach.rules.allowed_countries, reach.has_gateway)
 
     @classmethod
     def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:

@@ -232,6 +232,10 @@ class Directory:
                     return carrier, gateway
         return None
 
+    def has_gateway(self, account_sid: str, host: str, port: int | None) -> bool:
+        """Return True if ``gateway_for_host`` finds a gateway."""
+        return self.gateway_for_host(account_sid, host, port) is not None
+
     def outbound_route(
         self,
         account_sid: str,

@@ -7,7 +7,7 @@ Every wrong value is named by its path in the request (``verbs[0].url``).
 from callcontrol.calls.plan import Plan, Step, fallback_of
 from callcontrol.calls.requests import CreateCall
 from callcontrol.egress.url_policy import WEB_SCHEMES
-from callcontrol.errors import Forbidden, ValidationFailed
+from callcontrol.errors import RequestErrors
 from callcontrol.instructions.verbs import (
     MAX_VERBS,
     VerbRules,
@@ -32,12 +32,7 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
     # The caller-ID is needed to read the verbs; its errors are listed first.
     numbers = VerbValues(rules, None)
     caller_id = numbers.number("from", request.from_)
-    refusal: Forbidden | None = None
-    target = None
-    try:
-        target = numbers.target("to", request.to)
-    except Forbidden as forbidden:
-        refusal = forbidden  # told once all values are right
+    target = numbers.target("to", request.to)
     fallback = fallback_of(request.fallback_url, request.webhook_method, request.webhook_format)
     values = VerbValues(rules, caller_id, webhooks=WebhookDefaults(request.webhook_format, fallback))
     steps = _steps(request, values)
@@ -47,11 +42,9 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
         values.check_url("status_webhook_url", request.status_webhook_url, WEB_SCHEMES)
     if request.fallback_url is not None:
         values.check_url("fallback_url", request.fallback_url, WEB_SCHEMES)
-    errors = numbers.errors + values.errors
-    if refusal is not None and not errors:
-        raise refusal
-    if caller_id is None or target is None or errors:
-        raise ValidationFailed(errors)
+    forbidden = numbers.forbidden or values.forbidden
+    RequestErrors(errors=numbers.errors + values.errors, forbidden=forbidden).raise_found()
+    assert caller_id is not None and target is not None, "their errors were raised"
     party = Party(
         target,
         caller_id,

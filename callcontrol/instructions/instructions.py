@@ -14,7 +14,7 @@ from typing import Any, Final
 from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_info import SPOKEN_LANGUAGE
 from callcontrol.clock import timestamp
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import FieldError, RequestErrors, ValidationFailed
 from callcontrol.instructions.jambonz import JAMBONZ_VERBS, continued, read_jambonz
 from callcontrol.instructions.twiml import named_in, read_twiml
 from callcontrol.instructions.verbs import VerbRules, VerbValues, WebhookDefaults, read_verbs
@@ -116,8 +116,7 @@ def read_instructions(
     verbs, places, errors = read(body, url)
     steps = read_verbs(values, "verbs", verbs)
     errors = [*errors, *(named_in(error, places) for error in values.errors)]
-    if errors:
-        raise ValidationFailed(errors[:_MAX_ERRORS])
+    RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_found()
     return steps
 
 
@@ -131,8 +130,7 @@ def _read_jambonz(values: VerbValues, body: bytes, record: CallRecord) -> list[S
     translated = read_jambonz(given, language)
     steps = read_verbs(values, "verbs", translated.verbs, JAMBONZ_VERBS)
     errors = [*translated.errors, *(translated.named(error) for error in values.errors)]
-    if errors:
-        raise ValidationFailed(errors[:_MAX_ERRORS])
+    RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_found()
     return continued(steps)
 
 

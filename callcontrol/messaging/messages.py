@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from callcontrol.e164 import read_number
-from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.egress.url_policy import WEB_SCHEMES, CheckUrl, url_errors
+from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.messaging.models import MessageType, Template
 from callcontrol.messaging.templates import DEFAULT_LANGUAGE
 
@@ -57,13 +58,13 @@ class SendMessage:
     interactive: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
-def checked(request: SendMessage, check_url: Callable[[str], object]) -> tuple[str, dict[str, Any]]:
+def checked(request: SendMessage, check_url: CheckUrl) -> tuple[str, dict[str, Any]]:
     """
     Validate a message; return the recipient's number and the content, as they are stored.
 
     Args:
         request: The message to send.
-        check_url: Raises a ``DomainError`` for a URL that may not be fetched.
+        check_url: ``Destinations.check_url``.
 
     Raises:
         ValidationFailed: Names every error.
@@ -87,7 +88,7 @@ def wrong_recipient(field: str, text: str) -> Errors:
         yield FieldError(field, str(error))
 
 
-def wrong_parts(kind: MessageType, parts: Mapping[str, Any], check_url: Callable[[str], object]) -> Errors:
+def wrong_parts(kind: MessageType, parts: Mapping[str, Any], check_url: CheckUrl) -> Errors:
     """Errors in the parts of a message of a type: a missing one, those of another type, wrong content."""
     wanted = _PART_OF[kind]
     for name in _PARTS:
@@ -97,6 +98,12 @@ def wrong_parts(kind: MessageType, parts: Mapping[str, Any], check_url: Callable
             yield FieldError(name, f"is required for a message of the type {kind}")
     if wanted in parts:
         yield from _CHECKS[kind](parts[wanted], check_url)
+
+
+def media_url_errors(field: str, url: str, check_url: CheckUrl) -> list[FieldError]:
+    """Errors of the URL of a file; the network fetches it, so plain http is taken from everybody."""
+    judged = f"https:{url[5:]}" if url[:5].lower() == "http:" else url
+    return url_errors(check_url, field, judged, schemes=WEB_SCHEMES)
 
 
 def template_errors(content: Mapping[str, Any], template: Template | None) -> Errors:
@@ -114,30 +121,25 @@ def template_errors(content: Mapping[str, Any], template: Template | None) -> Er
         yield FieldError("template.bodyParameters", reason)
 
 
-def _text(text: str, _: Callable[[str], object]) -> Errors:
+def _text(text: str, _: CheckUrl) -> Errors:
     yield from _sized("text", text, MAX_TEXT)
 
 
-def _template(template: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
+def _template(template: Mapping[str, Any], _: CheckUrl) -> Errors:
     if not template.get("name"):
         yield FieldError("template.name", "is required")
     for place, value in enumerate(template.get("bodyParameters") or ()):
         yield from _sized(f"template.bodyParameters[{place}]", value, MAX_PARAMETER)
 
 
-def _media(media: Mapping[str, Any], check_url: Callable[[str], object]) -> Errors:
+def _media(media: Mapping[str, Any], check_url: CheckUrl) -> Errors:
     kind, url = media.get("type"), media.get("url")
     if kind not in _MEDIA_TYPES:
         yield FieldError("media.type", f"must be one of {', '.join(_MEDIA_TYPES)}")
     if not url:
         yield FieldError("media.url", "is required")
     else:
-        try:
-            check_url(url)
-        except ValidationFailed as refusal:
-            yield from (FieldError("media.url", error.message) for error in refusal.errors)
-        except DomainError as refusal:
-            yield FieldError("media.url", refusal.message)
+        yield from media_url_errors("media.url", url, check_url)
     if media.get("caption") is not None:
         if kind == "audio":
             yield FieldError("media.caption", "cannot be sent with audio")
@@ -146,14 +148,14 @@ def _media(media: Mapping[str, Any], check_url: Callable[[str], object]) -> Erro
         yield from _sized("media.filename", media["filename"], MAX_FILENAME)
 
 
-def _buttons(interactive: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
+def _buttons(interactive: Mapping[str, Any], _: CheckUrl) -> Errors:
     yield from _interactive(interactive, MAX_BUTTONS, MAX_TITLE)
     for place, button in enumerate(interactive.get("buttons") or ()):
         if button.get("description") is not None:
             yield FieldError(f"interactive.buttons[{place}].description", "is for rows of lists only")
 
 
-def _list(interactive: Mapping[str, Any], _: Callable[[str], object]) -> Errors:
+def _list(interactive: Mapping[str, Any], _: CheckUrl) -> Errors:
     yield from _interactive(interactive, MAX_ROWS, MAX_ROW_TITLE)
     for place, row in enumerate(interactive.get("buttons") or ()):
         if row.get("description") is not None:
@@ -191,7 +193,7 @@ def _sized(path: str, text: str, most: int) -> Errors:
         yield FieldError(path, f"must have at most {most} characters")
 
 
-_CHECKS: Final[Mapping[MessageType, Callable[[Any, Callable[[str], object]], Errors]]] = {
+_CHECKS: Final[Mapping[MessageType, Callable[[Any, CheckUrl], Errors]]] = {
     "text": _text,
     "template": _template,
     "media": _media,

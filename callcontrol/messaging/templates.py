@@ -30,6 +30,7 @@ NAME: Final = re.compile(r"[a-z0-9_]+", re.ASCII)
 _VARIABLE: Final = re.compile(r"\{\{([1-9][0-9]{0,3})\}\}")
 _BRACES: Final = re.compile(r"\{\{|\}\}")
 _SHOWN: Final = 12
+_LONGEST_SHOWN: Final = 40
 # Control characters other than line breaks and tabs have no meaning on a phone.
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -158,7 +159,9 @@ def _check_text(body: str, start: int, end: int) -> None:
     found = _BRACES.search(body, start, end)
     if found is not None:
         place = found.start()
-        shown = body[place : place + _SHOWN].split("\n")[0]
+        closing = body.find("}}", place + 2, place + _LONGEST_SHOWN)
+        end = closing + 2 if closing > 0 and body[place] == "{" else place + _SHOWN
+        shown = body[place:end].split("\n")[0]
         raise BodyError(
             f"has {shown!r} at character {place + 1}, which is no variable; write variables as {{{{1}}}}"
         )

@@ -19,7 +19,7 @@ Source: the telephony interface, "States and transitions".
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -30,6 +30,7 @@ from callcontrol.egress.url_policy import BAD_PORT, STREAM_SCHEMES, WEB_SCHEMES,
 from callcontrol.errors import (
     BindFailed,
     DestinationForbidden,
+    DomainError,
     FieldError,
     InboundBound,
     InboundConflict,
@@ -38,6 +39,8 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
+from callcontrol.models.parties import SipTarget
+from callcontrol.routing.targets import parse_target
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_model, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -377,6 +380,26 @@ def _forward_target(binding: Binding, errors: list[FieldError]) -> str:
     except ValueError:
         errors.append(FieldError("forward_to", f"{NOT_A_NUMBER}, or sip:user@host:port"))
         return target
+
+
+def forward_to_errors(
+    forward_to: str, allowed_countries: Collection[str], has_gateway: Callable[[str, int | None], bool]
+) -> list[FieldError]:
+    """
+    Errors of a party to forward to: in a country that may not be called, or at a foreign host.
+
+    ``has_gateway`` tells by host and port if a gateway of the account or of the platform is there.
+    """
+    try:
+        target = parse_target(forward_to, allowed_countries, field="forward_to")
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    except DomainError as refusal:
+        return [FieldError("forward_to", refusal.message)]
+    if not isinstance(target, SipTarget) or has_gateway(target.host, target.port):
+        return []
+    message = f"{target.host} is not a gateway of your carriers; add it as a gateway first"
+    return [FieldError("forward_to", message)]
 
 
 def _shown_caller(binding: Binding, errors: list[FieldError]) -> str:

@@ -1,10 +1,10 @@
 """Voice OTP: one-time passwords that are generated, spoken in a call, counted and verified."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from sqlalchemy.engine import Connection
 
@@ -17,8 +17,7 @@ from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations, url_errors
 from callcontrol.errors import (
     DomainError,
-    FieldError,
-    Forbidden,
+    RequestErrors,
     ServiceUnavailable,
     ValidationFailed,
 )
@@ -46,8 +45,6 @@ from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.secrets.aio import SecretBox
 from media.audio import AudioError, Clip, Pause, Sound, Speaker, SpeechError, SpeechUnavailable
 from media.audio.speech import Synthesizer
-
-T = TypeVar("T")
 
 INTRO: Final = "code-is"
 """The prompt before the digits if there is no template."""
@@ -228,29 +225,22 @@ class VoiceOtp:
         return found
 
     async def _check(self, request: SendOtp, code: str) -> _ValidatedRequest:
-        errors: list[FieldError] = []
-        target: Target | None = None
-        forbidden: Forbidden | None = None
-        try:
-            target = _checked(errors, lambda: _phone(request.to, self._allowed_countries))
-        except Forbidden as refusal:
-            forbidden = refusal  # told once all values are right
+        values = RequestErrors()
+        target = values.read(lambda: _phone(request.to, self._allowed_countries))
         from_ = request.from_
         if from_ is not None:
-            from_ = _checked(errors, lambda: normalise_number(request.from_ or "", field="from"))
+            from_ = values.read(lambda: normalise_number(request.from_ or "", field="from"))
         url = request.status_webhook_url
         if url is not None:
             check_url = self._destinations.check_url
-            errors += url_errors(check_url, "status_webhook_url", url, schemes=WEB_SCHEMES)
+            values.errors += url_errors(check_url, "status_webhook_url", url, schemes=WEB_SCHEMES)
         sounds: Sequence[Sound] = ()
         try:
             sounds = await self._wording.sounds(request, code)
         except ValidationFailed as refusal:
-            errors += refusal.errors
-        if forbidden is not None and not errors:
-            raise forbidden
-        if errors or target is None:
-            raise ValidationFailed(errors)
+            values.errors += refusal.errors
+        values.raise_found()
+        assert target is not None, "its error was raised"
         return _ValidatedRequest(target, from_, sounds)
 
 
@@ -289,11 +279,3 @@ def _phone(text: str, allowed_countries: Collection[str]) -> PhoneTarget:
     if errors:
         raise ValidationFailed(errors)
     return target
-
-
-def _checked(errors: list[FieldError], check: Callable[[], T]) -> T | None:
-    try:
-        return check()
-    except ValidationFailed as refusal:
-        errors += refusal.errors
-        return None

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callcontrol.e164 import MAX_NUMBER_CHARS
+from callcontrol.e164 import MAX_NUMBER_CHARS, read_number
+from callcontrol.errors import FieldError
 from callcontrol.otp.otp import (
     DEFAULT_DIGITS,
     DEFAULT_REPEAT,
@@ -241,3 +242,18 @@ _TOOLS: Final = (
 
 BUILTIN: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _TOOLS}
 """The built-in tools by name."""
+
+
+def number_errors(tool: Tool, arguments: object, root: str) -> list[FieldError]:
+    """Errors of telephone numbers among the arguments of a built-in tool, which a schema does not find."""
+    if tool.kind != "builtin" or not isinstance(arguments, Mapping):
+        return []
+    errors: list[FieldError] = []
+    for name, schema in tool.input_schema.get("properties", {}).items():
+        given = arguments.get(name) if schema in (_PHONE, _FROM) else None
+        if isinstance(given, str):
+            try:
+                read_number(given)
+            except ValueError as error:
+                errors.append(FieldError(f"{root}.{name}", str(error)))
+    return errors

@@ -270,7 +270,9 @@ def _named(error: ValidationError, root: str) -> Iterator[FieldError]:
             kind = "a UUID" if facts["pattern"] == UUID_PATTERN else f"of the form {facts['pattern']}"
             yield FieldError(place, _short(f"must be {kind}"))
         case "minLength" | "maxLength" | "minimum" | "maximum":
-            yield FieldError(place, _LIMITS[error.kind.name].format(facts["limit"]))
+            limit = facts["limit"]
+            message = _LIMITS[error.kind.name].format(limit)
+            yield FieldError(place, message.removesuffix("s") if limit == 1 else message)
         case "falseSchema":
             yield FieldError(place, "must not be given, or has arguments that it does not know")
         case _:

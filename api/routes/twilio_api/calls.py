@@ -151,7 +151,7 @@ async def update_twilio_call(context: Context[UpdateTwilioCall, NoQuery]) -> Rep
     current_request().call_sid = call_sid
     status = body.Status
     if status == "canceled" and (await calls.get_call(context.account_sid, call_sid)).answered_at is not None:
-        raise WrongCallState("A call that is answered cannot be canceled; send the status completed.")
+        raise WrongCallState("The call is answered, and canceled is for one that is not; send completed.")
     document = _Document(body.Twiml)
     update = LiveUpdate(
         call_status="completed" if status is not None else None,

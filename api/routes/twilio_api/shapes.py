@@ -53,5 +53,6 @@ def times(
     if on is not None and (before is not None or after is not None):
         raise ValidationFailed.of(name, f"cannot be combined with {name}< or {name}>")
     if on is not None:
-        return time_span(on, on, (name, name))
+        start, _ = time_span(on, None, (name, name))
+        return start, time_span(None, on, (name, name))[1]
     return time_span(after, before, (f"{name}>", f"{name}<"))

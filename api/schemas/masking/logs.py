@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import EndDate, Id, Page, PeriodRequest, PerPage, QueryNumber, StartDate, Timestamp
 from api.schemas.forms import WebUrl
+from callcontrol.egress.url_policy import WEB_SCHEMES
+from callcontrol.errors import FieldError
 from callcontrol.masking.calls import MaskedStatus
-from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
+from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS, secret_errors
 
 __all__ = [
     "MaskedCallList",
@@ -99,6 +102,14 @@ class UpdateMaskingSettings(RequestModel):
         Field(description="URL that routes inbound calls without a session."),
     ] = None
     record_calls: Annotated[bool, Field(description="Record masked calls; a session can override it.")] = True
+
+    urls = dict.fromkeys(("webhook_url", "routing_url"), WEB_SCHEMES)
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the secret."""
+        errors = secret_errors(sound["webhook_secret"]) if "webhook_secret" in sound else []
+        return [FieldError("webhook_secret", error.message) for error in errors]
 
 
 class MaskingSettingsObject(ResponseModel):

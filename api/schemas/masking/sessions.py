@@ -13,6 +13,7 @@ from api.schemas.masking.calls import Party, TwoParties
 from callcontrol.errors import FieldError
 from callcontrol.masking.parties import MAX_DURATION_S, MIN_DURATION_S, NOT_A_MOBILE, mobile_of
 from callcontrol.masking.sessions import DEFAULT_EXPIRY_S, MAX_EXPIRY_S, MIN_EXPIRY_S, SessionStatus
+from callcontrol.numbers.binding import target_errors
 
 __all__ = [
     "ChangeSession",
@@ -134,6 +135,11 @@ class EnrolNumber(RequestModel):
         | None
     ) = None
     force: Annotated[bool, Field(description="Take over a number whose calls are bound elsewhere.")] = False
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the language."""
+        return target_errors("masking", {"language": sound["language"]}) if "language" in sound else []
 
 
 class MaskedNumberList(RequestModel):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from api.schemas.base import Reach
 from api.schemas.common import Filled, Page, PerPage, QueryNumber, Timestamp
 from api.schemas.messaging.base import CamelQuery, CamelRequest, CamelResponse
 from callcontrol.e164 import MAX_NUMBER_CHARS
-from callcontrol.egress.url_policy import WEB_SCHEMES, check_url
+from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import FieldError
 from callcontrol.messaging.messages import (
     MAX_BODY,
@@ -23,6 +25,7 @@ from callcontrol.messaging.messages import (
     MAX_ROW_TITLE,
     MAX_ROWS,
     MAX_TEXT,
+    media_url_errors,
     wrong_parts,
     wrong_recipient,
 )
@@ -53,9 +56,8 @@ Text = Annotated[Filled, Field(max_length=MAX_TEXT)]
 Edge = Annotated[Filled, Field(max_length=MAX_EDGE)]
 
 
-def _check_url(url: str) -> object:
-    """Check a URL as such; its host is checked elsewhere."""
-    return check_url(url, schemes=WEB_SCHEMES, allow_private=True)
+# Checks a URL as such; its host is checked elsewhere.
+_check_url = partial(check_url, allow_private=True)
 
 
 class TemplatePart(CamelRequest):
@@ -123,6 +125,13 @@ class SendMessageBody(CamelRequest):
             if kind in sound:
                 errors += wrong_parts(kind, {kind: sound[kind]}, _check_url)
         return errors
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of the host of a file."""
+        media = given.get("media")
+        url = media.get("url") if isinstance(media, Mapping) else None
+        return media_url_errors("media.url", url, reach.rules.check_url) if isinstance(url, str) else []
 
 
 class SentMessage(CamelResponse):

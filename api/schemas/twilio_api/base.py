@@ -54,7 +54,10 @@ class TwilioQuery(RequestModel):
 
     def links(self, path: str, *, has_next: bool, token: str | None = None) -> dict[str, str | int | None]:
         """Fields of a page that name itself and its neighbours; `token` is that of the next page."""
-        filters = self.model_dump(by_alias=True, exclude_none=True, exclude={"PageSize", "Page", "PageToken"})
+        given = self.model_dump(by_alias=True, exclude_none=True, exclude={"PageSize", "Page", "PageToken"})
+        filters = {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()
+        }
 
         def page(number: int, **by_token: str) -> str:
             query = {**filters, "PageSize": self.PageSize, "Page": number, **by_token}

@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import Reach, RequestModel, ResponseModel
 from api.schemas.common import E164, Filled, QueryNumber
 from api.schemas.forms import WebUrl
 from api.schemas.twilio_api.base import Moment, TwilioPage, TwilioQuery, unavailable
 from callcontrol.errors import FieldError
-from callcontrol.messaging.messages import MAX_TEXT
+from callcontrol.messaging.messages import MAX_TEXT, media_url_errors
 from callcontrol.messaging.models import MessageStatus
 
 __all__ = ["CreateTwilioMessage", "TwilioMessage", "TwilioMessageList", "TwilioMessageQuery"]
@@ -44,6 +44,12 @@ class CreateTwilioMessage(RequestModel):
         if given.get("Body") is not None or given.get("MediaUrl") is not None:
             return []
         return [FieldError("Body", "is required, unless MediaUrl names a file")]
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of the host of the file."""
+        url = given.get("MediaUrl")
+        return media_url_errors("MediaUrl", url, reach.rules.check_url) if isinstance(url, str) else []
 
 
 class TwilioMessage(ResponseModel):

@@ -62,7 +62,8 @@ class ManagedKeys:
         check_managed(principal, of, environment, chosen)
         named = tools_of(chosen)
         if named and (unknown := named.difference(await self._tool_names(principal.account_sid))):
-            raise ValidationFailed.of("scopes", f"{', '.join(sorted(unknown))}: no tool of the account")
+            scopes_named = ", ".join(f"tool:{name}" for name in sorted(unknown))
+            raise ValidationFailed.of("scopes", f"{scopes_named}: the account has no such tool")
         made, key = await self._keys.issue(
             principal.account_sid, of, chosen, name=name, environment=environment, at_most=MAX_KEYS
         )

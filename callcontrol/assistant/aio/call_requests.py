@@ -73,8 +73,7 @@ class CallRequests:
         own = record.to if record.direction == "inbound" else record.from_
         values = VerbValues(self._rules, own, webhooks=WebhookDefaults(webhook_format))
         steps = read_verbs(values, "verbs", verbs)
-        if values.errors:
-            raise ValidationFailed(values.errors)
+        values.raise_found()
         return steps
 
     async def _application(self, account_sid: str, app_sid: str) -> Application:

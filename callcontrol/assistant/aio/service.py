@@ -27,6 +27,7 @@ from callcontrol.errors import (
     FieldError,
     Forbidden,
     NotFound,
+    RequestErrors,
     ValidationFailed,
 )
 from callcontrol.models import TEST_PREFIX, CallRecord, Page, TranscriptSegment
@@ -230,23 +231,17 @@ class AssistantService:
 
     def _numbers(self, request: OutboundCall) -> tuple[str, str | None]:
         """Validate the number to call and the caller ID, and return both in E.164."""
-        errors: list[FieldError] = []
+        values = RequestErrors()
         number, from_ = request.phone_number, request.from_
-        try:
-            target = parse_target(number, self._allowed_countries, field="phone_number")
-            if isinstance(target, PhoneTarget):
-                number = target.number
-            else:
-                errors.append(FieldError("phone_number", "must be a telephone number, such as +919800000001"))
-        except ValidationFailed as refusal:
-            errors += refusal.errors
-        try:
-            from_ = None if from_ is None else normalise_number(from_, field="from")
-        except ValidationFailed as refusal:
-            errors += refusal.errors
-        if errors:
-            raise ValidationFailed(errors)
-        return number, from_
+        target = values.read(lambda: parse_target(number, self._allowed_countries, field="phone_number"))
+        if target is not None and not isinstance(target, PhoneTarget):
+            message = "must be a telephone number, such as +919800000001"
+            values.errors.append(FieldError("phone_number", message))
+        if from_ is not None:
+            from_ = values.read(lambda: normalise_number(request.from_ or "", field="from"))
+        values.raise_found()
+        assert isinstance(target, PhoneTarget), "its error was raised"
+        return target.number, from_
 
     def _sandbox(self, number: str, *, sandbox_only: bool) -> str | None:
         """The carrier of a sandbox call, None for any other call."""

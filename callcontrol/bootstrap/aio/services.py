@@ -383,12 +383,14 @@ class Services:
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
+        verb_rules: Countries, prompts and hosts that requests may name.
     """
 
     def __init__(self, storage: Storage, settings: ServiceSettings, providers: Providers) -> None:
         database, writer, directory = storage.database, storage.writer, storage.directory
         countries, rate = settings.calls.allowed_countries, settings.messages_per_second
         self.storage = storage
+        self.verb_rules = verb_rules_of(settings.calls, storage.destinations)
         self.gate = CallGate(database)
         self._rate = rate
         folder = settings.calls.data_dir / RECORDINGS_FOLDER
@@ -547,6 +549,12 @@ def _key_beside(url: str) -> SecretBox:
     return SecretBox([key_file(Path(parsed.database).with_name(KEY_FILE))])
 
 
+def verb_rules_of(settings: CallControlSettings, destinations: Destinations) -> VerbRules:
+    """Rules for the verbs of all accounts on a server with these settings."""
+    prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
+    return VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
+
+
 def call_features(
     settings: CallControlSettings,
     routes: Directory,
@@ -555,8 +563,7 @@ def call_features(
     masked_routes: MaskedRouter | None = None,
 ) -> CallFeatures:
     """Build the features that calls with these settings use; no masked number is called without routes."""
-    prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
-    rules = VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
+    rules = verb_rules_of(settings, destinations)
     instructions = InstructionClient(destinations, rules, partial(_secrets_now, routes))
     effects: dict[type[Effect], Callable[[ActiveCall, Any], None]] = {
         AskWebhook: instructions.request,

@@ -21,9 +21,9 @@ from callcontrol.calls.events.commands import (
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import RequestErrors
 from callcontrol.models import CallRecord, CallStatus
-from callcontrol.models.parties import Party, Target
+from callcontrol.models.parties import Party
 from callcontrol.routing.targets import normalise_number, parse_target
 
 MuteDirection = Literal["says", "hears", "both"]
@@ -103,6 +103,7 @@ def commands_of(
         ValidationFailed: Values are wrong; all of them are named.
         Forbidden: A number may not be dialled.
     """
+    values = RequestErrors()
     commands: list[LiveCommand] = []
     if update.time_limit_s is not None:
         commands.append(TimeLimitRequested(update.time_limit_s))
@@ -115,9 +116,11 @@ def commands_of(
         commands.append(RecordingRequested(update.recording, channels))
     if update.digits is not None:
         commands.append(DigitsRequested(update.digits_party, update.digits))
-    if update.transfer is not None:
-        commands.append(_transfer(update.transfer, record, allowed_countries))
-    commands += _instructions(update, record, check_url, read)
+    if (asked := update.transfer) is not None:
+        transfer = values.read(lambda: _transfer(asked, record, allowed_countries))
+        commands += [] if transfer is None else [transfer]
+    commands += _instructions(update, record, values, check_url, read)
+    values.raise_found()
     if update.call_status == "completed":
         commands.append(HangupRequested("api", NORMAL_CLEARING))
     elif update.call_status == "no-answer":
@@ -126,20 +129,15 @@ def commands_of(
 
 
 def _instructions(
-    update: LiveUpdate, record: CallRecord, check_url: CheckUrl, read: ReadVerbs
+    update: LiveUpdate, record: CallRecord, values: RequestErrors, check_url: CheckUrl, read: ReadVerbs
 ) -> Iterator[LiveCommand]:
     if update.webhook_url is not None:
         schemes = WEB_SCHEMES + STREAM_SCHEMES if update.webhook_format == "jambonz" else WEB_SCHEMES
-        _check_webhook(update.webhook_url, check_url, schemes)
+        values.errors += url_errors(check_url, "webhook_url", update.webhook_url, schemes=schemes)
         yield RedirectRequested(update.webhook_url, update.webhook_method, update.webhook_format)
-    if update.verbs is not None:
-        yield StepsRequested(tuple(read(record, update.verbs, update.webhook_format)))
-
-
-def _check_webhook(url: str, check_url: CheckUrl, schemes: tuple[str, ...]) -> None:
-    errors = url_errors(check_url, "webhook_url", url, schemes=schemes)
-    if errors:
-        raise ValidationFailed(errors)
+    if (verbs := update.verbs) is not None:
+        steps = values.read(lambda: read(record, verbs, update.webhook_format))
+        yield StepsRequested(tuple(steps or ()))
 
 
 def _mute(update: LiveUpdate) -> MuteRequested:
@@ -155,20 +153,13 @@ def _transfer(
     request: TransferRequest, record: CallRecord, allowed_countries: Collection[str]
 ) -> TransferCommand:
     """Build the command; the caller-ID defaults to the account's number of the call."""
-    errors: list[FieldError] = []
+    values = RequestErrors()
+    target = values.read(lambda: parse_target(request.to, allowed_countries, field="transfer.to"))
     own = record.to if record.direction == "inbound" else record.from_
-    target: Target | None = None
-    caller_id = own
-    try:
-        target = parse_target(request.to, allowed_countries, field="transfer.to")
-    except ValidationFailed as refusal:
-        errors += refusal.errors
-    if request.caller_id is not None:
-        try:
-            caller_id = normalise_number(request.caller_id, field="transfer.caller_id")
-        except ValidationFailed as refusal:
-            errors += refusal.errors
-    if errors or target is None:
-        raise ValidationFailed(errors)
+    caller_id: str | None = own
+    if (given := request.caller_id) is not None:
+        caller_id = values.read(lambda: normalise_number(given, field="transfer.caller_id"))
+    values.raise_found()
+    assert target is not None and caller_id is not None, "their errors were raised"
     party = Party(target, caller_id, ring_timeout_s=request.timeout_s, headers=request.headers)
     return TransferCommand(request.party, party)

@@ -15,6 +15,7 @@ from callcontrol.instructions.verbs.reader import (
     VerbTable,
     digit_steps,
     read_verbs,
+    unreachable_errors,
     verb_errors,
 )
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
@@ -31,5 +32,6 @@ __all__ = [
     "digit_steps",
     "header_errors",
     "read_verbs",
+    "unreachable_errors",
     "verb_errors",
 ]

@@ -1,6 +1,5 @@
 """Reader of lists of verbs: those that control the call itself, and the table of all verbs."""
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -9,7 +8,7 @@ import phonenumbers
 
 from callcontrol.calls.plan import Answer, Hangup, Reject, SendDtmf, Step
 from callcontrol.egress.url_policy import check_url
-from callcontrol.errors import FieldError, Forbidden
+from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs.dialling import (
     CONFERENCE_FIELDS,
     DIAL_FIELDS,
@@ -54,10 +53,9 @@ VerbTable = Mapping[str, tuple[frozenset[str], ReadVerb]]
 
 def read_verbs(values: VerbValues, path: str, verbs: object, table: VerbTable | None = None) -> list[Step]:
     """
-    The steps of a list of verbs, as far as they are valid; ``table`` has the verbs of another language.
+    The steps of a list of verbs, as far as they are valid; ``values`` has the errors of the others.
 
-    Raises:
-        Forbidden: A number may not be dialled.
+    ``table`` has the verbs of another language.
     """
     if not isinstance(verbs, Sequence) or isinstance(verbs, str | bytes) or len(verbs) > MAX_VERBS:
         values.wrong(path, f"must be a list of at most {MAX_VERBS} verbs")
@@ -68,13 +66,21 @@ def read_verbs(values: VerbValues, path: str, verbs: object, table: VerbTable | 
     return steps
 
 
-def verb_errors(verbs: Sequence[Mapping[str, Any]]) -> list[FieldError]:
-    """Errors of the verbs of a call to place, as far as they do not depend on the server's settings."""
-    values = VerbValues(_ANY_SERVER, None)
+def verb_errors(verbs: Sequence[object], rules: VerbRules = _ANY_SERVER) -> list[FieldError]:
+    """Errors of the verbs of a call to place; without ``rules`` those that any server would find."""
+    values = VerbValues(rules, None)
     for index, verb in enumerate(verbs):
-        with contextlib.suppress(Forbidden):
-            _read_verb(values, f"verbs[{index}]", verb, VERBS)
+        _read_verb(values, f"verbs[{index}]", verb, VERBS)
     return values.errors
+
+
+def unreachable_errors(verbs: object, rules: VerbRules) -> list[FieldError]:
+    """Errors of prompts and hosts that this server does not take, in verbs that may be wrong otherwise."""
+    if not isinstance(verbs, Sequence) or isinstance(verbs, str | bytes):
+        return []
+    found = verb_errors(verbs[:MAX_VERBS], rules)
+    anywhere = verb_errors(verbs[:MAX_VERBS]) if found else ()
+    return [error for error in found if error not in anywhere]
 
 
 def _read_verb(values: VerbValues, path: str, verb: object, table: VerbTable) -> Sequence[Step]:

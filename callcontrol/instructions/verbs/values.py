@@ -7,7 +7,7 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import FieldError, RequestErrors
 from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
@@ -52,9 +52,9 @@ class WebhookDefaults:
 
 
 @dataclass(slots=True)
-class VerbValues:
+class VerbValues(RequestErrors):
     """
-    Reads values of verbs and collects errors in ``errors``.
+    Reads values of verbs and collects their errors.
 
     ``caller_id`` is the number that a dialled party sees unless the verb says otherwise, ``caller`` the
     caller of an inbound call, whose number may be passed through; with ``may_reject`` a caller waits for the
@@ -67,7 +67,6 @@ class VerbValues:
     base_url: str | None = None
     webhooks: WebhookDefaults = field(default_factory=WebhookDefaults)
     may_reject: bool = False
-    errors: list[FieldError] = field(default_factory=list)
 
     def wrong(self, path: str, message: str) -> None:
         """Record a wrong value."""
@@ -79,21 +78,12 @@ class VerbValues:
 
     def number(self, path: str, text: object) -> str | None:
         """A number in E.164, None when the text is none."""
-        try:
-            return normalise_number(text if isinstance(text, str) else "", field=path)
-        except ValidationFailed as refusal:
-            self.errors += refusal.errors
-            return None
+        return self.read(lambda: normalise_number(text if isinstance(text, str) else "", field=path))
 
     def target(self, path: str, text: object) -> Target | None:
-        """The target to dial, None when the text is invalid."""
-        try:
-            return parse_target(
-                text if isinstance(text, str) else "", self.rules.allowed_countries, field=path
-            )
-        except ValidationFailed as refusal:
-            self.errors += refusal.errors
-            return None
+        """The target to dial, None when the text is invalid or the number may not be dialled."""
+        given = text if isinstance(text, str) else ""
+        return self.read(lambda: parse_target(given, self.rules.allowed_countries, field=path))
 
     def refuse_others(self, path: str, given: Mapping[str, Any], known: Collection[str], kind: str) -> None:
         """Refuse fields that a verb of this kind has not."""

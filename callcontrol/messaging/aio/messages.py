@@ -14,7 +14,7 @@ from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.statements import to_micros
-from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
+from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import (
     OPTED_OUT,
     ChannelNotConfigured,
@@ -83,7 +83,7 @@ class MessageService:
             SendFailed: The network did not accept it; the message is kept as failed.
             ServiceUnavailable: The database is failing.
         """
-        number, content = checked(request, self._check_url)
+        number, content = checked(request, self._destinations.check_url)
         now = utc_now()
         message = ChatMessage(
             message_id=new_id(),
@@ -180,9 +180,3 @@ class MessageService:
         if claim is not None:
             idempotency.note_effect(connection, claim, f"message:{message.message_id}")
         return sent, is_ours
-
-    def _check_url(self, url: str) -> None:
-        # The network fetches the file, so plain http is taken; the host is judged as that of any other URL.
-        plain = url[:5].lower() == "http:"
-        judged = f"https:{url[5:]}" if plain else url
-        self._destinations.check_url(judged, schemes=WEB_SCHEMES)

@@ -1,17 +1,16 @@
 """Advance checks that inbound calls can reach the target of a binding."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.egress.url_policy import STREAM_SCHEMES, Destinations, url_errors
-from callcontrol.errors import DomainError, FieldError, ValidationFailed
+from callcontrol.errors import FieldError
 from callcontrol.models import Binding
-from callcontrol.models.parties import SipTarget
-from callcontrol.numbers.binding import BINDING_URLS, choice_of
+from callcontrol.numbers.binding import BINDING_URLS, choice_of, forward_to_errors
 from callcontrol.numbers.store import numbers
-from callcontrol.routing.targets import parse_target
 
 
 async def binding_errors(
@@ -100,18 +99,8 @@ def _forward_errors(
         account_sid, caller_id, directory, phone_number_id
     ):
         errors.append(FieldError("caller_id", "must be passthrough or a registered number of the account"))
-    try:
-        target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
-    except ValidationFailed as refusal:
-        return [*errors, *refusal.errors]
-    except DomainError as refusal:
-        return [*errors, FieldError("forward_to", refusal.message)]
-    if not isinstance(target, SipTarget):
-        return errors
-    if directory.gateway_for_host(account_sid, target.host, target.port) is None:
-        message = f"{target.host} is not a gateway of your carriers; add it as a gateway first"
-        errors.append(FieldError("forward_to", message))
-    return errors
+    has_gateway = partial(directory.has_gateway, account_sid)
+    return errors + forward_to_errors(binding.forward_to or "", allowed_countries, has_gateway)
 
 
 def _may_show(

@@ -30,6 +30,7 @@ from callcontrol.tools.aio.builtin import Builtin
 from callcontrol.tools.aio.http_tools import HttpToolClient
 from callcontrol.tools.aio.registry import RegisteredTool, ToolRegistry
 from callcontrol.tools.aio.usage import UsageStore
+from callcontrol.tools.builtin import number_errors
 from callcontrol.tools.models import Tool, ToolResult
 from callcontrol.tools.schemas import checked_schema
 from callcontrol.tools.store import tools
@@ -109,7 +110,9 @@ class ToolService:
             raise Conflict(f"The tool {name} is disabled; have it enabled first.")
         errors = checked_schema(found.tool.input_schema, "input_schema").errors(arguments, "arguments")
         if errors:
-            raise ValidationFailed(errors)
+            beside = number_errors(found.tool, arguments, "arguments")
+            named = {error.field for error in beside}
+            raise ValidationFailed([*(error for error in errors if error.field not in named), *beside])
         with self._slot(principal.account_sid):
             return await self._execute(principal, found, arguments)
 

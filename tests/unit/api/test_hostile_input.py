@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,15 +12,23 @@ from hypothesis import strategies as st
 
 from api.http.body import parse_json
 from api.routes import ENDPOINTS
-from api.schemas.base import RequestModel, validate_body, validate_query
-from callcontrol.errors import ValidationFailed
+from api.schemas.base import Reach, RequestModel, validate_body, validate_query
+from callcontrol.egress.url_policy import check_url
+from callcontrol.errors import BindFailed, ValidationFailed
+from callcontrol.instructions.verbs import VerbRules
 
 BODIES = sorted({endpoint.body for endpoint in ENDPOINTS}, key=lambda model: model.__name__)
 QUERIES = sorted({endpoint.query for endpoint in ENDPOINTS}, key=lambda model: model.__name__)
 
+NOWHERE = Reach(
+    VerbRules({"IN"}, frozenset(), partial(check_url, allow_private=False)), lambda host, port: False
+)
+
 WORDS = st.sampled_from(
     [
         "",
+        "sip:a@strange.example",
+        "https://10.0.0.1/",
         "+918047000001",
         "wss://x/y",
         "media_stream",
@@ -48,7 +57,7 @@ def fields_of(model: type[RequestModel]) -> st.SearchStrategy[str]:
     return st.sampled_from([*names, *model.not_accepted]) if names or model.not_accepted else st.nothing()
 
 
-def check_refusal(refusal: ValidationFailed) -> None:
+def check_refusal(refusal: ValidationFailed | BindFailed) -> None:
     assert refusal.errors
     for error in refusal.errors:
         assert error.field and len(error.field) < 500
@@ -61,8 +70,8 @@ def check_refusal(refusal: ValidationFailed) -> None:
 def test_bodies(model: type[RequestModel], data: st.DataObject) -> None:
     body = data.draw(st.dictionaries(fields_of(model) | st.text(max_size=5), VALUES, max_size=8) | VALUES)
     try:
-        taken = validate_body(model, body)
-    except ValidationFailed as refusal:
+        taken = validate_body(model, body, NOWHERE)
+    except (ValidationFailed, BindFailed) as refusal:
         check_refusal(refusal)
     else:
         assert isinstance(taken, model)

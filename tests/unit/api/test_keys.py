@@ -140,7 +140,10 @@ async def test_a_key_gives_ends_and_replaces_nothing_beyond_its_own_rights(clien
 async def test_a_key_of_tools_names_tools_that_there_are(client: Client) -> None:
     body = {"service": "tools", "name": "desk", "scopes": ["tool:place_call", "tool:no_such_tool"]}
     refused = await client.post(KEYS, body, key=ALL_KEY)
-    assert (refused.status, refused.fields) == (400, {"scopes": "no_such_tool: no tool of the account"})
+    assert (refused.status, refused.fields) == (
+        400,
+        {"scopes": "tool:no_such_tool: the account has no such tool"},
+    )
     assert (await client.post(KEYS, body, key=NARROW_KEY)).status == 403
     assert (await made(client, service="tools", scopes=["tool:place_call"]))["scopes"] == [
         "tools",

@@ -104,6 +104,7 @@ async def test_what_is_asked_of_a_call(
         ({"webhook_url": "https://x.example/", "transfer": {"to": "+919812345678"}}, {"webhook_url"}),
         ({"webhook_method": "PUT"}, {"body", "webhook_method"}),
         ({"time_limit": 0}, {"time_limit"}),
+        ({"time_limit": 0, "webhook_url": "https://10.0.0.1/"}, {"time_limit", "webhook_url"}),
         ({"time_limit": 20000}, {"time_limit"}),
         ({"volume": 3}, {"volume"}),
     ],

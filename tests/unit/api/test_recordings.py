@@ -150,6 +150,13 @@ async def test_a_part_outside_the_file_is_refused_with_a_code(client: Client, li
         assert (head.status, head.headers["Content-Length"]) == (416, str(len(answer.body)))
 
 
+@pytest.mark.parametrize("asked", ["bytes=-0", "bytes=-00", "bytes=0-1,3-4", "items=0-1"])
+async def test_a_range_that_is_not_honoured_gets_the_file(client: Client, link: str, asked: str) -> None:
+    answer = await client.request("HEAD", link, key=None, headers={"Range": asked})
+    assert (answer.status, answer.headers["Content-Length"]) == (200, "8")
+    assert "Content-Range" not in answer.headers
+
+
 @pytest.mark.parametrize(
     "path", [f"/v1/calls/{RECORDED_SID}/recording", f"/v1/masking/calls/{RECORDED_SID}/recording"]
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callcontrol.bootstrap.aio.services import Services
-from callcontrol.e164 import MAX_NUMBER_CHARS
+from callcontrol.e164 import MAX_NUMBER_CHARS, NOT_A_NUMBER
 from callcontrol.tools.aio import service
 from callcontrol.tools.store import usage
 from callcontrol.tools.usage import Usage, UsageFilter, UsageKey
@@ -107,6 +107,26 @@ async def test_bodies_of_another_shape_are_refused(client: Client, services: Ser
     uses = asked(services.tools.service, "execute")
     assert (await client.post(f"{TOOLS}/place_call/execute", body, headers=APP)).status == 400
     assert uses == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "fields"),
+    [
+        (
+            "place_call",
+            {"to": "x", "message": ""},
+            {"to": NOT_A_NUMBER, "message": "must have at least 1 character"},
+        ),
+        ("send_otp", {"to": "112", "length": 99}, {"to": NOT_A_NUMBER, "length": "must be at most 8"}),
+        ("place_call", {**CALL, "from": "x"}, {"from": NOT_A_NUMBER}),
+        ("wallet_balance", {"to": "x"}, {"to": "is not a known argument"}),
+    ],
+)
+async def test_numbers_that_are_none_are_named_beside_other_arguments(
+    client: Client, tool: str, arguments: dict[str, Any], fields: dict[str, str]
+) -> None:
+    answer = await client.post(f"{TOOLS}/{tool}/execute", {"arguments": arguments}, headers=APP)
+    assert (answer.status, answer.fields) == (400, {f"arguments.{name}": why for name, why in fields.items()})
 
 
 async def test_a_secret_is_shown_once_and_headers_never(client: Client) -> None:

@@ -9,6 +9,7 @@ import pytest
 from api.http.auth import bearer_of_basic, uuid_of_account
 from api.http.body import parse_form
 from api.http.errors import ApiError, ErrorStyle, status_of, to_api_error
+from api.schemas.twilio_api.conferences import TwilioParticipantQuery
 from callcontrol.errors import (
     NO_ROUTE,
     OPTED_OUT,
@@ -54,6 +55,12 @@ def test_a_field_that_may_be_repeated_is_a_list() -> None:
 def test_what_is_no_form_is_refused(data: bytes) -> None:
     with pytest.raises(ValidationFailed):
         parse_form(data)
+
+
+def test_links_of_a_page_write_flags_as_a_query_does() -> None:
+    query = TwilioParticipantQuery(Muted=False, Hold=True, PageSize=1)
+    links = query.links("/Participants.json", has_next=True)
+    assert links["next_page_uri"] == "/Participants.json?Muted=false&Hold=true&PageSize=1&Page=1"
 
 
 def test_basic_credentials_become_the_key() -> None:

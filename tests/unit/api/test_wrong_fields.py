@@ -13,6 +13,7 @@ from tests.support.api_facts import (
     MESSAGING_KEY,
     NUMBER,
     NUMBER_ID,
+    PLATFORM_HOST,
 )
 from tests.support.api_stage import ApiStage
 from tests.support.api_webhooks import SUBSCRIPTION_ID
@@ -21,6 +22,7 @@ from tests.unit.api.client import Client
 ASSISTANT_KEY, ADMIN_KEY = "va_" + "a" * 43, "vadm_" + "c" * 43
 APPLICATIONS, CALLS = "/v1/trunk-portal/applications", "/v1/calls"
 FAR, PRIVATE = "ftp://s.example.com/", "https://10.0.0.1/"
+TWILIO = f"/2010-04-01/Accounts/{ACCOUNT}"
 URLS = ("webhook_url", "fallback_url", "status_webhook_url")
 
 
@@ -236,6 +238,97 @@ async def test_a_host_that_is_not_reached(
     right = {"phone_number": "+919800000001"} if "agent_id" in wrong else {}
     answer = await client.post(path, {**right, **wrong}, key=key)
     assert (answer.status, set(answer.fields)) == (400, set(wrong))
+
+
+FORWARDS = [("+442071838750", "country (GB)"), ("sip:a@strange.example", "strange.example is not a gateway")]
+
+
+@pytest.mark.parametrize(("forward_to", "why"), FORWARDS)
+@pytest.mark.parametrize(
+    "beside", [{"timeout": 1}, {"status_webhook_url": PRIVATE}, {"record": "x"}], ids=str
+)
+async def test_a_party_to_forward_to_beside_other_fields(
+    client: Client, forward_to: str, why: str, beside: dict[str, object]
+) -> None:
+    body = {"target": "forward", "forward_to": forward_to}
+    path = f"/v1/phone-numbers/{NUMBER_ID}/inbound"
+    bound = await client.put(path, {**body, **beside})
+    assert (bound.status, set(bound.fields)) == (400, {"forward_to", *beside})
+    assert why in bound.fields["forward_to"]
+    made = await client.post(APPLICATIONS, {"name": "", **body, **beside})
+    assert (made.status, set(made.fields)) == (400, {"name", "forward_to", *beside})
+    alone = await client.put(path, {**body, "force": True})
+    assert (alone.status, alone.code, set(alone.fields)) == (400, "bind_failed", {"forward_to"})
+
+
+async def test_a_party_to_forward_to_that_may_be_called_is_not_named(client: Client) -> None:
+    body = {"target": "forward", "forward_to": f"sip:a@{PLATFORM_HOST}", "timeout": 1}
+    answer = await client.put(f"/v1/phone-numbers/{NUMBER_ID}/inbound", body)
+    assert set(answer.fields) == {"timeout"}
+
+
+async def test_hosts_and_prompts_in_verbs_beside_other_fields(client: Client) -> None:
+    verbs = [
+        *({"verb": "play", "url": url} for url in ("prompt:none", PRIVATE, "https://s.example.com/a.wav")),
+        {"verb": "say", "text": ""},
+        {"verb": "dial", "target": [{"type": "phone", "number": "+442071838750"}]},
+        {"verb": "stream", "url": "wss://10.0.0.1/"},
+    ]
+    answer = await client.post(CALLS, {"from": NUMBER, "to": "+919800000001", "timeout": 1, "verbs": verbs})
+    named = {"timeout", "verbs[0].url", "verbs[1].url", "verbs[3].text", "verbs[5].url"}
+    assert (answer.status, set(answer.fields)) == (400, named)
+
+
+async def test_wrong_verbs_come_before_a_country_that_may_not_be_called(client: Client) -> None:
+    dial = {"verb": "dial", "target": [{"type": "phone", "number": "+442071838750"}]}
+    body = {"from": NUMBER, "to": "+919800000001"}
+    wrong = await client.post(CALLS, {**body, "verbs": [dial, {"verb": "play", "url": "prompt:none"}]})
+    assert (wrong.status, set(wrong.fields)) == (400, {"verbs[1].url"})
+    assert (await client.post(CALLS, {**body, "verbs": [dial]})).status == 403
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fields"),
+    [
+        ({"to": "x"}, {"to"}),
+        ({"media": {"type": "gif", "url": PRIVATE, "caption": ""}}, {"media.type", "media.caption"}),
+    ],
+)
+async def test_the_host_of_a_file_beside_other_fields(
+    client: Client, wrong: dict[str, object], fields: set[str]
+) -> None:
+    media = {"type": "image", "url": "http://10.0.0.1/a.png"}
+    body = {"to": "+919800100000", "type": "media", "media": media, **wrong}
+    details = (await client.post("/api/v1/messages", body, key=MESSAGING_KEY)).json()["details"]
+    assert {error["field"] for error in details["errors"]} == {"media.url", *fields}
+
+
+async def test_the_host_of_a_file_for_twilio_clients(client: Client, stage: ApiStage) -> None:
+    key = "vk_" + "e" * 43
+    await stage.add_key(key, "all", SCOPES["all"])
+    body = {"To": "x", "From": "+918001100000", "MediaUrl": "http://10.0.0.1/a.png"}
+    answer = await client.post(f"{TWILIO}/Messages.json", body, key=key)
+    assert {error["field"] for error in answer.json()["details"]["errors"]} == {"To", "MediaUrl"}
+
+
+async def test_a_form_without_fields_names_those_that_are_required(client: Client) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await client.request("POST", f"{TWILIO}/Calls.json", body=b"", headers=headers)
+    errors = answer.json()["details"]["errors"]
+    assert (answer.status, {error["field"] for error in errors}) == (400, {"To", "From", "Url"})
+
+
+async def test_a_day_that_is_none_is_named_once(client: Client) -> None:
+    answer = await client.get(f"{TWILIO}/Calls.json?StartTime=x")
+    assert [error["field"] for error in answer.json()["details"]["errors"]] == ["StartTime"]
+
+
+async def test_settings_of_masking(client: Client) -> None:
+    body = {"webhook_url": PRIVATE, "routing_url": PRIVATE, "webhook_secret": "whsec_*"}
+    answer = await client.patch("/v1/masking/settings", body)
+    assert (answer.status, set(answer.fields)) == (400, set(body))
+    enrolled = {"number": "x", "language": "fr"}
+    assert set((await client.post("/v1/masking/numbers", enrolled)).fields) == set(enrolled)
 
 
 async def test_a_message_of_no_type(client: Client) -> None:

@@ -17,7 +17,7 @@ MEDIA = {"type": "image", "url": "https://example.com/a.png"}
 BUTTON = {"id": "yes", "title": "Yes"}
 
 
-def refuse_private(url: str) -> None:
+def refuse_private(url: str, *, schemes: tuple[str, ...]) -> None:
     if "10.0.0.1" in url:
         raise DestinationForbidden("10.0.0.1 is a private address; give a public address.")
 

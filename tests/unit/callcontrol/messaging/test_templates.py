@@ -93,6 +93,22 @@ def test_bodies_that_are_taken(body: str, count: int) -> None:
     assert variables_in(body) == count
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("Hello {{name}} of {{2}}", "'{{name}}' at character 7"),
+        ("{{ 1 }}", "'{{ 1 }}' at character 1"),
+        ("a }} of it all", "'}} of it all' at character 3"),
+        ("a {{ " + "b" * 60 + " }}", "'{{ bbbbbbbbb' at character 3"),
+        ("a {{b\nc}}", "'{{b' at character 3"),
+    ],
+)
+def test_a_refusal_shows_what_stands_in_the_braces(body: str, shown: str) -> None:
+    with pytest.raises(BodyError) as refused:
+        variables_in(body)
+    assert f"has {shown}, which is no variable" in str(refused.value)
+
+
 def test_there_are_not_more_variables_than_may_be() -> None:
     body = " ".join(f"{{{{{number}}}}}" for number in range(1, MAX_VARIABLES + 2))
     with pytest.raises(BodyError, match=f"{MAX_VARIABLES} at most"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,8 @@ from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallRecord
 
 __all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary", "legs_of"]
+
+_log = logging.getLogger("api.console.feed")
 
 MAX_PAGES: Final = 1000
 """Pages that may be open at the same time, over all accounts."""
@@ -194,14 +197,22 @@ class Feed:
         while self._channels:
             await asyncio.sleep(_GATHER_S)
             for channel in list(self._channels.values()):
-                self._tell(channel)
+                try:
+                    self._tell(channel)
+                except Exception:
+                    # A defect in what one page is told must not keep all pages from being told.
+                    _log.exception("the pages of an account could not be told of its calls")
+                    self._refresh(channel)
             looked_s += _GATHER_S
             # Calls of other servers are not heard here.
             if looked_s >= _LOOK_AGAIN_S and self._services.storage.database.shared is not None:
                 looked_s = 0.0
                 for channel in list(self._channels.values()):
-                    for page in channel.pages:
-                        page.put(_REFRESH)
+                    self._refresh(channel)
+
+    def _refresh(self, channel: _Channel) -> None:
+        for page in channel.pages:
+            page.put(_REFRESH)
 
     def _tell(self, channel: _Channel) -> None:
         if not channel.changed:

@@ -38,7 +38,7 @@ def until(customer: Customer, call_sid: str, *statuses: str) -> dict[str, Any]:
 
 def rows(page: Page) -> list[str]:
     """Lines of the ladder, with their texts."""
-    return page.locator("#ladder [role=button]").all_inner_texts()
+    return page.locator("#ladder [role=button]").all_text_contents()
 
 
 def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(

@@ -33,6 +33,7 @@ MAX_PAGES: Final = 1000
 
 _GATHER_S: Final = 0.4
 _LOOK_AGAIN_S: Final = 5.0
+_AT_ONCE: Final = 20
 _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
 
@@ -198,7 +199,7 @@ class Feed:
             await asyncio.sleep(_GATHER_S)
             for channel in list(self._channels.values()):
                 try:
-                    self._tell(channel)
+                    await self._tell(channel)
                 except Exception:
                     # A defect in what one page is told must not keep all pages from being told.
                     _log.exception("the pages of an account could not be told of its calls")
@@ -214,7 +215,7 @@ class Feed:
         for page in channel.pages:
             page.put(_REFRESH)
 
-    def _tell(self, channel: _Channel) -> None:
+    async def _tell(self, channel: _Channel) -> None:
         if not channel.changed:
             return
         changed, channel.changed = channel.changed, {}
@@ -225,11 +226,14 @@ class Feed:
         self._number += 1
         message = self._message({"calls": list(summaries.values())})
         channel.kept.append((self._number, frozenset(summaries), message))
-        for page in channel.pages:
+        for place, page in enumerate(list(channel.pages)):
             if page.call_sid is None:
                 page.put(message)
             elif page.call_sid in summaries:
                 page.put(self._message({"calls": [summaries[page.call_sid]]}))
+            if place % _AT_ONCE == _AT_ONCE - 1:
+                # Calls do not wait until all pages are written to.
+                await asyncio.sleep(0)
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))

@@ -14,6 +14,7 @@ from callcontrol.calls.events.instructions import InstructionsFailed, Instructio
 from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_form import form_fields
 from callcontrol.calls.records.call_info import info_body, request_info
+from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
@@ -110,7 +111,9 @@ class InstructionClient:
                     media_type, body = await self._client.ask(event, secrets, _form(call, effect))
             except NotAnswered as failure:
                 problem = failure
+                _note(call, effect, attempt, failure.http_status, failure.message)
             else:
+                _note(call, effect, attempt, 200, None)
                 return self._read(call, effect, media_type, body, attempt)
             if attempt < ATTEMPTS:
                 await asyncio.sleep(RETRY_AFTER_S)
@@ -151,6 +154,14 @@ def _body(call: ActiveCall, effect: AskWebhook, event_id: str, at: datetime) -> 
     name = call.caller.name if call.caller is not None else None
     is_new = effect.event in _FIRST_EVENTS
     return info_body(request_info(call.record, effect.facts, caller_name=name, is_new=is_new))
+
+
+def _note(
+    call: ActiveCall, effect: AskWebhook, attempt: int, status: int | None, problem: str | None
+) -> None:
+    details = {"url": effect.url, "attempt": attempt, "status": status, "problem": problem}
+    entry = JournalEntry(utc_now(), "step", "instructions", details)
+    call.context.services.calls.journal.note(call.record.call_sid, entry)
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

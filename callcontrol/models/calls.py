@@ -184,7 +184,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``."""
+    """
+    Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``.
+
+    ``text`` occurs in one of the numbers or the Call-ID; ``cause`` is a hangup cause. A ``product`` of ``""``
+    stands for calls of the call interface. ``active`` calls have not ended.
+    """
 
     status: CallStatus | None = None
     direction: Direction | None = None
@@ -192,3 +197,8 @@ class CallFilter:
     to: str | None = None
     start: datetime | None = None
     end: datetime | None = None
+    text: str | None = None
+    cause: str | None = None
+    carrier_sid: str | None = None
+    product: str | None = None
+    active: bool = False

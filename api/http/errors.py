@@ -61,6 +61,7 @@ HTTP_STATUS: Mapping[type[domain.DomainError], int] = {
     domain.QuoteStale: 409,
     domain.CallEnded: 409,
     domain.Conflict: 409,
+    domain.WrongCallState: 409,
     # The messaging specification lists 400 alone for these.
     domain.AlreadyExists: 400,
     domain.IdempotencyConflict: 409,

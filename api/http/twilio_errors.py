@@ -48,7 +48,7 @@ def code_of(error: domain.DomainError, status: int) -> int:
         if len(causes) != 1:
             return twilio_code(status)
         name, reason = causes.pop()
-        if reason in _REASON_CODES:
+        if reason is not None and reason in _REASON_CODES:
             return _REASON_CODES[reason][1]
         return _FIELD_CODES[name][0] if name in _FIELD_CODES else twilio_code(status)
     return CLASS_CODES.get(type(error)) or twilio_code(status)

@@ -1,4 +1,4 @@
-"""Twilio's libraries for Python and Node, unmodified but for the base address, in environments of theirs."""
+"""Twilio's own libraries for Python and Node, unmodified but for the base address."""
 
 from __future__ import annotations
 

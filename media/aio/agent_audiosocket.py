@@ -107,7 +107,7 @@ class AudioSocketConnection(asyncio.Protocol):
         return self._queue.control(frame)
 
     def ping(self) -> None:
-        """Wait for a sign of life: room in the socket, and no half frame that began before the last one."""
+        """Ask for a sign of life: room in the socket, and the end of a frame that has begun."""
         self._asked = self._frames
         if not self._received:
             self._answer()
@@ -201,7 +201,7 @@ class AudioSocketConnection(asyncio.Protocol):
             self._answer()
 
     def _answer(self) -> None:
-        """Give the sign of life that is owed, unless the agent does not read."""
+        """Report the sign of life that is owed, unless the agent does not read."""
         if not self._full:
             self._asked = None
             self._loop.call_soon(self._listener.on_pong)

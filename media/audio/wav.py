@@ -59,7 +59,7 @@ class _Format(NamedTuple):
 
 
 class WavHead(NamedTuple):
-    """What precedes the samples of a file of 16-bit PCM: their form, and where they begin."""
+    """Form and position of the samples of a file of 16-bit PCM."""
 
     sample_rate: int
     channels: int

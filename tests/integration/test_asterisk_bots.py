@@ -158,7 +158,7 @@ async def test_nobody_listens(world: World) -> None:
 async def talk(
     world: World, protocol: str, script: Callable[[MediaCall], Any], **binding: Any
 ) -> tuple[MediaCall, Any]:
-    """Let a bot conduct a call to its end; returns the bot's side, and what the caller heard."""
+    """Run a call that a bot conducts to its end; returns the bot's side, and what the caller heard."""
     async with MediaBot(script).running() as bot:
         world.stream(bot.url, stream_protocol=protocol, **binding)
         a = world.phone.call(OWN_NUMBER, world.port)

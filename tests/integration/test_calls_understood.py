@@ -53,7 +53,7 @@ class Stage:
         return await self.world.phone.next_call()
 
     async def told(self, call: PhoneCall) -> dict[str, Any]:
-        """What the customer's server is told, once the call is over."""
+        """Return the facts that the customer's server is told, once the call is over."""
         await call.wait(Ended)
         await self.world.ended()
         (request,) = self._receiver.requests

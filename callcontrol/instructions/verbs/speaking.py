@@ -123,7 +123,7 @@ def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
 
 
 def _input(values: VerbValues, path: str, verb: Mapping[str, Any]) -> tuple[bool, str | None]:
-    """Whether keys count, and the language of what is said, if that does."""
+    """True if keys count, and the language of what is said, if that does."""
     given, language = verb.get("input", ["digits"]), verb.get("language")
     kinds = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else ()
     if not kinds or any(kind not in _INPUTS for kind in kinds):

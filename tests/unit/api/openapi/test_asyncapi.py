@@ -75,5 +75,5 @@ async def test_they_are_served_to_everybody(client: Client) -> None:
     for name, document in stream_documents().items():
         answer = await client.get(f"/{name}", key=None)
         assert (answer.status, answer.json()) == (200, document)
-    unknown = await client.get("/schemas/streams/asterisk.json", key=None)
+    unknown = await client.get("/schemas/streams/carrier_pigeon.json", key=None)
     assert unknown.status == 404 and "exotel" in unknown.json()["error"]["message"]

@@ -235,8 +235,10 @@ class StreamObject(ResponseModel):
     encoding: str
     sample_rate: int
     state: str | None
-    model: Annotated[str | None, Field(description="Of a speech model: the vendor's name of it.")]
-    usage: Annotated[dict[str, int] | None, Field(description="Of a speech model: what the vendor counted.")]
+    model: Annotated[str, Field(description="Of a speech model: the vendor's name of it.")] | None = None
+    usage: (
+        Annotated[dict[str, int], Field(description="Of a speech model: what the vendor counted.")] | None
+    ) = None
 
 
 class DirectionQualityObject(ResponseModel):

@@ -16,7 +16,7 @@ from callcontrol.database.statements import pack, unpack
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.agents import agents
 from callcontrol.database.tables.applications import applications
-from callcontrol.database.tables.model_keys import model_keys
+from callcontrol.database.tables.secrets import model_keys
 from callcontrol.database.tables.subscriptions import subscriptions
 from callcontrol.database.tables.tools import tools
 from callcontrol.database.tables.trunks import carriers, phone_numbers

@@ -12,7 +12,7 @@ from callcontrol.database import revisions
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.tables.model_keys import model_keys
+from callcontrol.database.tables.secrets import model_keys
 from callcontrol.errors import Conflict, DomainError, NotFound
 from callcontrol.model_keys.keys import MAX_MODEL_KEYS, ModelKey, new_key
 

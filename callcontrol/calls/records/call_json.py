@@ -5,7 +5,7 @@ from typing import Any
 
 from callcontrol.calls.records.quality import quality_fields
 from callcontrol.clock import timestamp
-from callcontrol.models import CallRecord
+from callcontrol.models import CallRecord, StreamInfo
 from callcontrol.wallet.money import rupees
 
 __all__ = ["call_object"]
@@ -30,7 +30,7 @@ def call_object(record: CallRecord) -> dict[str, Any]:
         "carrier_sid": record.carrier_sid,
         "phone_number_id": record.phone_number_id,
         "app_sid": record.app_sid,
-        "stream": asdict(record.stream) if record.stream else None,
+        "stream": _stream(record.stream) if record.stream else None,
         "created_at": timestamp(record.created_at),
         "ringing_at": timestamp(record.ringing_at),
         "answered_at": timestamp(record.answered_at),
@@ -51,3 +51,11 @@ def call_object(record: CallRecord) -> dict[str, Any]:
         "quality": quality_fields(record.quality) if record.quality else None,
         "tag": record.tag,
     }
+
+
+def _stream(stream: StreamInfo) -> dict[str, Any]:
+    """Return the stream; the fields of speech models are left out of others."""
+    fields = asdict(stream)
+    if stream.model is None:
+        del fields["model"], fields["usage"]
+    return fields

@@ -21,7 +21,6 @@ from callcontrol.database.tables import contacts as _contacts
 from callcontrol.database.tables import masking as _masking
 from callcontrol.database.tables import masking_sessions as _masking_sessions
 from callcontrol.database.tables import messages as _messages
-from callcontrol.database.tables import model_keys as _model_keys
 from callcontrol.database.tables import orders as _orders
 from callcontrol.database.tables import otp as _otp
 from callcontrol.database.tables import recordings as _recordings
@@ -41,7 +40,7 @@ __all__ = ["metadata"]
 # Imported to register their tables in the metadata; users import tables by module.
 _MODULES = (
     *(_accounts, _agents, _applications, _assistant, _calls, _campaigns),
-    *(_chat, _contacts, _masking, _masking_sessions, _messages, _model_keys, _orders),
+    *(_chat, _contacts, _masking, _masking_sessions, _messages, _orders),
     *(_otp, _recordings, _secrets, _subscriptions, _system, _templates),
     *(_tools, _trunks, _wallet, _webhook_endpoints, _webhooks),
 )

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables.model_keys import model_keys
+from callcontrol.database.tables.secrets import model_keys
 from callcontrol.database.tables.trunks import phone_numbers
 from callcontrol.errors import Conflict, Forbidden, NotFound, ValidationFailed
 from callcontrol.models import Account, Binding
